@@ -1,0 +1,114 @@
+# What you can do here: make help. Needs Python >= 3.11, make and a package registry.
+
+PYTHON ?= python3
+SAMPLE := src/rankgauge/sample
+PIP := -m pip --quiet --disable-pip-version-check
+SETUP := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+# ---- what you can do
+
+demo: .venv/runtime.stamp ## evaluate the bundled sample (installs the runtime only)
+	.venv/bin/rankgauge evaluate "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run"
+
+test: check ## everything that must be green before a commit: check, tests, doctests, docs
+	.venv/bin/python -m pytest --doctest-modules tests src docs README.md
+	@$(MAKE) --no-print-directory docs
+
+check: .venv/dev.stamp ## format, lint, types, floors, changelog fragments
+	.venv/bin/ruff format --check --quiet .
+	.venv/bin/ruff check --quiet .
+	.venv/bin/mypy --no-error-summary
+	.venv/bin/lint-imports --no-logo
+	@echo ".venv/bin/towncrier build --draft --version next"
+	@said=$$(.venv/bin/towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
+
+fast: .venv/dev.stamp ## the tests without the slow ones
+	.venv/bin/python -m pytest --quiet -m "not slow" tests
+
+cover: .venv/dev.stamp ## the tests, and the lines and branches they miss
+	.venv/bin/python -m pytest --quiet --cov tests
+
+docs: .venv/dev.stamp ## build the pages into build/docs (works without a network)
+	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --builder html docs build/docs
+	@echo "open build/docs/index.html"
+
+bench: .venv-bench/bench.stamp ## speed against its budgets
+	.venv-bench/bin/python benchmarks/run.py
+
+test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
+	.venv-lowest/bin/python -m pytest --quiet tests
+
+test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
+	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py
+
+mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find them
+	.venv/bin/python scripts/plant_bugs.py
+
+clean: ## remove everything that make has made
+	rm -rf .venv .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis
+	rm -f docs/reference/measures/*.markdown
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- environments: a stamp is older than $(SETUP) when its environment must be brought up to date
+
+.venv/runtime.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@$(call install,$(@D),constraints.txt,--editable .)
+	@touch $@
+
+.venv/dev.stamp: .venv/runtime.stamp
+	@$(call install,$(@D),constraints.txt,--group dev)
+	@touch $@
+
+.venv-bench/bench.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@$(call install,$(@D),constraints.txt,--editable . --group bench)
+	@touch $@
+
+.venv-lowest/lowest.stamp: $(SETUP) constraints-lowest.txt
+	@$(call environment,$(@D))
+	@$(call override,constraints-lowest.txt) > $(@D)/constraints.txt
+	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group test)
+	@touch $@
+
+.venv-frames/pandas2.stamp: $(SETUP) constraints-pandas2.txt
+	@$(call environment,$(@D))
+	@$(call override,constraints-pandas2.txt) > $(@D)/constraints.txt
+	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group test)
+	@touch $@
+
+RECENT := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+
+# environment: a virtual environment in folder $1, unless a good one is there
+define environment
+$(1)/bin/python $(RECENT) 2> /dev/null || { \
+	$(PYTHON) $(RECENT) 2> /dev/null || { \
+		echo "rankgauge needs Python 3.11 or newer; '$(PYTHON)' is:" \
+			"$$($(PYTHON) --version 2>&1 | tail -n 1)." >&2; \
+		echo "fix: name one that is, as in: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+		exit 1; }; \
+	echo "making $(1) with $$($(PYTHON) --version)"; \
+	$(PYTHON) -m venv --clear $(1); }
+endef
+
+# install: into folder $1, held by the constraints file $2, the things $3
+define install
+echo "installing into $(1): $(3)" && \
+$(1)/bin/python $(PIP) install --upgrade --constraint constraints.txt pip && \
+$(1)/bin/python $(PIP) install --build-constraint constraints.txt --constraint $(2) $(3)
+endef
+
+# override: constraints.txt, but where file $1 names a package, what $1 says
+define override
+awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 in own)' \
+	$(1) constraints.txt
+endef
+
+.PHONY: help demo test check fast cover docs bench test-lowest test-frames mutants clean

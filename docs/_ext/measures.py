@@ -1,0 +1,267 @@
+"""A page for each measure and one for all of them, written from the catalogue while building.
+
+The pages are ``reference/measures/*.markdown``: pages that people write end in ``.md``.
+"""
+
+import math
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rankgauge
+from rankgauge.catalogue import VOCABULARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sphinx.application import Sphinx
+
+    from rankgauge import Measure
+    from rankgauge.kernels.measure import Declaration
+
+FOLDER = Path("reference", "measures")
+SUFFIX = ".markdown"
+_LONGEST_NAME = 40
+
+# One query for all pages: a judged document that is not retrieved, an unjudged one that is.
+JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
+RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
+# A second value for each parameter, to show what it changes.
+OTHER = {
+    "beta": 2,
+    "gain": "exp",
+    "ideal": "retrieved",
+    "judged_only": True,
+    "k": 3,
+    "norm": "retrieved",
+    "p": 0.5,
+    "recall": 0.5,
+    "rel": 3,
+    "top": 3,
+}
+
+
+def parts(declared: "Declaration") -> tuple[str, str, str, dict[str, str]]:
+    """The name in words (or nothing), the first sentence, the body, and the labelled remarks."""
+    first, *paragraphs = declared.doc.split("\n\n")
+    first = " ".join(first.split())
+    said, colon, rest = first.partition(": ")
+    if not colon or len(said) > _LONGEST_NAME:
+        said, rest = "", first
+    labelled: dict[str, str] = {}
+    body = []
+    for paragraph in paragraphs:
+        found = re.split(r"(?m)^(Use|Beware|Source): ", paragraph)
+        if len(found) == 1:
+            body.append(paragraph)
+        else:
+            texts = (" ".join(text.split()) for text in found[2::2])
+            labelled.update(zip(found[1::2], texts, strict=True))
+    return said, rest[0].upper() + rest[1:], "\n\n".join(body), labelled
+
+
+def title(declared: "Declaration") -> str:
+    """The name, and what it stands for where the declaration says so."""
+    said = parts(declared)[0]
+    if not said or said == declared.name:
+        return declared.name
+    if said[1].islower():
+        said = said[0].lower() + said[1:]
+    return f"{declared.name}: {said}"
+
+
+def example(measure: "Measure") -> "Measure":
+    """The measure as one would write it first."""
+    needed = {"k": 5, "recall": 0.1}
+    return measure(**{word: needed[word] for word in measure.declaration.required})
+
+
+def value(measure: "Measure") -> float:
+    """Its value for the example."""
+    return rankgauge.evaluate(JUDGMENTS, RUN, measure).mean()[str(measure)]
+
+
+def extent(declared: "Declaration") -> str:
+    """The range of its values."""
+    low, high = declared.bounds
+    return f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more"
+
+
+def twins(declared: "Declaration") -> str:
+    """Its names in trec_eval."""
+    names = dict.fromkeys(filter(None, (declared.trec, declared.trec_cut)))
+    return ", ".join("`" + re.sub(r":[^}]*", "", name) + "`" for name in names)
+
+
+def variants(measure: "Measure") -> "Iterator[tuple[str, Measure, float]]":
+    """The measure, then one parameter changed at a time: which, the measure, its value."""
+    start = example(measure)
+    yield "", start, value(start)
+    for word in start.declaration.words:
+        changed = start(**{word: OTHER[word]})
+        if changed != start:
+            yield word, changed, value(changed)
+
+
+def families() -> "Iterator[tuple[str, list[Measure]]]":
+    """The measures by family, each with what the family says of itself."""
+    for module, family in groupby(rankgauge.measures(), _module):
+        said = sys.modules[module].__doc__ or ""
+        yield said.split("\n")[0].rstrip("."), list(family)
+
+
+def _module(measure: "Measure") -> str:
+    return measure.declaration.kernel.__module__
+
+
+def table(heads: "Sequence[str]", rows: "Iterable[Sequence[str]]", right: int = -1) -> list[str]:
+    """The lines of a table; the column `right` holds numbers."""
+    rules = ("--:" if place == right else "---" for place in range(len(heads)))
+    return ["", *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows)), ""]
+
+
+def page(measure: "Measure") -> str:
+    """The page of one measure."""
+    declared = measure.declaration
+    _, first, body, remarks = parts(declared)
+    names = {"Use": "When to use it", "Beware": "What to beware of", "Source": "Source"}
+    lines = [f"# {title(declared)}", "", first, "", body, ""]
+    for label, text in remarks.items():
+        lines += [names[label], f": {text[0].upper()}{text[1:]}", ""]
+    lines += ["## In short", *table(("", ""), facts(declared))]
+    if declared.words:
+        lines += ["## Parameters"]
+        lines += table(
+            ("word", "meaning", "possible", "default"),
+            (parameter(declared, word) for word in declared.words),
+        )
+        lines += [f"Written `{written(declared)}`. What is left out has its default.", ""]
+    lines += [
+        "## Example",
+        "",
+        "`d5` is judged and not retrieved, `d9` is retrieved and not judged:",
+        "",
+        "```python",
+        f"judgments = {JUDGMENTS!r}".replace("'", '"'),
+        f"run = {RUN!r}".replace("'", '"'),
+        f'rankgauge.evaluate(judgments, run, "{example(measure)}")',
+        "```",
+    ]
+    rows = (
+        (f"`{changed}`", shown(number), f"`{word}`" if word else "")
+        for word, changed, number in variants(measure)
+    )
+    return "\n".join([*lines, *table(("measure", "value", "changed"), rows, right=1)])
+
+
+def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
+    """What can be said of any measure in a word."""
+    means = {
+        "arithmetic": "arithmetic",
+        "geometric": "geometric, no value below 0.00001",
+        "sum": "none: the sum over the queries",
+    }
+    reads = {
+        "binary": "whether a document is relevant, or judged",
+        "grades": "how relevant a document is: its grade",
+    }
+    undefined = {"skip": "left out of the mean", "zero": "counts 0 in the mean"}
+    yield "Range", extent(declared)
+    yield "Better", declared.better
+    yield "Mean over queries", means[declared.mean]
+    yield "A value that is not defined", undefined[declared.undefined]
+    yield "Reads", reads[declared.reads]
+    yield "Twin in trec_eval", twins(declared) or "none"
+    if declared.also:
+        yield "Also written", ", ".join(f"`{name}`" for name in declared.also)
+
+
+def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:
+    """The row of one parameter."""
+    default = declared.defaults.get(word)
+    if word in declared.required:
+        said = "must be given"
+    else:
+        said = "all ranks" if default is None else f"`{str(default).replace('F', 'f')}`"
+    meaning = VOCABULARY[word].meaning.replace(", all if left out", "")
+    return f"`{word}`", meaning, code(VOCABULARY[word].domain), said
+
+
+def code(text: str) -> str:
+    """What one types in a domain, set as code."""
+    return re.sub(r"(\{[^}]*\}|2\^grade - 1|\bmin\(k,R\))", r"`\1`", text)
+
+
+def written(declared: "Declaration") -> str:
+    """The name with all its parameters."""
+    inside = ", ".join(f"{word}=..." for word in declared.words if word != declared.at)
+    at = f"@{declared.at}" if declared.at in declared.words else ""
+    return declared.name + (f"({inside})" if inside else "") + at
+
+
+def shown(number: float) -> str:
+    """A value for people."""
+    return f"{number:g}" if number == round(number) else f"{number:.4f}"
+
+
+def overview() -> str:
+    """The page of all measures."""
+    lines = [
+        "# Measures",
+        "",
+        "A measure is written `Name(parameter=value)@k`: `nDCG@10`, `P(rel=2)@5`, `RBP(p=0.95)`.",
+        "Each has a page: formula, range, when to use it and when not, the paper. A *twin* is the",
+        "measure of trec_eval that gives the same number.",
+        "",
+    ]
+    heads = ("measure", "what it says", "range", "better", "twin in trec_eval")
+    for family, found in families():
+        lines += [f"## {family}", *table(heads, (entry(measure) for measure in found))]
+    lines += [
+        "## Parameters",
+        "",
+        "One vocabulary for all measures. A value outside of what is possible is refused.",
+    ]
+    words = VOCABULARY.values()
+    rows = ((f"`{word.name}`", word.meaning, code(word.domain)) for word in words)
+    lines += table(("word", "meaning", "possible"), rows)
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names(), "```", ""])
+
+
+def entry(measure: "Measure") -> tuple[str, str, str, str, str]:
+    """The row of one measure."""
+    declared = measure.declaration
+    link = f"[{example(measure)}]({measure.name}{SUFFIX})"
+    first = parts(declared)[1].rstrip(".")
+    return link, first, extent(declared), declared.better, twins(declared)
+
+
+def names() -> list[str]:
+    """The names of all measures."""
+    return [measure.name for measure in rankgauge.measures()]
+
+
+def pages() -> dict[str, str]:
+    """Name and text of each page."""
+    return {"index": overview(), **{m.name: page(m) for m in rankgauge.measures()}}
+
+
+def write(app: "Sphinx") -> None:
+    """Write the pages that have changed; remove those of measures that are gone."""
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {folder / f"{name}{SUFFIX}": text for name, text in pages().items()}
+    for path in folder.glob(f"*{SUFFIX}"):
+        if path not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    """Write the pages before Sphinx looks for pages."""
+    app.connect("builder-inited", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,81 @@
+"""The shell sessions on the pages: run them again, and compare or rewrite what they printed.
+
+A session is a block of the kind ``console``; a line that begins with ``$`` is a command, lines that
+begin with ``>`` continue it, what follows is what it printed, on both channels. The sessions of a
+page share a folder that holds a copy of the bundled sample as ``sample`` and, for the README, as
+``src/rankgauge/sample``.
+
+    python docs/_scripts/consoles.py           say which pages are no longer true
+    python docs/_scripts/consoles.py --write   make them true
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rankgauge import sample_path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"(?ms)^```console\n(?P<session>.*?)^```$")
+_COMMAND = re.compile(r"(?m)^\$ (?P<command>.*\n(?:> ?.*\n)*)")
+
+
+def pages() -> list[Path]:
+    """The pages that have a session."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in found if _BLOCK.search(path.read_text(encoding="utf-8"))]
+
+
+def run_again(text: str) -> str:
+    """A page with what its sessions print now."""
+    with tempfile.TemporaryDirectory() as folder:
+        for place in ("sample", "src/rankgauge/sample"):
+            shutil.copytree(sample_path("qrels.txt").parent, Path(folder, place))
+        return _BLOCK.sub(lambda block: _session(block["session"], folder), text)
+
+
+def _session(session: str, folder: str) -> str:
+    lines = []
+    for found in _COMMAND.finditer(session):
+        lines += [found[0], _printed(re.sub(r"(?m)^> ?", "", found["command"]), folder)]
+    return f"```console\n{''.join(lines)}```"
+
+
+def _printed(command: str, folder: str) -> str:
+    here = str(Path(sys.executable).parent)
+    done = subprocess.run(  # noqa: S602 - the commands are those of our own pages
+        command,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        encoding="utf-8",
+    )
+    if "Traceback (most recent call last)" in done.stdout:
+        raise RuntimeError(f"{command}\n{done.stdout}")  # never worth printing on a page
+    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    return printed + (f"(exit code {done.returncode})\n" if done.returncode else "")
+
+
+def main() -> int:
+    """Compare or rewrite all pages."""
+    stale = 0
+    for path in pages():
+        before = path.read_text(encoding="utf-8")
+        after = run_again(before)
+        if before != after:
+            stale += 1
+            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+            if "--write" in sys.argv:
+                path.write_text(after, encoding="utf-8")
+    return int(stale > 0 and "--write" not in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

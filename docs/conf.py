@@ -1,0 +1,66 @@
+"""How the pages are built. Nothing here, or in what it builds, loads anything from a network."""
+
+import logging
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "rankgauge"
+author = "The rankgauge developers"
+project_copyright = author
+release = version = installed_version("rankgauge")
+
+extensions = [
+    "door",  # docs/_ext: rankgauge.evaluation.evaluate is documented as rankgauge.evaluate
+    "mathml",  # docs/_ext: formulas without a script
+    "measures",  # docs/_ext: a page for each measure
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
+exclude_patterns = ["_ext", "_scripts"]
+source_suffix = {".md": "markdown", ".markdown": "markdown"}  # the second: written while building
+
+# Markdown
+myst_enable_extensions = ["deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+
+# What the code says of itself
+default_role = "code"  # `one` backtick in a docstring
+autodoc_class_signature = "separated"
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+
+# Names that pages outside of these would explain: there is no network to look them up
+nitpick_ignore_regex = [
+    (r"py:.*", rf"{library}(\..*)?")
+    for library in ("click", "collections", "io", "narwhals", "np", "numpy", "os", "pathlib")
+]
+nitpick_ignore = [
+    ("py:class", "NDArray"),
+    # Ours, but not public
+    ("py:class", "rankgauge.kernels.measure.Declaration"),
+    ("py:class", "rankgauge.render.Table"),
+    ("py:class", "rankgauge.table.PairTable"),
+]
+
+# Look
+html_theme = "furo"
+html_math_renderer = "mathml"
+html_title = f"rankgauge {release}"
+html_static_path = ["_static"]
+html_css_files = ["rankgauge.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+# A folder of pages may still be empty (Sphinx gives this warning no type to suppress it by)
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(
+    lambda record: getattr(record, "subtype", None) != "empty_glob"
+)

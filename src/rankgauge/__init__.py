@@ -1,0 +1,113 @@
+"""rankgauge measures retrieval: what a retriever returned against what it should have returned.
+
+This module is the door: every public name, loaded when it is first used. Importing it loads the
+standard library only.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankgauge.errors import FormatError as FormatError
+    from rankgauge.errors import InputError as InputError
+    from rankgauge.errors import MismatchError as MismatchError
+    from rankgauge.errors import MissingExtra as MissingExtra
+    from rankgauge.errors import RankgaugeError as RankgaugeError
+    from rankgauge.errors import UnknownName as UnknownName
+    from rankgauge.evaluation import Evaluation as Evaluation
+    from rankgauge.evaluation import evaluate as evaluate
+    from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.judged import JudgedRun as JudgedRun
+    from rankgauge.kernels.measure import Measure as Measure
+    from rankgauge.kernels.measure import Metric as Metric
+    from rankgauge.kernels.measure import measures as measures
+    from rankgauge.kernels.measure import parse as parse
+    from rankgauge.model import Policies as Policies
+    from rankgauge.model import Qrels as Qrels
+    from rankgauge.model import Run as Run
+    from rankgauge.model import read_qrels as read_qrels
+    from rankgauge.model import read_run as read_run
+    from rankgauge.model import write_qrels as write_qrels
+    from rankgauge.model import write_run as write_run
+    from rankgauge.records import Records as Records
+    from rankgauge.reports.catalogue import describe as describe
+    from rankgauge.reports.catalogue import report_measures as report_measures
+    from rankgauge.reports.evaluations import FORMS as FORMS
+    from rankgauge.reports.evaluations import report as report
+    from rankgauge.sample import sample_path as sample_path
+    from rankgauge.usecases import USE_CASES as USE_CASES
+    from rankgauge.usecases import UseCase as UseCase
+    from rankgauge.usecases import use_case as use_case
+
+    AP: Measure
+    Bpref: Measure
+    DCG: Measure
+    ERR: Measure
+    F: Measure
+    FirstRel: Measure
+    GMAP: Measure
+    IPrec: Measure
+    IPrecAvg: Measure
+    Judged: Measure
+    NumRel: Measure
+    NumRelRet: Measure
+    NumRet: Measure
+    P: Measure
+    R: Measure
+    RBP: Measure
+    RBPres: Measure
+    RR: Measure
+    Rprec: Measure
+    SetAP: Measure
+    SetF: Measure
+    SetP: Measure
+    SetR: Measure
+    Success: Measure
+    infAP: Measure
+    nDCG: Measure
+
+_HOMES = {
+    "errors": (
+        "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
+        "UnknownName",
+    ),
+    "evaluation": ("Evaluation", "evaluate"),
+    "evaluator": ("RetrievalEvaluator",),
+    "judged": ("JudgedRun",),
+    "kernels.measure": ("Measure", "Metric", "measures", "parse"),
+    "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "records": ("Records",),
+    "reports.catalogue": ("describe", "report_measures"),
+    "reports.evaluations": ("FORMS", "report"),
+    "sample": ("sample_path",),
+    "usecases": ("USE_CASES", "UseCase", "use_case"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MEASURES = (
+    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg", "Judged", "NumRel",
+    "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR", "Rprec", "SetAP", "SetF", "SetP",
+    "SetR", "Success", "infAP", "nDCG",
+)  # fmt: skip
+
+__all__ = ["__version__", "functional", *_HOME_OF, *_MEASURES]  # noqa: PLE0604 - all are text
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(f"rankgauge.{_HOME_OF[name]}"), name)
+    elif name in _MEASURES:
+        value = importlib.import_module("rankgauge.kernels.measure").Measure(name)
+    elif name == "functional":
+        value = importlib.import_module("rankgauge.functional")
+    elif name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("rankgauge")
+    else:
+        raise AttributeError(f"module 'rankgauge' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,277 @@
+"""The grammar of names, ``Name(param=value)@k``, and the one vocabulary of parameters."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rankgauge.errors import UnknownName
+
+__all__ = ["VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown"]
+
+Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
+
+_MAX_K = 10**9
+_MAX_TOP = 60
+
+
+@dataclass(frozen=True)
+class Param:
+    """A word that measures may take.
+
+    Attributes:
+        name: The word.
+        meaning: What it means, in one line.
+        domain: What is possible, in words.
+        read: From text or a Python value to the value itself; ValueError if it is not possible.
+    """
+
+    name: str
+    meaning: str
+    domain: str
+    read: Callable[[Any], Value]
+
+    def check(self, value: Any, where: str) -> Value:
+        """The value, if it is possible.
+
+        Raises:
+            UnknownName: Saying what is.
+        """
+        try:
+            return self.read(value)
+        except (ValueError, TypeError, OverflowError):
+            shown = value if isinstance(value, str) else repr(value)
+            raise UnknownName(
+                f"{self.name}={shown} is not possible",
+                where=where,
+                fix=f"{self.name} is {self.domain}: {self.meaning}",
+            ) from None
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, str | numbers.Real):
+        raise TypeError(value)
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(value)
+    return int(number) if number.is_integer() else number
+
+
+def _cutoff(value: Any) -> int:
+    number = _number(value)
+    if not isinstance(number, int) or not 1 <= number <= _MAX_K:
+        raise ValueError(value)
+    return number
+
+
+def _between(low: float, high: float, *, closed: bool = False) -> Callable[[Any], int | float]:
+    def read(value: Any) -> int | float:
+        number = _number(value)
+        if not (low <= number <= high if closed else low < number < high):
+            raise ValueError(value)
+        return number
+
+    return read
+
+
+def _recall(value: Any) -> float:
+    return float(_between(0, 1, closed=True)(value))
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+def _choice(*choices: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value.replace(" ", "") not in choices:
+            raise ValueError(value)
+        return value.replace(" ", "")
+
+    return read
+
+
+_EXPONENTIAL = {"exp", "exponential", "exp-log2", "burges"}
+_LINEAR = {"linear", "log2"}
+
+
+def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in _LINEAR:
+            return "linear"
+        if text.lower() in _EXPONENTIAL:
+            return "exp"
+        if not (text.startswith("{") and text.endswith("}")):
+            raise ValueError(value)
+        pairs = [part.split(":") for part in text[1:-1].split(",")]
+        value = {_number(grade): gain for grade, gain in pairs}
+    items = value.items() if isinstance(value, Mapping) else value
+    gains = {float(_number(grade)): float(_number(gain)) for grade, gain in items}
+    if not gains or min(gains.values()) < 0 or min(gains) < 0:
+        raise ValueError(value)
+    return tuple(sorted(gains.items()))
+
+
+VOCABULARY: Mapping[str, Param] = {
+    param.name: param
+    for param in (
+        Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
+        Param(
+            "gain",
+            "what a grade is worth",
+            "linear (the grade), exp (2^grade - 1), or a map such as {1:1,2:5} "
+            "(other grades keep their own value)",
+            _gain,
+        ),
+        Param(
+            "ideal",
+            "what the best ranking is made of",
+            "judged (every judged document), or, to reproduce other tools, retrieved (of the "
+            "whole ranking) or topk (of the first k)",
+            _choice("judged", "retrieved", "topk"),
+        ),
+        Param(
+            "judged_only",
+            "whether documents without a judgment are removed from the ranking first",
+            "true or false",
+            _flag,
+        ),
+        Param(
+            "k",
+            "how many ranks are looked at",
+            f"a whole number from 1 to {_MAX_K:,}",
+            _cutoff,
+        ),
+        Param(
+            "norm",
+            "what the sum is divided by",
+            "R (all relevant documents), min(k,R), k, or retrieved (those found)",
+            _choice("R", "min(k,R)", "k", "retrieved"),
+        ),
+        Param(
+            "p", "the patience: the chance to go on to the next rank", "a number between 0 and 1",
+            _between(0, 1),
+        ),
+        Param("recall", "the level of recall", "a number from 0 to 1", _recall),
+        Param(
+            "rel", "the grade from which a document counts as relevant", "a number > 0",
+            _between(0, 1e300),
+        ),
+        Param(
+            "top", "the highest grade of the scale", f"a number from 1 to {_MAX_TOP}",
+            _between(1, _MAX_TOP, closed=True),
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A name taken apart: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
+
+    name: str
+    params: Mapping[str, str]
+    at: str | None
+
+
+_NAME = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][\w .-]*?)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<at>[\w.+-]+))?\s*",
+    re.ASCII,
+)
+_PART = re.compile(
+    r"""\s*(?P<word>\w+)\s*=\s*
+    (?P<value>'[^']*'|"[^"]*"|\{[^{}]*\}|\w+\([^()]*\)|[^,(){}'"]+?)\s*(?:,|$)""",
+    re.VERBOSE | re.ASCII,
+)
+# Longer than any sensible name; keeps hostile input from costing time.
+_LONGEST = 400
+
+
+def split(text: str) -> Spelled:
+    """Take a name apart.
+
+    Raises:
+        UnknownName: If it is not of the form ``Name(param=value)@k``.
+
+    Example:
+        >>> split("RR(rel=2)@10")
+        Spelled(name='RR', params={'rel': '2'}, at='10')
+    """
+    match = _NAME.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        raise _no_name(text)
+    params: dict[str, str] = {}
+    rest = match["params"] or ""
+    while rest:
+        part = _PART.match(rest)
+        if part is None or part["word"] in params:
+            raise _no_name(text)
+        params[part["word"]] = part["value"].strip("'\"")
+        rest = rest[part.end() :]
+    return Spelled(match["name"], params, match["at"])
+
+
+def _no_name(text: str) -> UnknownName:
+    shown = ascii(text)[1:-1]
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return UnknownName(
+        f"{shown!r} is not the name of a measure",
+        fix="write Name@k or Name(param=value)@k, such as nDCG@10 or RR(rel=2)@10",
+    )
+
+
+def spell(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
+    """The text of a name; `at` is the parameter that stands behind ``@``.
+
+    Example:
+        >>> spell("RR", [("k", 10), ("rel", 2)], "k")
+        'RR(rel=2)@10'
+    """
+    inside, behind = [], ""
+    for word, value in params:
+        if word == at:
+            behind = f"@{value}"
+        else:
+            inside.append(f"{word}={_shown(value)}")
+    return name + (f"({','.join(inside)})" if inside else "") + behind
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, tuple):
+        return "{" + ",".join(f"{_number(g)}:{_number(gain)}" for g, gain in value) + "}"
+    return str(value)
+
+
+def plain_key(name: str) -> str:
+    """A name without case and joints: ``Hit Rate``, ``hit_rate`` and ``HitRate`` are one.
+
+    Example:
+        >>> plain_key("Hit Rate")
+        'hitrate'
+    """
+    return re.sub(r"[\s_.-]+", "", name).lower()
+
+
+def unknown(what: str, got: str, known: Iterable[str]) -> UnknownName:
+    """The error for a name nobody knows, with the nearest ones."""
+    names = list(known)
+    lowered = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
+    fix = (
+        "did you mean " + " or ".join(lowered[name] for name in near) + "?"
+        if near
+        else f"known: {', '.join(names)}"
+    )
+    return UnknownName(f"no {what} is called {got[:60]!r}", fix=fix)

@@ -1,0 +1,115 @@
+"""Every error this package raises on purpose.
+
+* RankgaugeError                 catch this one to catch them all
+  x InputError (ValueError)      the data is not what we can work with
+    + FormatError                a file cannot be read: path, line, the line itself
+    + MismatchError              judgments and run do not belong together: ids of each side
+  x UnknownName (ValueError)     a measure, parameter or choice nobody knows: shows the nearest
+  x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
+
+A message has three parts: *what* was got (and what was wanted), *where*, and the one edit or
+command that mends it (*fix*). The command line prints it and ends with exit code 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "FormatError",
+    "InputError",
+    "MismatchError",
+    "MissingExtra",
+    "RankgaugeError",
+    "UnknownName",
+]
+
+
+class RankgaugeError(Exception):
+    """Base of every error of this package: what was got, where, and what mends it.
+
+    Args:
+        what: What was got and what was wanted, in one sentence.
+        where: The place: a path with line and column, a query, a parameter.
+        fix: One edit or command that mends it.
+
+    Example:
+        >>> print(RankgaugeError("k=0 is not possible", where="P@0", fix="write P@1"))
+        P@0: k=0 is not possible
+        fix: write P@1
+    """
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}\nfix: {self.fix}" if self.fix else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # BaseException pickles positional arguments only; ours are keywords.
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+def _rebuild(kind: type[RankgaugeError], state: dict[str, Any]) -> RankgaugeError:
+    error = kind.__new__(kind, state["what"])
+    error.__dict__.update(state)
+    error.args = (state["what"],)
+    return error
+
+
+class InputError(RankgaugeError, ValueError):
+    """The data is not what can be worked with."""
+
+
+class FormatError(InputError):
+    """A file cannot be read as what it was taken for.
+
+    Attributes:
+        path: The file, ``<stdin>`` for standard input.
+        line: The 1-based line number, 0 where no line is to blame.
+        column: The 1-based column (field) number, 0 where the whole line is to blame.
+        text: The line itself, shortened.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str,
+        line: int = 0,
+        column: int = 0,
+        text: str = "",
+        fix: str = "",
+    ) -> None:
+        where = path
+        if line:
+            where += f", line {line}"
+        if column:
+            where += f", column {column}"
+        super().__init__(what, where=where, fix=fix)
+        self.path = path
+        self.line = line
+        self.column = column
+        self.text = text
+
+    def __str__(self) -> str:
+        shown = f"{self.where}: {self.what}"
+        if self.text:
+            shown += f"\nline: {self.text}"
+        return f"{shown}\nfix: {self.fix}" if self.fix else shown
+
+
+class MismatchError(InputError):
+    """Judgments and run do not belong together."""
+
+
+class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the field's words
+    """A name nobody knows; the message shows the nearest ones."""
+
+
+class MissingExtra(RankgaugeError, ImportError):  # noqa: N818 - a name in the field's words
+    """A library is not installed; the message is the line that installs it."""

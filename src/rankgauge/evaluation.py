@@ -1,0 +1,482 @@
+"""``evaluate()`` and what it returns: the waist between what comes in and what is shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError, MissingExtra, UnknownName
+from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.memory import is_frame
+from rankgauge.gather import Gathering
+from rankgauge.ids import IntArray, id_bytes, show_id
+from rankgauge.judged import Values
+from rankgauge.kernels.measure import Measure, parse, parse_all
+from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
+from rankgauge.records import Records
+from rankgauge.render import Table, to_html
+
+__all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
+
+Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any]
+
+DEFAULT_CUTOFFS = (1, 3, 5, 10)
+DEFAULT_MEASURES = (
+    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
+    "RR",
+    "AP",
+)
+_SCHEMA = "rankgauge/evaluation/1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """The values of a run: one for each query and measure, with what was decided to get them.
+
+    Made by :func:`evaluate`. Shows itself as a table in a notebook.
+
+    Attributes:
+        run_name: What the run is called.
+        query_ids: (Q,) the queries evaluated, in the order of the judgments, as text.
+        measures: (M,) the measures.
+        per_query: (Q, M) float64, NaN where a value is undefined.
+        undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
+        policies: What was decided where definitions are silent.
+        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words).
+        notes: What a reader of the numbers has to know, one sentence each.
+        weights: (Q,) the weight of each query, or None.
+        groups: (Q,) the group of each query, or None.
+
+    Example:
+        >>> ev = evaluate({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, ["RR", "nDCG@10"])
+        >>> ev.mean()
+        {'RR': 1.0, 'nDCG@10': 0.7967075809905066}
+    """
+
+    run_name: str
+    query_ids: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    per_query: Values
+    undefined: npt.NDArray[np.bool_]
+    policies: Policies
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    weights: tuple[float, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.per_query.flags.writeable = False
+        self.undefined.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickling forgets that an array is not writeable
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each measure over the queries, by its name.
+
+        Arithmetic, or as the measure says: geometric (GMAP), the sum (counts). Undefined values
+        count 0, or are left out where the policy or the measure says ``skip``. With weights the
+        mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
+        """
+        return self._means(np.arange(len(self.query_ids)))
+
+    def by_group(self) -> dict[str, dict[str, float]]:
+        """The mean of each measure in each group, by group and measure.
+
+        Raises:
+            InputError: If the evaluation was made without groups.
+        """
+        if self.groups is None:
+            raise InputError(
+                "this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})"
+            )
+        labels = np.array(self.groups, dtype=object)
+        return {
+            label: self._means(np.flatnonzero(labels == label))
+            for label in dict.fromkeys(self.groups)
+        }
+
+    def _means(self, rows: IntArray) -> dict[str, float]:
+        return {
+            str(measure): self._mean_of(column, measure, rows)
+            for column, measure in enumerate(self.measures)
+        }
+
+    def _mean_of(self, column: int, measure: Measure, rows: IntArray) -> float:
+        values = self.per_query[rows, column]
+        if self.policies.undefined == "skip" or measure.declaration.undefined == "skip":
+            rows = rows[~self.undefined[rows, column]]
+            values = self.per_query[rows, column]
+        shares = None if self.weights is None else [self.weights[row] for row in rows.tolist()]
+        return measure.mean(np.nan_to_num(values, nan=0.0).tolist(), shares)
+
+    def value(self, query_id: str, measure: str | Measure) -> float:
+        """One value; NaN where it is undefined.
+
+        Raises:
+            InputError: If the query or the measure was not evaluated.
+        """
+        wanted = parse(measure)
+        if wanted not in self.measures:
+            raise InputError(
+                f"{wanted} was not evaluated",
+                fix=f"evaluated: {', '.join(map(str, self.measures))}",
+            )
+        if query_id not in self.query_ids:
+            raise InputError(f"query {query_id!r} was not evaluated")
+        return float(self.per_query[self.query_ids.index(query_id), self.measures.index(wanted)])
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Columns ``query_id`` and one for each measure, as any data frame library takes them.
+
+        Example:
+            >>> evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"]).to_columns()
+            {'query_id': ['q1'], 'P@1': [1.0]}
+        """
+        columns: dict[str, list[Any]] = {"query_id": list(self.query_ids)}
+        if self.groups is not None:
+            columns["group"] = list(self.groups)
+        if self.weights is not None:
+            columns["weight"] = list(self.weights)
+        for number, measure in enumerate(self.measures):
+            columns[str(measure)] = self.per_query[:, number].tolist()
+        return columns
+
+    def to_frame(self) -> Any:
+        """The values as a pandas data frame, one row a query; NaN where undefined.
+
+        For another library: ``polars.DataFrame(evaluation.to_columns())``.
+
+        Raises:
+            MissingExtra: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra(
+                "pandas is not installed",
+                fix="pip install 'rankgauge[pandas]', or use to_columns()",
+            ) from None
+        return pd.DataFrame(self.to_columns())
+
+    def to_json(self) -> str:
+        """The evaluation as JSON by the published schema ``evaluation-1.json``; NaN is null.
+
+        Raises:
+            InputError: If the settings of the run cannot be written as JSON.
+        """
+        means = self.mean()
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": metadata.version("rankgauge"),
+            "run": self.run_name,
+            "settings": dict(self.settings),
+            "policies": asdict(self.policies),
+            "counts": dict(self.counts),
+            "measures": [
+                {
+                    "name": str(measure),
+                    "mean": _null(means[str(measure)]),
+                    "undefined": int(self.undefined[:, number].sum()),
+                }
+                for number, measure in enumerate(self.measures)
+            ],
+            "query_ids": list(self.query_ids),
+            "values": [[_null(value) for value in row] for row in self.per_query.tolist()],
+            "weights": None if self.weights is None else list(self.weights),
+            "groups": None if self.groups is None else list(self.groups),
+            "notes": list(self.notes),
+        }
+        try:
+            return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the settings of the run are no JSON: {error}",
+                where=f"run {self.run_name!r}",
+                fix="give settings as text, finite numbers, lists and mappings of them",
+            ) from None
+
+    @classmethod
+    def from_json(cls, text: str) -> Evaluation:
+        """An evaluation from its JSON.
+
+        Raises:
+            InputError: If it is no JSON, or not by the schema this version knows.
+
+        Example:
+            >>> ev = evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+            >>> Evaluation.from_json(ev.to_json()) == ev
+            True
+        """
+        try:
+            data = json.loads(text)
+            if data["schema"] != _SCHEMA:
+                raise InputError(
+                    f"the schema is {data['schema']!r}, wanted {_SCHEMA!r}",
+                    fix="read it with the version of rankgauge that wrote it",
+                )
+            shape = (len(data["query_ids"]), len(data["measures"]))
+            values = np.array(
+                [[math.nan if v is None else v for v in row] for row in data["values"]], dtype=float
+            ).reshape(shape)
+            return cls(
+                run_name=data["run"],
+                query_ids=tuple(data["query_ids"]),
+                measures=tuple(parse(measure["name"]) for measure in data["measures"]),
+                per_query=values,
+                undefined=np.isnan(values),
+                policies=Policies(**data["policies"]),
+                counts=data["counts"],
+                notes=tuple(data["notes"]),
+                weights=None if data["weights"] is None else tuple(data["weights"]),
+                groups=None if data["groups"] is None else tuple(data["groups"]),
+                settings=data["settings"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
+            ) from None
+
+    def table(self) -> Table:
+        """Measures and their means, with the notes."""
+        return Table(
+            columns=("measure", "mean"),
+            rows=tuple(
+                (name, int(value) if _is_count(measure) else value)
+                for measure, (name, value) in zip(self.measures, self.mean().items(), strict=True)
+            ),
+            title=self.run_name,
+            notes=self.notes,
+        )
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
+        return f"<Evaluation {self.run_name!r}: {len(self.query_ids)} queries; {means}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        for part in fields(self):
+            mine, theirs = getattr(self, part.name), getattr(other, part.name)
+            if isinstance(mine, np.ndarray):
+                if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):
+                    return False
+            elif mine != theirs:
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def _is_count(measure: Measure) -> bool:
+    return measure.declaration.mean == "sum"
+
+
+def _null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def evaluate(
+    qrels: Any,
+    run: Any = None,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+    weights: Any = None,
+    groups: Any = None,
+) -> Evaluation:
+    """Evaluate a run: the value of each measure for each judged query.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Without a run: records that hold
+            both, in memory or as the path of a file (see `Records`).
+        run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
+            of which is such a thing (a query stands in one block only).
+        measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
+            3, 5, 10, RR and AP.
+        ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
+            (the order given).
+        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
+            run has an empty ranking), ``intersection`` (judged and in the run), or their ids.
+        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
+        undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        weights: Query id to weight, such as its traffic; every evaluated query needs one.
+        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
+
+    Returns:
+        Values per query, means, policies and notes.
+
+    Raises:
+        UnknownName: For a measure or a choice nobody knows.
+        MismatchError: If judgments and run have no query in common.
+        InputError: If an input cannot be worked with; the message names the place.
+
+    Example:
+        >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
+        {'P@2': 0.5}
+    """
+    measured = _measures(measures)
+    policies = Policies(
+        ties=ties, queries=_which(queries), duplicates=duplicates, undefined=undefined
+    )
+    if run is None:
+        records = Records.of(qrels)
+        gathering = Gathering(records.qrels, records.graded, measured, policies)
+        gathering.notes.extend(records.notes)
+        blocks = iter([records.run])
+    else:
+        truth = Qrels.of(qrels)
+        gathering = Gathering(truth, truth, measured, policies)
+        blocks = _blocks(run)
+    if not isinstance(queries, str):
+        gathering.select(queries)
+    for block in blocks:
+        gathering.add(block)
+    gathered = gathering.finished()
+    shares = None if weights is None else _weights(weights, gathered.query_ids)
+    return Evaluation(
+        run_name=gathered.run_name,
+        query_ids=tuple(map(show_id, gathered.query_ids)),
+        measures=measured,
+        per_query=gathered.values,
+        undefined=np.isnan(gathered.values),
+        policies=policies,
+        counts=gathered.counts,
+        notes=gathered.notes + (("means are weighted by query",) if shares else ()),
+        weights=shares,
+        groups=None if groups is None else _groups(groups, gathered.query_ids),
+        settings=gathered.settings,
+    )
+
+
+def _which(queries: Queries) -> Literal["all", "intersection", "given"]:
+    if not isinstance(queries, Iterable):
+        raise InputError(
+            f"got {queries!r:.60} for the queries", where="queries",
+            fix="choose all, intersection, or a list of ids",
+        )  # fmt: skip
+    if not isinstance(queries, str):
+        return "given"
+    if queries == "all":
+        return "all"
+    if queries == "intersection":
+        return "intersection"
+    raise UnknownName(
+        f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
+    )
+
+
+def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Measure, ...]:
+    names: Iterable[str | Measure]
+    if given is None:
+        names = DEFAULT_MEASURES
+    elif isinstance(given, str | Measure):
+        names = (given,)
+    elif isinstance(given, Iterable):
+        names = given
+    else:
+        raise InputError(
+            f"got {given!r:.60} for the measures", where="measures",
+            fix='give names, such as ["nDCG@10", "AP"]',
+        )  # fmt: skip
+    # Each once: a column has one name.
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name))
+    if not found:
+        raise InputError(
+            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
+        )
+    return tuple(found)
+
+
+def _blocks(run: Any) -> Iterator[Run]:
+    """The run, or its blocks if it is an iterator of them."""
+    if not isinstance(run, Iterator):
+        yield Run.of(run)
+        return
+    first = next(run, None)
+    if first is None:
+        raise InputError(
+            "the iterator is empty", where="run", fix="yield at least one block of queries"
+        )
+    if not _is_block(first):
+        yield Run.of(chain([first], run))
+        return
+    yield Run.of(first)
+    yield from map(Run.of, run)
+
+
+def _is_block(item: Any) -> bool:
+    """Whether it is a run of some queries; otherwise it is one row of a run."""
+    if isinstance(item, Run):
+        return True
+    if isinstance(item, Mapping):
+        columns = columns_of(item, RUN)
+        return columns is None or not isinstance(item[columns.query], str | int | bytes)
+    return is_frame(item)
+
+
+def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
+    """What is given for each query, in the order of the evaluation."""
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"got {type(given).__name__} for the {what}s, wanted a mapping",
+            where=f"{what}s",
+            fix=f"give {what}s as {{query id: {what}}}",
+        )
+    try:
+        known = {id_bytes(query, "query id"): value for query, value in given.items()}
+    except InputError as error:
+        raise InputError(error.what, where=f"{what}s", fix=error.fix) from None
+    for query in query_ids:
+        if query not in known:
+            raise InputError(
+                f"query {show_id(query)!r} has no {what}",
+                where=f"{what}s",
+                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+            )
+    return [known[query] for query in query_ids]
+
+
+def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
+    labels = (str(label) for label in _per_query(given, query_ids, "group"))
+    # A lone surrogate could not be written to any file.
+    return tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
+
+
+def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
+    shares = []
+    for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
+        try:
+            share = float(weight)
+        except (TypeError, ValueError):
+            share = math.nan
+        if not 0 <= share < math.inf:
+            raise InputError(
+                f"weight {weight!r} of query {show_id(query)!r} is not possible",
+                where="weights",
+                fix="a weight is a finite number >= 0",
+            )
+        shares.append(share)
+    if not any(shares):
+        raise InputError(
+            "all weights are 0", where="weights", fix="give one query a weight above 0"
+        )
+    return tuple(shares)

@@ -1,0 +1,363 @@
+"""Judgments and runs that are already in memory: mappings, rows, columns, data frames."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.formats.layout import (
+    JUDGMENTS,
+    RUN,
+    Columns,
+    Layout,
+    columns_of,
+    finite,
+    numbers_of,
+    table_of,
+    wrong_columns,
+)
+from rankgauge.ids import Blame, Ids, IntArray, show_id
+from rankgauge.table import FloatArray, PairTable, offsets_of
+
+__all__ = [
+    "from_columns",
+    "from_frame",
+    "from_mapping",
+    "from_rankings",
+    "from_rows",
+    "is_frame",
+]
+
+_PAIR = 2
+_SHOWN = 60
+_FLOATS = ("float", "double", "halffloat")
+_NUMERIC = (*_FLOATS, "int", "uint", "bool")
+
+
+def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> PairTable:
+    """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
+
+    A mapping whose keys are column names and whose values are columns is taken as columns.
+
+    Args:
+        data: The mapping.
+        layout: Judgments or run.
+        source: Where it came from, for messages.
+    """
+    source = source or layout.name
+    columns = _columns(data, layout)
+    if columns is not None:
+        return _from_columns(data, columns, layout, source)
+    queries = Ids.of(list(data), "query id", _by_row(source, "query"))
+    inner = list(data.values())
+    if set(map(type, inner)) <= {dict}:
+        parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
+    else:
+        parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
+    # In a mapping no document can stand twice.
+    unique = all(isinstance(value, Mapping) for value in inner)
+    return _of_parts(queries, parts, layout, source, unique=unique)
+
+
+def _of_parts(
+    queries: Ids, parts: list[tuple[Any, Any]], layout: Layout, source: str, *, unique: bool
+) -> PairTable:
+    offsets = offsets_of([len(docs) for docs, _ in parts])
+    blame = _by_query(source, queries, offsets)
+    docs = Ids.of(
+        list(itertools.chain.from_iterable(docs for docs, _ in parts)), "document id", blame
+    )
+    numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts))
+    values = numbers_of(numbers, layout, _by_pair(source, queries, offsets, docs))
+    return finite(PairTable(queries, offsets, docs, values, unique=unique, source=source), layout)
+
+
+def _place(source: str, queries: Ids, number: int) -> str:
+    return f"{source}, query '{show_id(queries[number])}'"
+
+
+def _by_row(source: str, unit: str = "row") -> Blame:
+    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
+
+
+def _by_query(source: str, queries: Ids, offsets: IntArray) -> Blame:
+    def blame(row: int, what: str, fix: str) -> InputError:
+        number = int(np.searchsorted(offsets, row, side="right")) - 1
+        return InputError(what, where=_place(source, queries, number), fix=fix)
+
+    return blame
+
+
+def _by_pair(source: str, queries: Ids, offsets: IntArray, docs: Ids) -> Blame:
+    def blame(row: int, what: str, fix: str) -> InputError:
+        number = int(np.searchsorted(offsets, row, side="right")) - 1
+        where = f"{_place(source, queries, number)}, document '{show_id(docs[row])}'"
+        return InputError(what, where=where, fix=fix)
+
+    return blame
+
+
+def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
+    """The documents of one query, whatever they came in, and their numbers."""
+    if isinstance(value, Mapping):
+        return value, value.values()
+    docs = _documents(value, layout, where, ordered=layout is RUN)
+    listed = [issubclass(kind, tuple | list) for kind in set(map(type, docs))]
+    if any(listed):
+        if not all(listed) or set(map(len, docs)) != {_PAIR}:
+            other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
+            raise InputError(
+                f"got {_short(other)} where a pair was wanted: (document, {layout.value})",
+                where=where,
+                fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
+            )
+        return [doc for doc, _ in docs], [number for _, number in docs]
+    # A bare list says its order: the first document gets the highest score. In judgments, grade 1.
+    return docs, range(len(docs), 0, -1) if layout is RUN else [1] * len(docs)
+
+
+def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list[Any]:
+    """The documents of one query as a list."""
+    if (
+        isinstance(value, str | bytes | Mapping)
+        or not isinstance(value, Iterable)
+        or hasattr(value, "columns")
+    ):
+        mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
+        raise InputError(
+            f"got {_short(value)} where the documents of a query were wanted",
+            where=where,
+            fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
+        )
+    if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
+        raise InputError(
+            "a set has no order, so it is no ranking",
+            where=where,
+            fix='give a list, best first: ["d1", "d2"]',
+        )
+    return _listed(value)
+
+
+def _listed(values: Any) -> list[Any]:
+    """Plain values where the library has its own for each element."""
+    if isinstance(values, list):
+        return values
+    for name in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, name) and getattr(values, "ndim", True):
+            listed: list[Any] = getattr(values, name)()
+            return listed
+    return list(values)
+
+
+def from_rankings(data: Any) -> PairTable:
+    """Ordered ground truth, best first: grades from positions, the last document getting 1."""
+    source = JUDGMENTS.name
+    if not isinstance(data, Mapping):
+        raise InputError(
+            f"got {_short(data)} where ordered ground truth was wanted",
+            where=source,
+            fix='give a mapping: {"q1": ["best", "second"]}',
+        )
+    queries = Ids.of(list(data), "query id", _by_row(source, "query"))
+    parts = []
+    for number, value in enumerate(data.values()):
+        docs = _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
+        parts.append((docs, range(len(docs), 0, -1)))
+    return _of_parts(queries, parts, JUDGMENTS, source, unique=False)
+
+
+def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
+    """The column names, if this mapping is one of columns and not of queries."""
+    first = next(iter(data.values()), None)
+    if isinstance(first, Mapping | AbstractSet | str) or not all(
+        isinstance(name, str) for name in data
+    ):
+        return None
+    columns = columns_of(data, layout)
+    if columns is None:
+        return None
+    chosen = (data[columns.query], data[columns.doc], data[columns.value])
+    return (
+        None if any(isinstance(value, Mapping | AbstractSet | str) for value in chosen) else columns
+    )
+
+
+def from_columns(queries: Any, docs: Any, values: Any, layout: Layout) -> PairTable:
+    """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
+    columns = Columns(*layout.columns)
+    data = dict(zip(layout.columns, (queries, docs, values), strict=True))
+    return _from_columns(data, columns, layout, layout.name)
+
+
+def _from_columns(data: Any, columns: Columns, layout: Layout, source: str) -> PairTable:
+    """The chosen columns of a mapping or a narwhals frame."""
+    queries = _column(data[columns.query], columns.query, source)
+    docs = _column(data[columns.doc], columns.doc, source)
+    values = _column(data[columns.value], columns.value, source)
+    if not len(queries) == len(docs) == len(values):
+        raise InputError(
+            f"the columns have {len(queries)}, {len(docs)} and {len(values)} rows",
+            where=source,
+            fix=f"give a query, a document and a {layout.value} for each row",
+        )
+    blame = _by_row(source)
+    return table_of(
+        Ids.of(queries, "query id", blame),
+        Ids.of(docs, "document id", blame),
+        _numbers(values, layout, blame),
+        layout,
+        source=source,
+        columns=columns,
+    )
+
+
+def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
+    """A column as a NumPy array or a list of plain values."""
+    if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
+        raise InputError(
+            f"column {name!r} is {_short(values)}, wanted a list or an array",
+            where=source,
+            fix="give one value for each row: [...]",
+        )
+    if not isinstance(values, np.ndarray):
+        return _series(values)
+    if values.ndim != 1:
+        raise InputError(
+            f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
+            where=source,
+            fix="pass one column: array[:, 0]",
+        )
+    # Of a masked array only a list says what is masked.
+    return values.tolist() if isinstance(values, np.ma.MaskedArray) else values
+
+
+def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
+    """A series of a library: numbers as an array if none is missing, anything else as a list."""
+    kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
+        array = values.to_numpy()
+        # Whole numbers with gaps come as floats.
+        if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
+            return np.asarray(array)
+    return _listed(values)
+
+
+def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame) -> FloatArray:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
+            return values.astype(np.float64)
+    return numbers_of(_listed(values), layout, blame)
+
+
+def is_frame(data: object) -> bool:
+    """Whether it is a data frame of a library that narwhals knows (eager or lazy)."""
+    if isinstance(data, Mapping | Sequence | AbstractSet | np.ndarray):
+        return False
+    if type(data).__module__ == "builtins":
+        return False
+    import narwhals as nw
+
+    try:
+        nw.from_native(data)  # type: ignore[call-overload]
+    except TypeError:
+        return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
+    except nw.exceptions.NarwhalsError:
+        return True  # it is one, with a fault that is told when it is read
+    return True
+
+
+def from_frame(data: Any, layout: Layout) -> PairTable:
+    """A data frame of any library that narwhals knows.
+
+    Raises:
+        InputError: If it has no fitting columns, or they hold what they should not.
+        MissingExtra: If the library needs another one to hand out its rows.
+    """
+    import narwhals as nw
+
+    try:
+        frame: Any = nw.from_native(data, pass_through=True)
+        # Other Arrow data, such as a record batch.
+        if frame is data:
+            frame = nw.DataFrame.from_arrow(data, backend="pyarrow")
+        names = frame.collect_schema().names()
+        columns = columns_of(names, layout)
+        if columns is None:
+            what, fix = wrong_columns(names, layout)
+            raise InputError(what, where=layout.name, fix=fix)
+        chosen = [columns.query, columns.doc, columns.value]
+        frame = frame.select(chosen)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            "two columns have the same name", where=layout.name, fix="give each its own name"
+        ) from None
+    except ImportError as error:
+        raise MissingExtra(
+            f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
+        ) from None
+    return _from_columns({name: frame[name] for name in chosen}, columns, layout, layout.name)
+
+
+def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
+    """Rows of query, document and number: tuples, mappings or objects with such names.
+
+    Raises:
+        InputError: For the first row that is none of these.
+    """
+    if isinstance(rows, AbstractSet):
+        raise InputError(
+            "a set has no order, so it holds no rows",
+            where=layout.name,
+            fix=f"give a mapping: {layout.mapping}",
+        )
+    kind: type | None = None
+    pick: Callable[[Any], Any] | None = None
+    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for place, row in enumerate(rows):
+        if type(row) is not kind:
+            kind, pick = type(row), _pick(row, layout)
+        try:
+            query, doc, number = row if pick is None else pick(row)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise InputError(
+                f"got {_short(row)}, wanted query, document and {layout.value}",
+                where=f"{layout.name}, row {place + 1}",
+                fix=f'give rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
+            ) from None
+        columns[0].append(query)
+        columns[1].append(doc)
+        columns[2].append(number)
+    return from_columns(*columns, layout)
+
+
+def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:
+    """What takes query, document and number out of rows like this by name; None: by position."""
+    if isinstance(row, Mapping):
+        names: Iterable[Any] = row
+    else:
+        names = getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row))
+    columns = columns_of(names, layout)
+    if columns is None:
+        # Text, mappings and sets can be unpacked, too; it would be by chance.
+        return _refuse if isinstance(row, str | bytes | Mapping | AbstractSet) else None
+    if isinstance(row, Mapping):
+        return itemgetter(columns.query, columns.doc, columns.value)
+    return attrgetter(columns.query, columns.doc, columns.value)
+
+
+def _refuse(row: Any) -> Any:
+    raise TypeError(row)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

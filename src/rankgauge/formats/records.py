@@ -1,0 +1,470 @@
+"""Records that carry a ranking and its judgments together, in whatever shape they come.
+
+A reader of shapes: it finds the parts of each record by their names, and says where a wrong one
+stands. What the parts mean for a measure is decided in :mod:`rankgauge.records`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.files import format_of
+from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
+from rankgauge.formats.memory import is_frame
+from rankgauge.formats.tables import json_lines
+from rankgauge.ids import id_bytes, show_id
+
+__all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
+
+# The names of each part, the one to recommend first.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "query_id", "qid", "question_id"),
+    "retrieved": ("retrieved", "retrieved_ids", "retrieved_doc_ids", "retrieved_docs"),
+    "relevant": ("relevant", "relevant_ids", "relevant_doc_ids", "relevant_docs"),
+    "grades": ("relevance_scores", "relevance_grades"),
+    "scores": ("retrieval_scores", "scores"),
+}
+# What people write beside these parts; nothing is read from it.
+_BESIDE = ("query", "query_text", "question", "question_text", "retriever")
+_PART_OF = {name: part for part, names in FIELDS.items() for name in names}
+_KNOWN = (*_PART_OF, *_BESIDE)
+# As near as a misspelling is; `retrieved_at` beside `retrieved` is a key of its own.
+_NEAR = 0.86
+_PAIR, _TRIPLE = 2, 3
+_SHOWN = 5
+_EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
+
+_ID = (str, bytes, int, np.integer)
+
+Parts: TypeAlias = dict[str, tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, its parts in lists.
+
+    Attributes:
+        place: Where it stands, for messages: ``"record 3"`` or ``"path, line 3"``.
+        id: The query id as it was given, None without one.
+        docs: The retrieved documents in the order given.
+        scores: Their scores, None without.
+        relevant: The relevant documents, None if only grades were given.
+        grades: Document and grade, None without.
+    """
+
+    place: str
+    id: Any
+    docs: list[Any]
+    scores: list[Any] | None
+    relevant: list[Any] | None
+    grades: list[tuple[Any, Any]] | None
+
+
+@dataclass(frozen=True)
+class RecordRows:
+    """All records of a source.
+
+    Attributes:
+        rows: The records; at least one.
+        source: What they came from, for messages.
+        notes: What the reader has to say.
+    """
+
+    rows: tuple[Record, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+def read_records(source: Any) -> RecordRows:
+    """The records of a file, of a list of mappings, tuples or objects, or of columns.
+
+    Raises:
+        InputError: For the first record that cannot be read, with its place.
+        UnknownName: For a key that is a misspelt one of ours.
+    """
+    name = source_name(source) if isinstance(source, str | os.PathLike) else "records"
+    unread: dict[str, None] = {}
+    rows = []
+    for place, raw in _raw(source, name):
+        rows.append(_record(_parts(raw, place, unread), place))
+    if not rows:
+        raise InputError("there is no record", where=name, fix=f"give at least one: {_EXAMPLE}")
+    notes: tuple[str, ...] = ()
+    if unread:
+        some = ", ".join(repr(key) for key in list(unread)[:_SHOWN])
+        more = ", ..." if len(unread) > _SHOWN else ""
+        notes = (f"{name}: nothing is read from {some}{more}",)
+    return RecordRows(tuple(rows), name, notes)
+
+
+def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Each record as it came, with its place."""
+    if isinstance(source, str | os.PathLike):
+        return _from_file(source, name)
+    if isinstance(source, Mapping):
+        return _from_mapping(source, name)
+    if is_frame(source):
+        return _from_columns(_frame_columns(source), name)
+    if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
+        return _numbered(source, "record ")
+    raise InputError(
+        f"got {type(source).__name__} where records were wanted",
+        where=name,
+        fix=f"give a list of records: [{_EXAMPLE}, ...]",
+    )
+
+
+def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for number, row in enumerate(rows, start=1):
+        yield f"{prefix}{number}", row
+
+
+def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
+    with opened(source) as stream:
+        readable = io.BufferedReader(cast("io.RawIOBase", stream))
+        try:
+            if (format_of(name) or _first_form(readable)) == "json":
+                yield from _from_json(_json(readable, name), name)
+            else:
+                for line, row in json_lines(readable, name):
+                    yield f"{name}, line {line}", row
+        finally:
+            # Closing the wrapper would close standard input.
+            readable.detach()
+
+
+def _first_form(stream: io.BufferedReader[Any]) -> str:
+    """``json`` if the text begins as a list does; records are mostly one a line."""
+    try:
+        start = stream.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except (EOFError, OSError):
+        return "jsonl"  # the reader meets the same fault and tells where
+    return "json" if start.startswith(b"[") else "jsonl"
+
+
+def _json(stream: io.BufferedReader[Any], name: str) -> Any:
+    text = b"".join(line for _, line in numbered_lines(stream, name))
+    try:
+        return json.loads(text, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"this is no JSON: {error}",
+            path=name,
+            line=getattr(error, "lineno", 0),
+            fix=f"give a list of records: [{_EXAMPLE}, ...]",
+        ) from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(data, list):
+        return _numbered(data, f"{name}, record ")
+    if isinstance(data, dict):
+        return _from_mapping(data, name)
+    raise FormatError(
+        f"got a JSON {type(data).__name__}, wanted a list of records",
+        path=name,
+        fix=f"write [{_EXAMPLE}, ...]",
+    )
+
+
+def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """Columns by name, or records by query id."""
+    parts = {_PART_OF[key] for key in data if key in _PART_OF}
+    if parts & {"retrieved", "relevant"}:
+        return _from_columns(data, name)
+    if data and all(_is_record(value) for value in data.values()):
+        return _from_ids(data)
+    raise InputError(
+        "a mapping without columns 'retrieved' and 'relevant' holds no records"
+        if data
+        else "there is no record",
+        where=name,
+        fix="if these are judgments, give the run as well: evaluate(qrels, run); "
+        f"else give a list of records: [{_EXAMPLE}, ...]",
+    )
+
+
+def _is_record(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return bool({_PART_OF.get(key) for key in value} & {"retrieved", "relevant"})
+
+
+def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        place = f"record {show_id(id_bytes(key, 'query id'))!r}"
+        own = [name for name in FIELDS["id"] if value.get(name) is not None]
+        if own:
+            raise InputError(
+                f"it has an id of its own, {own[0]!r}",
+                where=place,
+                fix=f"remove {own[0]!r}, or give the records as a list",
+            )
+        yield place, {**value, "id": key}
+
+
+def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """One record a row of parallel columns."""
+    if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
+        raise InputError(
+            "this is one record, wanted a list of records or parallel lists",
+            where=name,
+            fix="give it as a list of one: [record]",
+        )
+    columns: dict[str, list[Any]] = {}
+    for key, column in data.items():
+        if isinstance(column, Iterable) and not isinstance(
+            column, str | bytes | Mapping | AbstractSet
+        ):
+            columns[key] = list(column)
+        elif key in _PART_OF:
+            raise InputError(
+                f"column {key!r} is {column!r:.40}, wanted a list with an entry for each query",
+                where=name,
+                fix=f"write {key!r}: [...]",
+            )
+    lengths = {key: len(column) for key, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+        raise InputError(
+            f"the columns are not of equal length: {said}",
+            where=name,
+            fix="give every column one entry for each query",
+        )
+    for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
+        yield f"record {number}", dict(zip(columns, row, strict=True))
+
+
+def _is_ranking(column: object) -> bool:
+    """Whether it holds the documents of one query, not those of many."""
+    if isinstance(column, Mapping):
+        return True
+    return isinstance(column, Sequence | np.ndarray) and any(
+        isinstance(cell, _ID) for cell in itertools.islice(column, 1)
+    )
+
+
+def _frame_columns(data: Any) -> dict[str, list[Any]]:
+    import narwhals as nw
+
+    frame: Any = nw.from_native(data)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return {str(column): list(frame[column].to_list()) for column in frame.columns}
+
+
+def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
+    """The parts of one record, each with the name it had; what is None is not there."""
+    if isinstance(raw, (*_ID, float, AbstractSet)):
+        raise InputError(
+            f"got {raw!r:.60} where a record was wanted", where=place, fix=f"write {_EXAMPLE}"
+        )
+    if isinstance(raw, Mapping):
+        named = dict(raw)
+    elif isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
+        named = _of_tuple(raw, place)
+    else:
+        named = _of_object(raw)
+    parts: Parts = {}
+    for key, value in named.items():
+        part = _PART_OF.get(key) if isinstance(key, str) else None
+        if part is None:
+            _other_key(key, place, unread)
+        elif not _is_missing(value):
+            if part in parts:
+                raise InputError(
+                    f"{parts[part][0]!r} and {key!r} are two names of the same thing",
+                    where=place,
+                    fix=f"keep one: {FIELDS[part][0]!r}",
+                )
+            parts[part] = (key, value)
+    wanted = [FIELDS["retrieved"][0]] * ("retrieved" not in parts)
+    if not parts.keys() & {"relevant", "grades"}:
+        wanted.append(FIELDS["relevant"][0])
+    if wanted:
+        raise _without(wanted, named, place)
+    return parts
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
+
+
+def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
+    names = ["retrieved", "relevant", "relevance_scores"]
+    if raw and isinstance(raw[0], _ID):
+        names.insert(0, "id")
+    if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
+        raise InputError(
+            f"got {raw!r:.60} where a record was wanted",
+            where=place,
+            fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {_EXAMPLE}",
+        )
+    return dict(zip(names, raw, strict=False))
+
+
+def _of_object(raw: object) -> dict[str, Any]:
+    """The attributes of an object: of a data class, a named tuple, a model, or any other."""
+    names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
+    names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
+    # Properties stand in none of these lists.
+    names += [name for name in _PART_OF if hasattr(raw, name)]
+    found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
+    """A key that is none of ours: an error if it is one misspelt, else kept for a note."""
+    if key in _BESIDE or str(key) in unread:
+        return
+    near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
+    if near:
+        raise UnknownName(
+            f"no part of a record is called {str(key)!r:.60}",
+            where=place,
+            fix=f"did you mean {near[0]!r}?",
+        )
+    unread[str(key)] = None
+
+
+def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputError:
+    there = [str(key) for key, value in named.items() if not _is_missing(value)]
+    empty = [key for key in named if key in _PART_OF and key not in there]
+    hints = []
+    for want in wanted:
+        parts = {"relevant", "grades"} if want == "relevant" else {want}
+        null = [key for key in empty if _PART_OF[key] in parts]
+        near = difflib.get_close_matches(want, there, n=1, cutoff=0.5)
+        if null:
+            hints.append(f"write {null[0]!r}: [] if there are none (it is None)")
+        else:
+            hints.append(f"rename {near[0]!r} to {want!r}" if near else f"add {want!r}")
+    got = ", ".join(repr(key) for key in there[: 2 * _SHOWN]) or "none"
+    return InputError(
+        f"there is no {' and no '.join(repr(want) for want in wanted)}; its parts are {got}",
+        where=place,
+        fix=", ".join(hints) + f", as in {_EXAMPLE}",
+    )
+
+
+def _record(parts: Parts, place: str) -> Record:
+    docs, scores = _ranking(parts, place)
+    relevant: list[Any] | None = None
+    grades: list[tuple[Any, Any]] | None = None
+    if "relevant" in parts:
+        key, value = parts["relevant"]
+        if isinstance(value, Mapping):
+            # A mapping under this name holds grades.
+            if "grades" in parts:
+                raise InputError(
+                    f"{key!r} and {parts['grades'][0]!r} both hold grades",
+                    where=place,
+                    fix=f"give {key!r} as a list of document ids",
+                )
+            parts = {**parts, "grades": (key, value)}
+        else:
+            relevant = _documents(value, key, place)
+    if "grades" in parts:
+        grades = _graded(*parts["grades"], place)
+    query = parts["id"][1] if "id" in parts else None
+    return Record(place, query, docs, scores, relevant, grades)
+
+
+def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
+    """The retrieved documents, and their scores if there are any."""
+    key, value = parts["retrieved"]
+    docs: list[Any]
+    scores: list[Any] | None = None
+    if isinstance(value, Mapping):
+        docs, scores = list(value), list(value.values())
+    elif isinstance(value, AbstractSet):
+        raise InputError(
+            f"{key!r} is a set, which has no order, so it is no ranking",
+            where=place,
+            fix=f"give {key!r} as a list, best first",
+        )
+    else:
+        docs = _documents(value, key, place)
+        if docs and all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in docs):
+            docs, scores = [doc for doc, _ in docs], [score for _, score in docs]
+    if "scores" not in parts:
+        return docs, scores
+    name, given = parts["scores"]
+    if isinstance(given, Mapping):
+        raise InputError(
+            f"{name!r} is a mapping: of grades, or of the retriever's scores?",
+            where=place,
+            fix="call grades 'relevance_scores'; give the retriever's scores as a list, one for "
+            f"each of {key!r}",
+        )
+    if scores is not None:
+        raise InputError(
+            f"{key!r} has scores already, and there is {name!r}",
+            where=place,
+            fix=f"remove {name!r}, or give {key!r} as a list of document ids",
+        )
+    scores = _list(given, name, place)
+    if len(scores) != len(docs):
+        raise InputError(
+            f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores",
+            where=place,
+            fix="give one score for each retrieved document",
+        )
+    return docs, scores
+
+
+def _list(value: Any, key: str, place: str) -> list[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputError(
+            f"{key!r} is {value!r:.40}, wanted a list",
+            where=place,
+            fix=f"write {key!r}: [...]",
+        )
+    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+
+
+def _documents(value: Any, key: str, place: str) -> list[Any]:
+    """Document ids, whatever they came in."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputError(
+            f"{key!r} is {value!r:.40}, wanted a list of document ids",
+            where=place,
+            fix=f'write {key!r}: ["d1", ...]',
+        )
+    return _list(value, key, place)
+
+
+def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
+    pairs: list[Any]
+    if isinstance(value, Mapping):
+        # Data frames fill what a row does not have with None.
+        pairs = [(doc, grade) for doc, grade in value.items() if grade is not None]
+    else:
+        pairs = _list(value, key, place)
+    if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):
+        raise InputError(
+            f"{key!r} is a list of {type(pairs[0]).__name__}, wanted a grade by document id",
+            where=place,
+            fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
+        )
+    return pairs

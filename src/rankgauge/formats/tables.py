@@ -1,0 +1,334 @@
+"""Text tables with a header (CSV, TSV, JSON lines) and JSON mappings."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any, BinaryIO
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.layout import (
+    Columns,
+    Layout,
+    columns_of,
+    number_text,
+    numbers_of,
+    read_number,
+    table_of,
+    wrong_columns,
+    wrong_number,
+)
+from rankgauge.formats.lines import numbered_lines, shorten
+from rankgauge.formats.memory import from_mapping
+from rankgauge.ids import Blame, Ids, show_id
+from rankgauge.table import PairTable
+
+__all__ = [
+    "delimited_text",
+    "json_lines",
+    "json_lines_text",
+    "json_text",
+    "read_delimited",
+    "read_json",
+    "read_json_lines",
+]
+
+Lines = Iterable[tuple[int, bytes]]
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+class _Rows:
+    """Three columns that grow row by row, with the line of each."""
+
+    def __init__(self, name: str, layout: Layout) -> None:
+        self.name, self.layout = name, layout
+        self.queries: list[Any] = []
+        self.docs: list[Any] = []
+        self.values: list[Any] = []
+        self.lines: list[int] = []
+
+    def add(self, line: int, query: Any, doc: Any, value: Any) -> None:
+        self.lines.append(line)
+        self.queries.append(query)
+        self.docs.append(doc)
+        self.values.append(value)
+
+    def table(self, columns: Columns, places: tuple[int, int, int] = (0, 0, 0)) -> PairTable:
+        """All rows; `places` are the column numbers for messages, 0 where there are none."""
+
+        def blame(column: int) -> Blame:
+            return lambda row, what, fix: FormatError(
+                what, path=self.name, line=self.lines[row], column=column, fix=fix
+            )
+
+        if not self.lines:
+            raise _no_row(self.name, self.layout)
+        return table_of(
+            Ids.of(self.queries, "query id", blame(places[0])),
+            Ids.of(self.docs, "document id", blame(places[1])),
+            numbers_of(self.values, self.layout, blame(places[2])),
+            self.layout,
+            source=self.name,
+            columns=columns,
+            lines=self.lines,
+        )
+
+
+def read_delimited(lines: Lines, name: str, layout: Layout, form: str) -> PairTable:
+    """CSV or TSV (``form``) with a header.
+
+    Raises:
+        FormatError: With line and column of the first cell that does not fit.
+    """
+    reader = csv.reader(_texts(lines, name), delimiter=_DELIMITERS[form], strict=True)
+    rows = _Rows(name, layout)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise _no_row(name, layout)
+        columns, (query, doc, value) = _header(header, name, layout)
+        for row in reader:
+            if len(row) == len(header):
+                number = _cell(row[value], rows, (name, reader.line_num, value + 1))
+                rows.add(reader.line_num, row[query], row[doc], number)
+            elif "".join(row).strip():
+                raise FormatError(
+                    f"got {len(row)} columns, wanted {len(header)} as in the header",
+                    path=name,
+                    line=reader.line_num,
+                    text=shorten(_DELIMITERS[form].join(row).encode()),
+                    fix="give every line as many cells as the header",
+                )
+    except csv.Error as error:
+        fix = "close every quote, and double a quote inside a cell"
+        if "limit" in str(error):
+            fix = "write JSON lines: a cell of a table may be this long"
+        raise FormatError(
+            f"this is no table: {error}", path=name, line=reader.line_num, fix=fix
+        ) from None
+    return rows.table(columns, (query + 1, doc + 1, value + 1))
+
+
+def _header(header: list[str], name: str, layout: Layout) -> tuple[Columns, tuple[int, int, int]]:
+    """The chosen columns and their places."""
+    columns = columns_of(header, layout)
+    if columns is None:
+        what, fix = wrong_columns(header, layout)
+        raise FormatError(what, path=name, line=1, fix=f"{fix}, in the first line")
+    chosen = (columns.query, columns.doc, columns.value)
+    twice = [column for column in chosen if header.count(column) > 1]
+    if twice:
+        what, fix = f"column {twice[0]!r} stands twice in the header", "keep one of them"
+        raise FormatError(what, path=name, line=1, fix=fix)
+    return columns, (header.index(chosen[0]), header.index(chosen[1]), header.index(chosen[2]))
+
+
+def _cell(text: str, rows: _Rows, place: tuple[str, int, int]) -> float:
+    try:
+        return read_number(text.encode())
+    except ValueError:
+        what, fix = wrong_number(text, rows.layout)
+        name, line, column = place
+        raise FormatError(what, path=name, line=line, column=column, fix=fix) from None
+
+
+def _texts(lines: Lines, name: str) -> Iterator[str]:
+    for number, line in lines:
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                f"byte {error.start + 1} of the line is not UTF-8",
+                path=name,
+                line=number,
+                text=shorten(line),
+                fix="save the file as UTF-8",
+            ) from None
+
+
+def read_json_lines(lines: Lines, name: str, layout: Layout) -> PairTable:
+    """One JSON object a line, with a query, a document and a number in each.
+
+    Raises:
+        FormatError: With the first line that does not fit.
+    """
+    rows = _Rows(name, layout)
+    columns = None
+    for number, value in _objects(lines, name):
+        columns = columns or columns_of(value, layout)
+        if columns is None:
+            what, fix = wrong_columns(value, layout)
+            raise FormatError(what.replace("columns", "keys", 1), path=name, line=number, fix=fix)
+        try:
+            rows.add(number, value[columns.query], value[columns.doc], value[columns.value])
+        except KeyError as error:
+            raise FormatError(
+                f"there is no {error}", path=name, line=number, fix=f"give {error} in every line"
+            ) from None
+    if columns is None:
+        raise _no_row(name, layout)
+    return rows.table(columns)
+
+
+def json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON lines file, each with its line number.
+
+    Raises:
+        FormatError: With the first line that is no object.
+    """
+    return _objects(numbered_lines(stream, name), name)
+
+
+def _objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line.decode("utf-8"), object_pairs_hook=_no_repeats)
+        except (ValueError, RecursionError) as error:
+            raise FormatError(
+                _reason(error),
+                path=name,
+                line=number,
+                text=shorten(line),
+                fix="give one JSON object a line",
+            ) from None
+        if not isinstance(value, dict):
+            raise FormatError(
+                f"got {_JSON[type(value)]}, wanted an object",
+                path=name,
+                line=number,
+                text=shorten(line),
+                fix='give one JSON object a line: {"query_id": "q1", "doc_id": "d1", ...}',
+            )
+        yield number, value
+
+
+def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
+    """A JSON object: query id to documents, as :func:`from_mapping` takes it.
+
+    Raises:
+        FormatError: If it is no JSON object.
+        InputError: If its parts do not fit.
+    """
+    data = b"".join(line for _, line in lines)
+    if not data.strip():
+        raise FormatError("the file is empty", path=name, fix=f"give an object: {layout.mapping}")
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats)
+    except (ValueError, RecursionError) as error:
+        fix = f"give one object: {layout.mapping}"
+        if isinstance(error, _RepeatedKeyError):
+            fix = "keep one of them"
+        elif getattr(error, "msg", "") == "Extra data":
+            fix += "; of one object a line the name ends in .jsonl"
+        line = getattr(error, "lineno", 0)
+        raise FormatError(_reason(error), path=name, line=line, fix=fix) from None
+    if not isinstance(value, dict):
+        raise FormatError(
+            f"got {_JSON[type(value)]}, wanted an object",
+            path=name,
+            fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
+        )
+    return from_mapping(value, layout, source=name)
+
+
+_JSON = {
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"this is no JSON: byte {error.start + 1} is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"this is no JSON: {error.msg}, at column {error.colno}"
+    return str(error)
+
+
+class _RepeatedKeyError(ValueError):
+    pass
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _RepeatedKeyError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+def _no_row(name: str, layout: Layout) -> FormatError:
+    return FormatError(
+        "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
+    )
+
+
+def delimited_text(table: PairTable, layout: Layout, form: str) -> Iterator[str]:
+    """A table with a header, query by query."""
+    parts: list[str] = []
+    # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
+    sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
+    writer = csv.writer(sink, delimiter=_DELIMITERS[form], lineterminator="\r\n")
+    writer.writerow(layout.columns)
+    for query, docs in _by_query(table):
+        writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
+        yield "".join(parts)
+        parts.clear()
+    yield "".join(parts)
+
+
+def json_text(table: PairTable) -> Iterator[str]:
+    """A JSON object, query id to document id to number, query by query.
+
+    Raises:
+        InputError: If a pair stands twice, which an object cannot say.
+    """
+    repeats = table.repeats()
+    if repeats:
+        raise table.repeat_error(repeats[0], fix="remove it, or write another format than JSON")
+    before = "{"
+    for query, docs in _by_query(table):
+        yield f"{before}{_json(query)}: {_json(dict(docs))}"
+        before = ",\n"
+    yield "{}\n" if before == "{" else "}\n"
+
+
+def json_lines_text(table: PairTable, layout: Layout) -> Iterator[str]:
+    """One JSON object a row, query by query."""
+    query_key, doc_key, value_key = layout.columns
+    for query, docs in _by_query(table):
+        yield "".join(
+            _json({query_key: query, doc_key: doc, value_key: value}) + "\n" for doc, value in docs
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _by_query(table: PairTable) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    docs, values, ends = _texts_of(table.docs), table.values.tolist(), table.offsets.tolist()
+    for number, query in enumerate(_texts_of(table.queries)):
+        rows = slice(ends[number], ends[number + 1])
+        yield query, list(zip(docs[rows], values[rows], strict=True))
+
+
+def _texts_of(ids: Ids) -> list[str]:
+    try:
+        return [value.decode("utf-8") for value in ids.tolist()]
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"id '{show_id(error.object)}' is not UTF-8, so it cannot be written as text",
+            fix="write TREC format, which keeps the bytes",
+        ) from None

@@ -1,0 +1,176 @@
+"""TREC runs and judgments: the plain reader, one line at a time, and the writer.
+
+Fields stand between blanks or tabs. Blank lines and lines that start with ``#`` are passed over.
+Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
+every line, runs have six (``query Q0 document rank score tag``). The rank is not read: the score
+decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, number_text, read_number, table_of
+from rankgauge.formats.lines import mistaken_for, shorten
+from rankgauge.ids import Blame, Ids, show_id
+from rankgauge.table import PairTable
+
+__all__ = ["is_line", "places_of", "read_trec", "trec_lines"]
+
+# Where query, document and number stand, by the number of fields.
+_PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4)}}
+
+
+def places_of(width: int, layout: Layout) -> tuple[int, int, int] | None:
+    """Where query, document and number stand in so many fields; None if they do not fit."""
+    return _PLACES[layout.name].get(width)
+
+
+def is_line(fields: list[bytes], layout: Layout) -> bool:
+    """Whether these are the fields of such a line: so many, and a number where it should be."""
+    places = places_of(len(fields), layout)
+    return places is not None and not math.isnan(_number(fields[places[2]]))
+
+
+def read_trec(
+    lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, separator: bytes | None = None
+) -> PairTable:
+    """Read numbered lines.
+
+    Args:
+        lines: The lines with their numbers.
+        name: The name of the file.
+        layout: Judgments or run.
+        separator: What stands between fields; blanks and tabs if left out.
+
+    Raises:
+        FormatError: With line, column and the line itself, for the first line that does not fit.
+    """
+    queries: list[bytes] = []
+    docs: list[bytes] = []
+    values: list[float] = []
+    numbers: list[int] = []
+    width, places = 0, (0, 0, 0)
+    for number, line in lines:
+        parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
+        if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
+            continue
+        if len(parts) != width:
+            found = None if width else places_of(len(parts), layout)
+            if found is None:
+                what, fix = _miscounted(parts, width, layout)
+                raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
+            width, places = len(parts), found
+        query, doc, column = places
+        value = _number(parts[column])
+        if not math.isfinite(value):
+            what, fix = _unusable(parts[column], layout)
+            raise FormatError(
+                what, path=name, line=number, column=column + 1, text=shorten(line), fix=fix
+            )
+        queries.append(parts[query])
+        docs.append(parts[doc])
+        values.append(value)
+        numbers.append(number)
+    if not queries:
+        fix = f"give lines such as: {layout.example}"
+        raise FormatError("there is no line to read", path=name, fix=fix)
+
+    def blame(column: int) -> Blame:
+        return lambda row, what, fix: FormatError(
+            what, path=name, line=numbers[row], column=column + 1, fix=fix
+        )
+
+    table = table_of(
+        Ids.of(queries, "query id", blame(places[0])),
+        Ids.of(docs, "document id", blame(places[1])),
+        np.array(values),
+        layout,
+        source=name,
+        lines=numbers,
+    )
+    strange = table.queries.not_text() + table.docs.not_text()
+    if not strange:
+        return table
+    return table.said(f"{name}: {strange} ids are not UTF-8: compared byte by byte")
+
+
+def _number(field: bytes) -> float:
+    try:
+        return read_number(field)
+    except ValueError:
+        return math.nan
+
+
+def _unusable(field: bytes, layout: Layout) -> tuple[str, str]:
+    shown = f"{layout.value} {shorten(field)!r}"
+    try:
+        read_number(field)
+    except ValueError:
+        return f"{shown} is not a number", f"write the {layout.value} as a number"
+    return f"{shown} is not a finite number", layout.mend
+
+
+def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
+    """What is wrong with a line of so many fields, and the fix."""
+    got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
+    if width:
+        return f"got {got}, wanted {width} as before", "mend the line, or remove it"
+    wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"
+    fix = f"write lines such as: {layout.example}"
+    if layout is RUN and len(parts) > 6:
+        fix += " (no blanks inside an id or the tag)"
+    elif layout is RUN and len(parts) == 3 and is_line(parts, JUDGMENTS):
+        fix = "if it is query, document, rank: a first line query_id<TAB>doc_id<TAB>rank, and tabs"
+    elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
+        looks = JUDGMENTS.words if layout is RUN else RUN.words
+        fix = f"this looks like {looks}: give the judgments first, then the run"
+    return f"got {got}, wanted {wanted}: {layout.fields}", fix
+
+
+def trec_lines(table: PairTable, layout: Layout, tag: str) -> Iterator[bytes]:
+    """A file in TREC format, query by query; runs best score first, with their rank.
+
+    Raises:
+        InputError: If the format cannot carry an id.
+    """
+    queries = table.queries.tolist()
+    for query in queries:
+        _refuse_blanks(query, "query id")
+        if query.startswith(b"#"):
+            raise _unwritable(query, "query id", "such a line is a comment")
+    if queries and mistaken_for(queries[0] + b" "):
+        said = f"the file would be taken for {mistaken_for(queries[0] + b' ')}"
+        raise _unwritable(queries[0], "query id", said)
+    tags = tag.encode("utf-8", "replace").split() or [b"run"]
+    end = b" " + b"_".join(tags) + b"\n"
+    for number, query in enumerate(queries):
+        rows = np.arange(table.offsets[number], table.offsets[number + 1])
+        if layout is RUN:
+            rows = rows[np.argsort(-table.values[rows], kind="stable")]
+        docs = table.docs.take(rows).tolist()
+        lines: list[bytes] = []
+        for rank, (doc, value) in enumerate(zip(docs, table.values[rows].tolist(), strict=True), 1):
+            _refuse_blanks(doc, "document id")
+            shown = number_text(value, layout).encode()
+            if layout is RUN:
+                lines += (query, b" Q0 ", doc, b" %d " % rank, shown, end)
+            else:
+                lines += (query, b" 0 ", doc, b" ", shown, b"\n")
+        yield b"".join(lines)
+
+
+def _refuse_blanks(value: bytes, what: str) -> None:
+    if value.split() != [value]:
+        raise _unwritable(value, what, "in TREC format blanks separate fields")
+
+
+def _unwritable(value: bytes, what: str, why: str) -> InputError:
+    return InputError(
+        f"{what} '{show_id(value)}' cannot be written: {why}",
+        fix="rename it, or write JSON: give a path that ends in .json",
+    )

@@ -1,0 +1,302 @@
+"""Judgments and a run joined and ranked, once: what every measure then reads.
+
+Three steps, each over whole columns:
+
+1. *match*: which rows of the run are judged. A 64-bit key proposes, the ids themselves decide, so a
+   collision costs time and never changes a number;
+2. *rank*: the rank of those rows by their scores, ids compared only inside groups of equal scores
+   that hold a judged document;
+3. *lay out*: rows of one query beside each other, in blocks of bounded size. No value depends on
+   how the queries were cut into blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.ids import IntArray
+from rankgauge.judged import UNRANKED, JudgedRun
+from rankgauge.model import Qrels, Run
+from rankgauge.table import FloatArray, PairTable, pair_keys
+
+__all__ = ["Joined", "join"]
+
+# Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
+_CELLS = 1 << 17
+_FILTER_BITS = 22
+# With fewer rows than one in so many judgments, making the table would cost more than it saves.
+_FEW = 8
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The judged documents of a run, ranked; by query (numbered as in the judgments), best first.
+
+    Attributes:
+        qrels: The judgments.
+        numbers: (n,) the numbers of the judged queries that the run has, ascending.
+        offsets: (n + 1,) the entries of its i-th query are ``offsets[i]:offsets[i + 1]``.
+        rank: Rank of each entry.
+        tie_first: First rank of its group of equal scores.
+        tie_last: Last rank of it.
+        grade: Its grade.
+        retrieved: (n,) documents retrieved.
+        unknown_queries: Queries of the run (by its own numbers) without judgments.
+    """
+
+    qrels: Qrels
+    numbers: IntArray
+    offsets: IntArray
+    rank: IntArray
+    tie_first: IntArray
+    tie_last: IntArray
+    grade: FloatArray
+    retrieved: IntArray
+    unknown_queries: IntArray
+
+    def blocks(
+        self, queries: IntArray, cells: int = _CELLS
+    ) -> Iterator[tuple[IntArray, JudgedRun]]:
+        """The judged runs of these queries, each with the places (in `queries`) of its rows.
+
+        A query that the run does not have retrieved nothing.
+        """
+        ideal_offsets = self.qrels.ideal[1]
+        _, found, _ = self._entries(queries)
+        pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
+        width = np.maximum(np.maximum(found, pool), 1)
+        # Queries of like width together, so that one deep query does not pad the others.
+        order = np.argsort(width, kind="stable")
+        for places in _cut(order, width, cells):
+            yield places, self._block(queries[places])
+
+    def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Where the entries of each query start, how many there are, and documents retrieved."""
+        nothing = np.zeros(len(queries), dtype=np.int64)
+        if not len(self.numbers):
+            return nothing, nothing, nothing
+        at = np.minimum(np.searchsorted(self.numbers, queries), len(self.numbers) - 1)
+        present = self.numbers[at] == queries
+        return (
+            np.where(present, self.offsets[at], 0),
+            np.where(present, self.offsets[at + 1] - self.offsets[at], 0),
+            np.where(present, self.retrieved[at], 0),
+        )
+
+    def _block(self, queries: IntArray) -> JudgedRun:
+        grades, ideal_offsets = self.qrels.ideal
+        starts, sizes, retrieved = self._entries(queries)
+        rows, filled = _padded(starts, sizes)
+        grade = _gather(self.grade, rows, filled, 0.0)
+        in_pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
+        pool, pooled = _padded(ideal_offsets[queries], in_pool)
+        return JudgedRun(
+            rank=_gather(self.rank, rows, filled, UNRANKED),
+            grade=grade,
+            in_qrels=filled,
+            judged=filled & (grade >= 0),
+            tie_first=_gather(self.tie_first, rows, filled, UNRANKED),
+            tie_last=_gather(self.tie_last, rows, filled, UNRANKED),
+            retrieved=retrieved,
+            ideal=_gather(grades, pool, pooled, -1.0),
+            n_judged=in_pool,
+        )
+
+    def tied(self) -> IntArray:
+        """Queries in which a tie could change a value.
+
+        They have a group of equal scores that holds a document with a grade above 0 and another
+        with a different one (unjudged counts as 0). That is all that matters for relevance; what
+        only counts judged documents (Judged, RBPres) may change by other ties too.
+        """
+        if not len(self.rank) or (self.tie_first == self.tie_last).all():
+            return np.zeros(0, dtype=np.int64)
+        numbers = np.repeat(self.numbers, np.diff(self.offsets))
+        new = np.ones(len(numbers), dtype=bool)
+        new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
+        heads = np.flatnonzero(new)
+        worth = np.maximum(self.grade, 0.0)
+        highest = np.maximum.reduceat(worth, heads)
+        lowest = np.minimum.reduceat(worth, heads)
+        members = np.diff(np.append(heads, len(numbers)))
+        size = self.tie_last[heads] - self.tie_first[heads] + 1
+        lowest = np.where(members < size, 0.0, lowest)
+        return np.unique(numbers[heads[highest > lowest]])
+
+
+def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
+    """Join a run with judgments and rank its judged documents.
+
+    The cost depends on the run, not on how many judgments there are: what is prepared of them is
+    kept with them, so a run may come in many small blocks.
+
+    Args:
+        qrels: The judgments.
+        run: The run, for the numbers of its queries.
+        ties: ``trec`` or ``input``.
+        table: The documents of the run, each once.
+    """
+    known = qrels.query_index
+    of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
+    rows, judged_rows = _match(qrels, table, of_run)
+    rank, first, last = _ranks(table, rows, ties)
+    # By number, as the judgments have them; unknown ones (-1) come first and are left out.
+    by_number = np.argsort(of_run, kind="stable")
+    by_number = by_number[of_run[by_number] >= 0]
+    numbers = of_run[by_number]
+    queries = np.searchsorted(numbers, _query_of(qrels.table, judged_rows))
+    order = np.lexsort((rank, queries))
+    offsets = np.zeros(len(numbers) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(queries, minlength=len(numbers)), out=offsets[1:])
+    return Joined(
+        qrels=qrels,
+        numbers=numbers,
+        offsets=offsets,
+        rank=rank[order],
+        tie_first=first[order],
+        tie_last=last[order],
+        grade=qrels.table.values[judged_rows[order]],
+        retrieved=np.diff(table.offsets)[by_number],
+        unknown_queries=np.flatnonzero(of_run < 0),
+    )
+
+
+def _query_of(table: PairTable, rows: IntArray) -> IntArray:
+    """The number of each row's query."""
+    return np.searchsorted(table.offsets, rows, side="right") - 1
+
+
+def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the run that are judged, and the rows of their judgments."""
+    keys, judgments = qrels.index
+    of_row = np.repeat(of_run, np.diff(table.offsets))
+    none = np.zeros(0, dtype=np.int64)
+    if not len(keys) or not len(of_row):
+        return none, none
+    row_keys = pair_keys(table.docs, of_row)
+    rows = _likely(keys, row_keys)
+    rows = rows[of_row[rows] >= 0]
+    wanted = row_keys[rows]
+    place = np.searchsorted(keys, wanted)
+    matched = np.full(len(rows), -1, dtype=np.int64)
+    open_rows = np.arange(len(rows))
+    # Mostly one round: a second one only where two different pairs have the same key.
+    while len(open_rows):
+        at = place[open_rows]
+        alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])
+        open_rows = open_rows[alive]
+        candidates = judgments[place[open_rows]]
+        same = _query_of(qrels.table, candidates) == of_row[rows[open_rows]]
+        same &= table.docs.same(rows[open_rows], qrels.table.docs, candidates)
+        matched[open_rows[same]] = candidates[same]
+        open_rows = open_rows[~same]
+        place[open_rows] += 1
+    found = matched >= 0
+    return rows[found], matched[found]
+
+
+def _likely(keys: npt.NDArray[np.uint64], row_keys: npt.NDArray[np.uint64]) -> IntArray:
+    """Rows whose key may be among `keys`: for many rows a table is quicker than a search."""
+    if len(row_keys) * _FEW < len(keys):
+        return np.arange(len(row_keys))
+    bits = min(_FILTER_BITS, max(10, len(keys).bit_length() + 3))
+    shift = np.uint64(64 - bits)
+    seen = np.zeros(1 << bits, dtype=bool)
+    seen[keys >> shift] = True
+    return np.flatnonzero(seen[row_keys >> shift])
+
+
+def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntArray, IntArray]:
+    """Rank of these rows among all of their query, and the ranks their tie group spans."""
+    if not len(rows):
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none
+    query = _query_of(table, rows)
+    order = _best_first(table, np.unique(query))
+    scores = table.values if order is None else table.values[order]
+    starts = np.ones(len(scores) + 1, dtype=bool)
+    np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
+    starts[table.offsets] = True
+    heads = np.flatnonzero(starts)
+    place = rows if order is None else _inverse(order)[rows]
+    group = np.searchsorted(heads, place, side="right") - 1
+    first, last = heads[group], heads[group + 1] - 1
+    tied = np.unique(group[first < last])
+    if ties == "trec" and len(tied):
+        sizes = heads[tied + 1] - heads[tied]
+        spans = np.repeat(heads[tied] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        members = spans if order is None else order[spans]
+        by_id = table.docs.descending(members, np.repeat(np.arange(len(tied)), sizes))
+        place = _moved(place, spans, by_id)
+    base = table.offsets[query] - 1
+    return place - base, first - base, last - base
+
+
+def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:
+    """The rows of these queries by score descending, equal scores in the order given.
+
+    None if the table stands like that already.
+    """
+    rising = np.flatnonzero(table.values[1:] > table.values[:-1]) + 1
+    rising = rising[~np.isin(rising, table.offsets)]
+    if not len(rising):
+        return None
+    unsorted = np.unique(_query_of(table, rising))
+    unsorted = unsorted[np.isin(unsorted, queries)]
+    order = np.arange(len(table))
+    sizes = np.diff(table.offsets)[unsorted]
+    for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):
+        rows, filled = _padded(table.offsets[unsorted[chosen]], sizes[chosen])
+        keys = _gather(-table.values, rows, filled, np.inf)
+        inside = np.argsort(keys, axis=1, kind="stable")
+        order[rows[filled]] = np.take_along_axis(rows, inside, axis=1)[filled]
+    return order
+
+
+def _moved(place: IntArray, spans: IntArray, order: IntArray) -> IntArray:
+    """Places after what stood at `spans` (ascending) was put in this order."""
+    new = np.empty(len(spans), dtype=np.int64)
+    new[order] = spans
+    at = np.minimum(np.searchsorted(spans, place), len(spans) - 1)
+    return np.where(spans[at] == place, new[at], place)
+
+
+def _inverse(order: IntArray) -> IntArray:
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def _cut(order: IntArray, width: IntArray, cells: int) -> Iterator[IntArray]:
+    """Pieces of `order` (by width ascending) whose padded rows have at most so many cells."""
+    start = 0
+    while start < len(order):
+        ahead = width[order[start : start + cells]]
+        fits = np.searchsorted(np.arange(1, len(ahead) + 1) * ahead, cells, side="right")
+        stop = start + max(1, int(fits))
+        yield order[start:stop]
+        start = stop
+
+
+def _padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """(n, J) the rows from each start on, J at least 1, and which cells are no padding."""
+    columns = np.arange(max(1, int(sizes.max(initial=0))))
+    filled = columns < sizes[:, None]
+    return np.where(filled, starts[:, None] + columns, 0), filled
+
+
+def _gather(
+    values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
+) -> npt.NDArray[_T]:
+    """The cells of a block; `pad` where there is none."""
+    if not len(values):
+        return np.full(rows.shape, pad, dtype=values.dtype)
+    cells = values[rows]
+    cells[~filled] = pad
+    return cells

@@ -1,0 +1,195 @@
+"""A run seen through judgments: what every measure reads, and all that it reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.ids import IntArray
+from rankgauge.table import FloatArray
+
+__all__ = ["UNRANKED", "JudgedRun", "Values", "discounts"]
+
+Values: TypeAlias = FloatArray
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Past every cut-off, and still safe to add 1 to.
+UNRANKED = 2**62
+
+
+class _Discounts:
+    """1 / log2(rank + 1) by rank, made once with ``math.log2`` so that every block has the same."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros(1)
+
+    def upto(self, ranks: int) -> FloatArray:
+        table = self._table
+        if len(table) <= ranks:
+            size = max(1024, 1 << int(ranks).bit_length())
+            table = np.array([0.0] + [1 / math.log2(rank + 1) for rank in range(1, size)])
+            # One assignment: another thread sees the old table or the new one, both right.
+            self._table = table
+        return table
+
+
+_DISCOUNTS = _Discounts()
+
+
+def discounts(ranks: IntArray) -> FloatArray:
+    """The discount 1 / log2(rank + 1) of each rank; 0 for padding.
+
+    Example:
+        >>> discounts(np.array([[1, 3]])).tolist()
+        [[1.0, 0.5]]
+    """
+    ranked = np.where(ranks < UNRANKED, ranks, 0)
+    table = _DISCOUNTS.upto(int(ranked.max(initial=0)))
+    result: FloatArray = table[ranked]
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """A run seen through judgments.
+
+    Row q is a query; column j is the j-th document that it retrieved and that stands in the
+    judgments, best rank first. There is always at least one column, and a row is padded at its end.
+
+    Attributes:
+        rank: (Q, J) int, the 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J) float, its grade; 0 where padded.
+        in_qrels: (Q, J) bool, False where padded.
+        judged: (Q, J) bool, in the judgments with a grade >= 0. A negative grade means pooled but
+            not judged.
+        tie_first: (Q, J) int, the first rank of its group of equal scores (its rank if alone).
+        tie_last: (Q, J) int, the last one.
+        retrieved: (Q,) int, documents retrieved.
+        ideal: (Q, I) float, every grade >= 0 of the query, descending, also of documents that were
+            not retrieved; padded with -1.
+        n_judged: (Q,) int, documents with a grade >= 0.
+
+    Example:
+        >>> JudgedRun.from_grades([3, 0, 2]).rank.tolist()
+        [[1, 2, 3]]
+    """
+
+    rank: IntArray
+    grade: FloatArray
+    in_qrels: BoolArray
+    judged: BoolArray
+    tie_first: IntArray
+    tie_last: IntArray
+    retrieved: IntArray
+    ideal: FloatArray
+    n_judged: IntArray
+
+    @classmethod
+    def from_grades(
+        cls, grades: Sequence[float], ideal: Sequence[float] | None = None
+    ) -> JudgedRun:
+        """One query whose ranking has these grades from rank 1 on, every document judged.
+
+        Args:
+            grades: (n,) the grades in rank order.
+            ideal: All grades >= 0 of the query; those of the ranking if left out.
+        """
+        row = np.array([list(grades) or [0.0]], dtype=np.float64)
+        known = np.full(row.shape, bool(len(grades)))
+        rank = np.where(known, np.arange(1, row.shape[1] + 1), UNRANKED)
+        pool = sorted(grades if ideal is None else ideal, reverse=True)
+        pool = [grade for grade in pool if grade >= 0]
+        return cls(
+            rank=rank,
+            grade=row,
+            in_qrels=known,
+            judged=known & (row >= 0),
+            tie_first=rank,
+            tie_last=rank,
+            retrieved=np.array([len(grades)]),
+            ideal=np.array([pool or [-1.0]], dtype=np.float64),
+            n_judged=np.array([len(pool)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.retrieved)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JudgedRun):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, part.name), getattr(other, part.name))
+            for part in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def hits(self, rel: float, k: int | None = None) -> BoolArray:
+        """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
+        found = self.judged & (self.grade >= rel)
+        return found if k is None else found & (self.rank <= k)
+
+    def relevant(self, rel: float) -> IntArray:
+        """(Q,) all relevant documents of the query, retrieved or not."""
+        return np.count_nonzero(self.ideal >= rel, axis=1)
+
+    def non_relevant(self, rel: float) -> IntArray:
+        """(Q,) all documents judged not relevant, retrieved or not."""
+        return np.count_nonzero((self.ideal >= 0) & (self.ideal < rel), axis=1)
+
+    @staticmethod
+    def total(values: npt.NDArray[Any]) -> FloatArray:
+        """(Q,) the sum of each row, added one after the other from the left.
+
+        The only way a kernel adds numbers: other sums of NumPy add in an order that depends on the
+        padding, and the last bit of a value would depend on its neighbours.
+        """
+        result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+        return result
+
+    def depth(self, k: int | None) -> IntArray:
+        """(Q,) how many documents were looked at: those retrieved, `k` at most."""
+        return self.retrieved if k is None else np.minimum(self.retrieved, k)
+
+    def judged_only(self) -> JudgedRun:
+        """The same run without the documents that have no grade >= 0, ranked anew."""
+        return self._judged_only
+
+    @cached_property
+    def _judged_only(self) -> JudgedRun:
+        first = np.argsort(~self.judged, axis=1, kind="stable")
+        judged = np.take_along_axis(self.judged, first, axis=1)
+        rank = np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED)
+        # What is removed may not lengthen a group of equal scores that it stood in.
+        old_first = np.where(judged, np.take_along_axis(self.tie_first, first, axis=1), UNRANKED)
+        return JudgedRun(
+            rank=rank,
+            grade=np.where(judged, np.take_along_axis(self.grade, first, axis=1), 0.0),
+            in_qrels=judged,
+            judged=judged,
+            tie_first=_group_bound(old_first, rank),
+            tie_last=_group_bound(old_first[:, ::-1], rank[:, ::-1])[:, ::-1],
+            retrieved=np.count_nonzero(judged, axis=1),
+            ideal=self.ideal,
+            n_judged=self.n_judged,
+        )
+
+
+def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:
+    """The rank at which each group of equal neighbours starts, read from the left."""
+    starts = np.ones(groups.shape, dtype=bool)
+    starts[:, 1:] = groups[:, 1:] != groups[:, :-1]
+    columns = np.where(starts, np.arange(groups.shape[1]), 0)
+    return np.take_along_axis(rank, np.maximum.accumulate(columns, axis=1), axis=1)

@@ -1,0 +1,8 @@
+"""The measures: each is declared once, as a pure function of a judged run.
+
+Importing this package registers them; :func:`~rankgauge.kernels.measure.parse` finds them by name.
+"""
+
+from rankgauge.kernels import binary, coverage, graded, partial
+
+__all__ = ["binary", "coverage", "graded", "partial"]

@@ -1,0 +1,327 @@
+"""Measures that ask only whether a document is relevant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankgauge.ids import IntArray
+from rankgauge.judged import JudgedRun, Values
+from rankgauge.kernels.measure import measure
+
+_LEVELS = tuple(level / 10 for level in range(11))
+
+
+@measure(trec="P_{k}", also=("Precision",))
+def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+    r"""Precision: the share of the first k ranks that hold a relevant document.
+
+    $$ P@k = \frac{1}{k} \left| \{ i \le k : g_i \ge rel \} \right| $$
+
+    A ranking shorter than k is divided by k all the same.
+
+    Use: what a reader sees on one page matters, and every query has at least k relevant documents.
+    Beware: with R relevant documents it cannot pass R/k; it does not see order within the first k.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return np.count_nonzero(run.hits(rel, k), axis=1) / k
+
+
+@measure(trec="recall_{k}", also=("Recall",))
+def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+    r"""Recall: the share of the relevant documents that stand in the first k ranks.
+
+    $$ R@k = \frac{1}{R} \left| \{ i \le k : g_i \ge rel \} \right| $$
+
+    Undefined without a relevant document.
+
+    Use: a later step (a reranker, a language model) reads the first k, and what is missing is lost.
+    Beware: it cannot reach 1 where k < R; it says nothing about order; it trusts the judgments to
+    be complete.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return _share(np.count_nonzero(run.hits(rel, k), axis=1), run.relevant(rel))
+
+
+@measure(
+    stated=("beta",),
+    also={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}, "F-measure": {}},
+)
+def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
+    r"""F-measure: the harmonic mean of precision and recall at k; beta weighs recall.
+
+    $$ F_\beta@k = \frac{(1 + \beta^2)\, P@k\, R@k}{\beta^2 P@k + R@k} $$
+
+    0 where nothing relevant is in the first k; undefined without a relevant document.
+
+    Use: one number for a fixed window where both false hits and misses cost.
+    Beware: at a fixed k its best possible value depends on R; prefer P and R beside each other.
+    Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
+    """
+    found = np.count_nonzero(run.hits(rel, k), axis=1)
+    relevant = run.relevant(rel)
+    return _f_measure(found, relevant, np.full(len(found), k), beta)
+
+
+@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"))
+def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+    r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
+
+    $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
+
+    Use: one good document is enough: question answering, look-ups, fact checks.
+    Beware: it does not see the second relevant document nor the rank of the first.
+    Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
+    """
+    return (np.count_nonzero(run.hits(rel, k), axis=1) > 0).astype(np.float64)
+
+
+@measure(trec="recip_rank", also=("MRR", "ReciprocalRank", "MeanReciprocalRank"))
+def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+    r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
+
+    $$ RR = 1 / \min \{ i : g_i \ge rel \} $$
+
+    Its mean over queries is MRR. Undefined without a relevant document.
+
+    Use: the reader wants one document: known-item search, question answering.
+    Beware: a mean of .5 does not say that the first relevant document stands at rank 2: half the
+    queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
+    Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
+    """
+    found = run.hits(rel, k)
+    first = np.where(found, 1.0 / run.rank, 0.0).max(axis=1)
+    return _share(first, run.relevant(rel), divide=False)
+
+
+@measure(trec="map", trec_cut="map_cut_{k}", also=("MAP", "AveragePrecision"))
+def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R") -> Values:
+    r"""Average precision: the mean of the precisions at the ranks of the relevant documents.
+
+    $$ AP@k = \frac{1}{N} \sum_{i \le k,\; g_i \ge rel} P@i $$
+
+    N is by default R, all relevant documents. Other tools divide by min(k,R), by k, or by the
+    number of relevant documents found (``retrieved``); the name says which.
+    Undefined without a relevant document.
+
+    Use: the whole ranking matters and judgments are binary and fairly complete.
+    Beware: four different denominators go by the name MAP@k; compare only equal ones.
+    Source: Harman (1995), Overview of the fourth Text REtrieval Conference; Buckley and Voorhees
+    (2000), Evaluating evaluation measure stability, SIGIR.
+    """
+    total, found = _precisions(run, k, rel)
+    relevant = run.relevant(rel)
+    if norm == "k":
+        divisor = np.full(len(relevant), k, dtype=np.int64)
+    elif norm == "retrieved":
+        divisor = np.maximum(found, 1)
+    elif norm == "min(k,R)" and k is not None:
+        divisor = np.minimum(relevant, k)
+    else:
+        divisor = relevant
+    return np.where(relevant > 0, total / np.maximum(divisor, 1), np.nan)
+
+
+@measure(trec="gm_map", mean="geometric", also=("gm_map",))
+def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Average precision whose mean over queries is geometric (no value below 0.00001).
+
+    $$ GMAP = \exp\Big( \frac{1}{|Q|} \sum_q \log \max(AP_q, 10^{-5}) \Big) $$
+
+    The value per query is AP itself. Undefined without a relevant document.
+
+    Use: the worst queries matter: doubling .01 counts as much as doubling .4.
+    Beware: one query without any relevant document found pulls it down strongly.
+    Source: Robertson (2006), On GMAP: and other transformations, CIKM.
+    """
+    total, _ = _precisions(run, None, rel)
+    return _share(total, run.relevant(rel))
+
+
+@measure(trec="Rprec", also=("R-Precision", "RPrecision"))
+def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""R-precision: precision at rank R, the number of relevant documents of the query.
+
+    $$ Rprec = \frac{1}{R} \left| \{ i \le R : g_i \ge rel \} \right| $$
+
+    There precision equals recall, and 1 can always be reached. Undefined without a relevant
+    document.
+
+    Use: queries differ much in how many relevant documents they have.
+    Beware: the window differs from query to query, so it is no model of a page of results.
+    Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
+    """
+    relevant = run.relevant(rel)
+    found = run.hits(rel) & (run.rank <= relevant[:, None])
+    return _share(np.count_nonzero(found, axis=1), relevant)
+
+
+@measure(trec="set_P", also=("SetPrecision",))
+def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Set precision: the share of all retrieved documents that are relevant.
+
+    $$ SetP = |\{ i : g_i \ge rel \}| / n $$
+
+    Undefined where nothing was retrieved.
+
+    Use: the retriever returns a set: a filter, a Boolean search, a threshold.
+    Beware: for rankings of fixed depth it is P at that depth.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return _share(np.count_nonzero(run.hits(rel), axis=1), run.retrieved)
+
+
+@measure(trec="set_recall", also=("SetRecall",))
+def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Set recall: the share of the relevant documents that were retrieved at any rank.
+
+    $$ SetR = |\{ i : g_i \ge rel \}| / R $$
+
+    Undefined without a relevant document.
+
+    Use: how much a first stage can hand on at all.
+    Beware: retrieving everything makes it 1.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return _share(np.count_nonzero(run.hits(rel), axis=1), run.relevant(rel))
+
+
+@measure(trec="set_F")
+def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
+    r"""Set F-measure: the harmonic mean of set precision and set recall; beta weighs recall.
+
+    $$ SetF_\beta = \frac{(1 + \beta^2)\, SetP\, SetR}{\beta^2 SetP + SetR} $$
+
+    0 where nothing relevant was retrieved; undefined without a relevant document. The parameter of
+    trec_eval is not squared there, so the two agree for beta = 1.
+
+    Use: one number for a retriever that returns a set.
+    Beware: see F.
+    Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
+    """
+    found = np.count_nonzero(run.hits(rel), axis=1)
+    return _f_measure(found, run.relevant(rel), run.retrieved, beta)
+
+
+@measure(trec="set_map")
+def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Set average precision: set precision times set recall.
+
+    $$ SetAP = SetP \cdot SetR $$
+
+    Undefined without a relevant document.
+
+    Use: as set_map of trec_eval, for sets without order.
+    Beware: it is not an average over ranks.
+    Source: trec_eval, measure set_map.
+    """
+    found = np.count_nonzero(run.hits(rel), axis=1).astype(np.float64)
+    relevant = run.relevant(rel)
+    product = found * found / np.maximum(run.retrieved * relevant, 1)
+    return np.where(relevant > 0, product, np.nan)
+
+
+@measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
+def IPrec(run: JudgedRun, *, recall: float, rel: float = 1) -> Values:
+    r"""Interpolated precision: the highest precision at any rank where this recall is reached.
+
+    $$ IPrec@r = \max \{ P@i : |\{ j \le i : g_j \ge rel \}| \ge \lfloor r R + 0.9 \rfloor \} $$
+
+    0 where that recall is not reached. The bare name stands for the eleven points 0.0, 0.1 ... 1.0.
+    The number of documents is found as in trec_eval up to version 9; version 10 rounds instead,
+    which reports the precision of a lower recall. Undefined without a relevant document.
+
+    Use: the trade between precision and recall as a curve.
+    Beware: interpolation never falls where precision does.
+    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    """
+    return _share(_interpolated(run, recall, rel), run.relevant(rel), divide=False)
+
+
+@measure(trec="11pt_avg", also=("11pt_avg", "11pt", "IPrec11"))
+def IPrecAvg(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Eleven-point average: the mean of interpolated precision at recall 0.0, 0.1 ... 1.0.
+
+    $$ \frac{1}{11} \sum_{r \in \{0, .1, \dots, 1\}} IPrec@r $$
+
+    Undefined without a relevant document.
+
+    Use: to compare with results published before AP became usual.
+    Beware: see IPrec.
+    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    """
+    points = np.stack([_interpolated(run, level, rel) for level in _LEVELS], axis=1)
+    return _share(run.total(points) / len(_LEVELS), run.relevant(rel), divide=False)
+
+
+@measure(stated=("p",), also=("rank-biased precision",))
+def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1) -> Values:
+    r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
+
+    $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
+
+    Use: a model of the reader matters, or judgments are incomplete (see RBPres for how much of the
+    value is not known).
+    Beware: values for different p cannot be compared; few relevant documents keep it far below 1.
+    Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
+    effectiveness, TOIS 27.
+    """
+    return (1 - p) * run.total(np.where(run.hits(rel, k), _patience(run, p), 0.0))
+
+
+@measure(better="lower", stated=("p",), also=("RBP residual", "rbp_resid"), judged_only=False)
+def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
+    r"""Residual of RBP: how much the value could rise if all unjudged documents were relevant.
+
+    $$ RBPres@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
+
+    It covers unjudged documents and what lies below the ranking or below k: the true RBP lies
+    between RBP and RBP + RBPres.
+
+    Use: beside RBP, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
+    effectiveness, TOIS 27.
+    """
+    seen = run.judged if k is None else run.judged & (run.rank <= k)
+    return 1 - (1 - p) * run.total(np.where(seen, _patience(run, p), 0.0))
+
+
+def _share(part: Values | IntArray, whole: IntArray, *, divide: bool = True) -> Values:
+    """part / whole, NaN where the whole is 0."""
+    divisor = np.maximum(whole, 1) if divide else 1
+    return np.where(whole > 0, part / divisor, np.nan)
+
+
+def _f_measure(found: IntArray, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
+    weight = beta * beta
+    divisor = weight * relevant + looked_at
+    value = (1 + weight) * found / np.where(relevant > 0, divisor, 1)
+    return np.where(relevant > 0, value, np.nan)
+
+
+def _precisions(run: JudgedRun, k: int | None, rel: float) -> tuple[Values, IntArray]:
+    """The sum of the precisions at the relevant ranks, and how many there are."""
+    found = run.hits(rel, k)
+    counts = np.cumsum(found, axis=1, dtype=np.int64)
+    return run.total(np.where(found, counts / run.rank, 0.0)), counts[:, -1]
+
+
+def _interpolated(run: JudgedRun, recall: float, rel: float) -> Values:
+    found = run.hits(rel)
+    counts = np.cumsum(found, axis=1, dtype=np.int64)
+    # As trec_eval: the number of relevant documents that makes this recall.
+    wanted = (recall * run.relevant(rel) + 0.9).astype(np.int64)
+    reached = found & (counts >= wanted[:, None])
+    return np.where(reached, counts / run.rank, 0.0).max(axis=1)
+
+
+def _patience(run: JudgedRun, p: float) -> Values:
+    """p ** (rank - 1), by repeated multiplication: the same bits wherever a document stands."""
+    ranked = np.where(run.in_qrels, run.rank, 1)
+    powers = np.full(int(ranked.max()), p)
+    powers[0] = 1.0
+    return np.multiply.accumulate(powers)[ranked - 1]

@@ -1,0 +1,78 @@
+"""Counts, and how much of a ranking is judged at all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankgauge.judged import UNRANKED, JudgedRun, Values
+from rankgauge.kernels.measure import measure
+
+
+@measure(better="neither", judged_only=False)
+def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
+    r"""The share of the first k retrieved documents that stand in the judgments.
+
+    $$ Judged@k = \frac{|\{ i \le k : i \text{ in the judgments} \}|}{\min(k, n)} $$
+
+    Undefined where nothing was retrieved.
+
+    Use: beside every other value: what is not judged counts as not relevant.
+    Beware: two systems can be compared only where it is alike for both.
+    Source: Sakai (2007), Alternatives to bpref, SIGIR.
+    """
+    seen = run.in_qrels if k is None else run.in_qrels & (run.rank <= k)
+    looked_at = run.depth(k)
+    share = np.count_nonzero(seen, axis=1) / np.maximum(looked_at, 1)
+    return np.where(looked_at > 0, share, np.nan)
+
+
+@measure(trec="num_ret", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False)
+def NumRet(run: JudgedRun) -> Values:
+    """How many documents were retrieved; the mean is the sum over queries.
+
+    Use: to see at a glance whether runs have the same depth.
+    Beware: it is no measure of quality.
+    Source: trec_eval, measure num_ret.
+    """
+    return run.retrieved.astype(np.float64)
+
+
+@measure(trec="num_rel", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False)
+def NumRel(run: JudgedRun, *, rel: float = 1) -> Values:
+    """How many documents are relevant, retrieved or not; the mean is the sum over queries.
+
+    Use: to see what recall is a share of.
+    Beware: it depends on the judgments only.
+    Source: trec_eval, measure num_rel.
+    """
+    return run.relevant(rel).astype(np.float64)
+
+
+@measure(trec="num_rel_ret", mean="sum", bounds=(0.0, math.inf), judged_only=False)
+def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+    """How many relevant documents stand in the first k; the mean is the sum over queries.
+
+    Use: recall as a count.
+    Beware: queries with many relevant documents decide it.
+    Source: trec_eval, measure num_rel_ret.
+    """
+    return np.count_nonzero(run.hits(rel, k), axis=1).astype(np.float64)
+
+
+@measure(better="lower", undefined="skip", bounds=(1.0, math.inf), also=("first_relevant_rank",))
+def FirstRel(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""The rank of the first relevant document.
+
+    $$ FirstRel = \min \{ i : g_i \ge rel \} $$
+
+    Undefined where none was retrieved; such a query is left out of the mean (and counted aloud),
+    as no rank would be right for it.
+
+    Use: beside MRR, to see whether a value comes from many ranks 2 or from hits and misses.
+    Beware: its mean is over the queries with a hit only: read it together with Success.
+    Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
+    """
+    first = np.where(run.hits(rel), run.rank, UNRANKED).min(axis=1)
+    return np.where(first < UNRANKED, first.astype(np.float64), np.nan)

@@ -1,0 +1,400 @@
+"""A measure: a name bound to a kernel and its parameters; declared, parsed, called, averaged."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankgauge.catalogue import VOCABULARY, Spelled, Value, plain_key, spell, split, unknown
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.join import join
+from rankgauge.judged import JudgedRun, Values
+from rankgauge.model import Qrels, Run
+
+__all__ = ["Declaration", "Measure", "Metric", "measure", "measures", "parse", "parse_all"]
+
+Kernel: TypeAlias = Callable[..., Values]
+_SMALLEST = 1e-5
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is said once about a measure, and feeds parser, docs, command line and tests.
+
+    Attributes:
+        name: The name, as the field writes it.
+        kernel: ``(JudgedRun, *, words) -> (Q,) float64``, NaN where undefined.
+        defaults: Its words with their defaults; `required` has those without.
+        required: Words that must be given.
+        at: The word that stands behind ``@``.
+        trec: The name of its twin in trec_eval; ``{k}`` stands for the cut-off. Empty without one.
+        trec_cut: The same with a cut-off, where trec_eval has another name for that.
+        also: Other names people write, with the parameters that they stand for.
+        bounds: Smallest and largest possible value.
+        better: Whether higher or lower is better; ``neither`` for counts.
+        mean: How values are averaged.
+        undefined: What an undefined value does in the mean.
+        reads: Whether it reads ``grades`` (gains) or only relevant or not (``binary``).
+        curve: Values of `at` that a bare name stands for.
+        stated: Words that the name always states, since tools differ in their default.
+    """
+
+    name: str
+    kernel: Kernel = field(repr=False)
+    defaults: Mapping[str, Value]
+    required: tuple[str, ...]
+    at: str
+    trec: str
+    trec_cut: str
+    also: Mapping[str, Mapping[str, Value]]
+    bounds: tuple[float, float]
+    better: Literal["higher", "lower", "neither"]
+    mean: Literal["arithmetic", "geometric", "sum"]
+    undefined: Literal["zero", "skip"]
+    reads: Literal["binary", "grades"]
+    curve: tuple[float, ...]
+    stated: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word the measure takes."""
+        return (*self.required, *self.defaults)
+
+    @property
+    def doc(self) -> str:
+        """Formula, range, when to use it, source."""
+        return inspect.cleandoc(self.kernel.__doc__ or "")
+
+
+_DECLARED: dict[str, Declaration] = {}
+_NAMES: dict[str, tuple[str, Mapping[str, Value]]] = {}
+_TREC: dict[str, tuple[str, str]] = {}
+_CLASHES = {
+    "accuracy": "Success@{k} (a relevant document in the first k), or P@1 for the first rank",
+    "hits": "Success@{k} (a rate: a hit or none), or NumRelRet@{k} (a count)",
+    "hit": "",
+}
+# Words of ir_measures for the same thing.
+_WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "max_rel": "top"}
+
+
+def measure(  # noqa: PLR0913 - what is said once is said here
+    *,
+    trec: str = "",
+    trec_cut: str = "",
+    also: Mapping[str, Mapping[str, Value]] | Iterable[str] = (),
+    bounds: tuple[float, float] = (0.0, 1.0),
+    better: Literal["higher", "lower", "neither"] = "higher",
+    mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic",
+    undefined: Literal["zero", "skip"] = "zero",
+    reads: Literal["binary", "grades"] = "binary",
+    at: str = "k",
+    curve: tuple[float, ...] = (),
+    stated: tuple[str, ...] = (),
+    judged_only: bool = True,
+) -> Callable[[Kernel], Kernel]:
+    """Declare a measure: the function's name is its name, its keywords are its parameters."""
+
+    def declare(kernel: Kernel) -> Kernel:
+        words = list(inspect.signature(kernel).parameters.values())[1:]
+        strange = [word.name for word in words if word.name not in VOCABULARY]
+        if strange:
+            raise UnknownName(f"{kernel.__name__}: {strange[0]!r} is not in the vocabulary")
+        defaults: dict[str, Value] = {
+            word.name: word.default for word in words if word.default is not word.empty
+        }
+        if judged_only:
+            defaults["judged_only"] = False
+        names = also if isinstance(also, Mapping) else {name: {} for name in also}
+        declared = Declaration(
+            kernel.__name__, kernel, defaults,
+            tuple(word.name for word in words if word.default is word.empty),
+            at, trec, trec_cut, names, bounds, better, mean, undefined, reads, curve, stated,
+        )  # fmt: skip
+        _DECLARED[declared.name] = declared
+        for name, params in {declared.name: {}, **names}.items():
+            _NAMES[plain_key(name)] = (declared.name, params)
+        for twin in filter(None, (trec, trec_cut)):
+            stem, _, cut = twin.partition("{")
+            _TREC[stem] = (declared.name, at if cut else "")
+        return kernel
+
+    return declare
+
+
+class Metric(NamedTuple):
+    """One value: of one query, by one measure (the name is that of the ir_measures idiom)."""
+
+    query_id: str
+    measure: Measure
+    value: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its parameters. Made by :func:`parse`, or from a bare one: ``nDCG @ 10``.
+
+    Hashable, comparable, and ``parse(str(m)) == m``.
+
+    Attributes:
+        name: The name of its declaration.
+        params: The parameters that differ from the defaults, sorted by name.
+
+    Example:
+        >>> m = parse("RR(rel=2)@10")
+        >>> m.name, m.k, m.rel, str(m)
+        ('RR', 10, 2, 'RR(rel=2)@10')
+    """
+
+    name: str
+    params: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared about it."""
+        return _DECLARED[self.name]
+
+    def __getattr__(self, word: str) -> Value:
+        if word in VOCABULARY and word in self.declaration.words:
+            return dict(self.params).get(word, self.declaration.defaults.get(word))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
+
+    def __str__(self) -> str:
+        declared, bound = self.declaration, dict(self.params)
+        for name, params in declared.also.items():
+            # F(beta=2) has a name of its own in the field: F2.
+            if params and params.items() <= bound.items():
+                rest = [(word, value) for word, value in self.params if word not in params]
+                return spell(name, rest, declared.at)
+        return spell(self.name, self.params, declared.at)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __matmul__(self, at: float) -> Measure:
+        """The measure at a cut-off: ``nDCG @ 10``."""
+        return self(**{self.declaration.at: at})
+
+    def __call__(self, **params: Any) -> Measure:
+        """The measure with other parameters: ``RR(rel=2)``.
+
+        Raises:
+            UnknownName: For a parameter it does not have, or a value that is not possible.
+        """
+        declared = self.declaration
+        bound = dict(self.params)
+        for given, raw in params.items():
+            word = given if given in declared.words else _WORDS.get(given, given)
+            if word not in declared.words:
+                raise UnknownName(
+                    f"{self.name} takes no {given!r}",
+                    fix=f"it takes {', '.join(sorted(declared.words))}",
+                )
+            if raw is None and declared.defaults.get(word, 0) is None:
+                bound.pop(word, None)
+                continue
+            bound[word] = VOCABULARY[word].check(raw, f"{self.name}({given}={raw})")
+        for word in declared.stated:
+            bound.setdefault(word, declared.defaults[word])
+        kept = {
+            word: value
+            for word, value in bound.items()
+            if word in (*declared.required, *declared.stated) or value != declared.defaults[word]
+        }
+        return Measure(self.name, tuple(sorted(kept.items())))
+
+    def complete(self) -> Measure:
+        """The measure itself, if nothing that it needs is missing.
+
+        Raises:
+            UnknownName: Naming what is.
+        """
+        declared, bound = self.declaration, dict(self.params)
+        for word in declared.required:
+            if word not in bound:
+                example = self(**{word: 0.1 if word == "recall" else 10})
+                whole = f", or Set{self.name} for all that was retrieved" * (
+                    f"Set{self.name}" in _DECLARED
+                )
+                raise UnknownName(
+                    f"{self.name} needs {word}: {VOCABULARY[word].meaning}",
+                    fix=f"write {example}{whole}",
+                )
+        if bound.get("norm") == "k" and "k" not in bound:
+            raise UnknownName(f"{self}: norm=k needs a cut-off", fix=f"write {self}@10")
+        if bound.get("ideal") == "topk" and "k" not in bound:
+            raise UnknownName(f"{self}: ideal=topk needs a cut-off", fix=f"write {self}@10")
+        return self
+
+    def values(self, run: JudgedRun) -> Values:
+        """(Q,) its value for each query of a judged run, NaN where undefined."""
+        words = {**self.declaration.defaults, **dict(self.params)}
+        if words.pop("judged_only", False):
+            run = run.judged_only()
+        return self.declaration.kernel(run, **words)
+
+    def mean(self, values: Sequence[float], weights: Sequence[float] | None = None) -> float:
+        """The average of its values: arithmetic, geometric (floor 1e-5) or, for counts, the sum.
+
+        Args:
+            values: One value a query, none of them NaN.
+            weights: One weight a query, such as its traffic. A sum has none.
+
+        Returns:
+            NaN without values, or if all weights are 0.
+        """
+        how = self.declaration.mean
+        if how == "sum":
+            return math.fsum(values)
+        shares = [1.0] * len(values) if weights is None else list(weights)
+        whole = math.fsum(shares)
+        if not whole:
+            return math.nan
+        if how == "geometric":
+            logs = (w * math.log(max(v, _SMALLEST)) for w, v in zip(shares, values, strict=True))
+            return math.exp(math.fsum(logs) / whole)
+        return math.fsum(w * v for w, v in zip(shares, values, strict=True)) / whole
+
+    def trec_name(self) -> str:
+        """The name of the same measure in trec_eval, empty if it has none."""
+        declared, bound = self.declaration, dict(self.params)
+        at = bound.pop(declared.at, None)
+        twin = declared.trec if at is None else declared.trec_cut or declared.trec
+        if bound or (at is not None and "{" not in twin):
+            return ""
+        return twin.format(**{declared.at: at})
+
+    def iter_calc(self, qrels: Any, run: Any) -> Iterator[Metric]:
+        """The value of each judged query, one after the other (the idiom of ir_measures).
+
+        Args:
+            qrels: Anything that :meth:`Qrels.of` takes.
+            run: Anything that :meth:`Run.of` takes.
+
+        Yields:
+            ``Metric(query_id, measure, value)``; an undefined value is 0.0.
+
+        Example:
+            >>> list((parse("P@1")).iter_calc({"q1": {"d1"}}, {"q1": ["d1"]}))
+            [Metric(query_id='q1', measure=P@1, value=1.0)]
+        """
+        measured, truth = self().complete(), Qrels.of(qrels)
+        found = Run.of(run)
+        joined = join(truth, found, ties="trec", table=found.without_repeats("error"))
+        values = np.zeros(len(truth))
+        for places, block in joined.blocks(np.arange(len(truth))):
+            values[places] = np.nan_to_num(measured.values(block), nan=0.0)
+        for query, value in zip(truth.query_ids, values.tolist(), strict=True):
+            yield Metric(query, measured, value)
+
+    def calc_aggregate(self, qrels: Any, run: Any) -> float:
+        """The mean over all judged queries (the idiom of ir_measures).
+
+        Example:
+            >>> parse("RR").calc_aggregate({"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
+            0.5
+        """
+        return self.mean([metric.value for metric in self.iter_calc(qrels, run)])
+
+
+def parse(text: str | Measure) -> Measure:
+    """A measure from its name.
+
+    Args:
+        text: ``Name(param=value)@k`` as in ir_measures (``nDCG@10``, ``RR(rel=2)@10``), a name of
+            trec_eval (``ndcg_cut_10``, ``map``), or what people write (``MRR@10``, ``Hit Rate@5``).
+
+    Raises:
+        UnknownName: If nobody knows it (with the nearest names), it stands for two things, it lacks
+            what it needs, or a parameter is out of its domain.
+
+    Example:
+        >>> parse("ndcg_cut_10"), parse("MRR"), parse("Hit Rate@5")
+        (nDCG@10, RR, Success@5)
+    """
+    found = parse_all(text)
+    if len(found) > 1:
+        raise UnknownName(
+            f"{text} is a curve of {len(found)} values", fix=f"name one of them: {found[1]}"
+        )
+    return found[0]
+
+
+def parse_all(text: str | Measure) -> tuple[Measure, ...]:
+    """The measures of a name: one, or all points of a curve (``IPrec`` has eleven)."""
+    if isinstance(text, Measure):
+        return _expanded(text)
+    if not isinstance(text, str):
+        raise InputError(
+            f"got {type(text).__name__} where a measure was wanted", fix='write it as "nDCG@10"'
+        )
+    return _named(text)
+
+
+@lru_cache(maxsize=1024)
+def _named(text: str) -> tuple[Measure, ...]:
+    """The measures of a name; kept, since a loop over runs asks for the same ones each time."""
+    twin = _trec_twin(text.strip())
+    if twin is not None:
+        return _expanded(twin)
+    spelled = split(text)
+    key = plain_key(spelled.name)
+    if _CLASHES.get(key):
+        options = _CLASHES[key].format(k=spelled.at or "10")
+        raise UnknownName(f"{text!r} stands for two different measures", fix=f"write {options}")
+    if key not in _NAMES:
+        raise unknown("measure", spelled.name, _DECLARED)
+    name, params = _NAMES[key]
+    return _expanded(_bound(text, name, params, spelled))
+
+
+def _bound(text: str, name: str, params: Mapping[str, Value], spelled: Spelled) -> Measure:
+    bare = Measure(name)(**params)
+    at = bare.declaration.at
+    given: dict[str, Any] = dict(spelled.params)
+    if spelled.at is not None:
+        if at not in bare.declaration.words:
+            raise UnknownName(f"{text!r}: {name} has no cut-off", fix=f"write {name}")
+        if at in given:
+            raise UnknownName(f"{text!r} has two cut-offs", fix=f"write {name}@{spelled.at}")
+        given[at] = spelled.at
+    try:
+        return bare(**given)
+    except UnknownName as error:
+        raise UnknownName(error.what, where=text.strip(), fix=error.fix) from None
+
+
+def _trec_twin(text: str) -> Measure | None:
+    """The measure of a trec_eval name, None if it is none."""
+    if text in _TREC and not _TREC[text][1] and text not in _DECLARED:
+        return Measure(_TREC[text][0])
+    stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
+    if text.startswith("iprec_at_recall_"):
+        stem, joint, at = text.rpartition("_")
+    if joint and stem + "_" in _TREC and at.replace(".", "").isdigit():
+        name, word = _TREC[stem + "_"]
+        return Measure(name)(**{word: at})
+    return None
+
+
+def _expanded(found: Measure) -> tuple[Measure, ...]:
+    declared = found.declaration
+    if declared.curve and declared.at not in dict(found.params):
+        return tuple(found @ value for value in declared.curve)
+    return (found().complete(),)
+
+
+def measures() -> tuple[Measure, ...]:
+    """Every measure, without parameters, in the order of the catalogue.
+
+    Example:
+        >>> [m.name for m in measures()][:3]
+        ['P', 'R', 'F']
+    """
+    return tuple(Measure(name) for name in _DECLARED)

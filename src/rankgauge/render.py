@@ -1,0 +1,224 @@
+"""A plain table, and the ways to show it: terminal, Markdown, HTML, CSV, JSON.
+
+A table knows nothing of measures: it has columns, rows of cells, and notes. Cells are text, numbers
+or None.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "Cell",
+    "Form",
+    "Table",
+    "render",
+    "to_csv",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_terminal",
+]
+
+Cell: TypeAlias = str | float | None
+Form: TypeAlias = Literal["table", "markdown", "html", "csv", "json"]
+
+_NONE = "–"
+_WIDE = 10_000
+# A spreadsheet takes a cell that begins like this as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Table:
+    """What stands on a table.
+
+    Attributes:
+        columns: The heads.
+        rows: A cell for each column.
+        title: What the table is.
+        notes: Lines under the table.
+        digits: Decimals of numbers that are not whole by kind (``int``).
+        best: (row, column) of cells to be marked.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    digits: int = 4
+    best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+    def text(self, cell: Cell) -> str:
+        """A cell for people."""
+        if cell is None or _is_nan(cell):
+            return _NONE
+        if isinstance(cell, str):
+            return cell
+        return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
+
+    def numeric(self, column: int) -> bool:
+        """Whether a column holds numbers (and stands to the right)."""
+        cells = [row[column] for row in self.rows]
+        return any(not isinstance(c, str) and c is not None for c in cells) and not any(
+            isinstance(c, str) and c != "" for c in cells
+        )
+
+
+def _is_nan(cell: Cell) -> bool:
+    return isinstance(cell, float) and math.isnan(cell)
+
+
+def render(table: Table, form: str, *, color: bool = False) -> str:
+    """A table in one of the forms of `Form`, ending with a line feed."""
+    match form:
+        case "markdown":
+            return to_markdown(table)
+        case "html":
+            return to_html(table)
+        case "csv":
+            return to_csv(table)
+        case "json":
+            return to_json(table) + "\n"
+        case _:
+            return to_terminal(table, color=color)
+
+
+def to_terminal(table: Table, *, color: bool = False) -> str:
+    """For a terminal, by rich: as wide as it needs to be, so that no number is ever cut."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, name in enumerate(table.columns):
+        right = table.numeric(number)
+        shown.add_column(Text(name), justify="right" if right else "left", no_wrap=True)
+    for place, row in enumerate(table.rows):
+        shown.add_row(
+            *(
+                Text(table.text(cell), style="bold" if (place, number) in table.best else "")
+                for number, cell in enumerate(row)
+            )
+        )
+    out = io.StringIO()
+    console = Console(
+        file=out, width=_WIDE, force_terminal=color, color_system="auto" if color else None,
+        highlight=False, legacy_windows=False,
+    )  # fmt: skip
+    if table.title:
+        console.print(Text(table.title, style="bold"))
+    console.print(shown)
+    if table.notes:
+        console.print()
+    for note in table.notes:
+        console.print(Text(f"• {note}"), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def to_markdown(table: Table) -> str:
+    """A Markdown table, its columns aligned also as plain text."""
+    heads = [_cell_text(name) for name in table.columns]
+    body = [
+        [
+            f"**{_cell_text(table.text(cell))}**" if (place, number) in table.best
+            else _cell_text(table.text(cell))
+            for number, cell in enumerate(row)
+        ]
+        for place, row in enumerate(table.rows)
+    ]  # fmt: skip
+    widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
+    right = [table.numeric(number) for number in range(len(heads))]
+    lines = [f"**{_cell_text(table.title)}**", ""] if table.title else []
+    lines.append(_line(heads, widths, right))
+    rules = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, right, strict=True)]
+    lines.append(_line(rules, widths, right))
+    lines += [_line(row, widths, right) for row in body]
+    if table.notes:
+        lines += ["", *(f"- {_cell_text(note)}" for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell_text(text: str) -> str:
+    for mark in ("\\", "|", "*", "_", "`", "<", "["):
+        text = text.replace(mark, "\\" + mark)
+    return text.replace("\n", " ")
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    placed = (
+        cell.rjust(width) if at_right else cell.ljust(width)
+        for cell, width, at_right in zip(cells, widths, right, strict=True)
+    )
+    return "| " + " | ".join(placed) + " |"
+
+
+def to_csv(table: Table) -> str:
+    """Comma-separated values with a header; numbers in full, text that is no formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_defused(name) for name in table.columns])
+    for row in table.rows:
+        writer.writerow([_csv_cell(cell) for cell in row])
+    return out.getvalue()
+
+
+def _csv_cell(cell: Cell) -> str:
+    if cell is None or _is_nan(cell):
+        return ""
+    return _defused(cell) if isinstance(cell, str) else repr(cell)
+
+
+def _defused(text: str) -> str:
+    return "'" + text if text.startswith(_FORMULA) else text
+
+
+def to_json(table: Table) -> str:
+    """A list of objects, one a row; NaN becomes null."""
+    rows = [
+        {
+            name: None if _is_nan(cell) else cell
+            for name, cell in zip(table.columns, row, strict=True)
+        }
+        for row in table.rows
+    ]
+    return json.dumps(rows, ensure_ascii=False, allow_nan=False)
+
+
+_HTML = """\
+<table class="rankgauge">
+{%- if table.title %}<caption style="text-align: left">{{ table.title }}</caption>{% endif %}
+<thead><tr>
+{%- for name in table.columns %}<th scope="col">{{ name }}</th>{% endfor -%}
+</tr></thead>
+<tbody>
+{%- for row in table.rows %}{% set place = loop.index0 %}
+<tr>
+{%- for cell in row -%}
+<td{% if table.numeric(loop.index0) %} style="text-align: right"{% endif %}>
+{%- if (place, loop.index0) in table.best %}<strong>{{ table.text(cell) }}</strong>
+{%- else %}{{ table.text(cell) }}{% endif -%}
+</td>
+{%- endfor -%}
+</tr>
+{%- endfor %}
+</tbody>
+</table>
+{%- if table.notes %}
+<ul>{% for note in table.notes %}<li>{{ note }}</li>{% endfor %}</ul>
+{%- endif %}
+"""
+
+
+def to_html(table: Table) -> str:
+    """A table element with its notes; every text escaped."""
+    from jinja2 import Environment
+
+    return Environment(autoescape=True).from_string(_HTML).render(table=table)

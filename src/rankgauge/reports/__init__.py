@@ -1,0 +1,1 @@
+"""What stands on each table and page; how it is drawn is the business of ``render``."""

@@ -1,0 +1,101 @@
+"""The catalogue of measures as a table, and one measure explained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rankgauge.catalogue import VOCABULARY
+from rankgauge.kernels.measure import Declaration, Measure, parse_all
+from rankgauge.kernels.measure import measures as all_measures
+from rankgauge.render import Table, render
+
+__all__ = ["describe", "report_measures"]
+
+
+def report_measures(form: str = "table", *, color: bool = False) -> str:
+    """All measures, one a line.
+
+    Args:
+        form: ``table``, ``markdown``, ``html``, ``csv`` or ``json``.
+        color: Whether a table may use the colours of a terminal.
+
+    Example:
+        >>> "nDCG" in report_measures("csv")
+        True
+    """
+    rows = tuple(
+        (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
+        for m in all_measures()
+    )
+    notes = (
+        "rankgauge measures NAME explains one; write Name(param=value)@k",
+        "a twin is the measure of trec_eval that gives the same number",
+    )
+    columns = ("measure", "what it says", "better", "trec_eval twin")
+    return render(Table(columns, rows, notes=notes), form, color=color)
+
+
+def describe(name: str | Measure) -> str:
+    """One measure explained: definition, range, parameters, twin, source.
+
+    Args:
+        name: A measure, with or without parameters.
+
+    Raises:
+        UnknownName: With the nearest names.
+
+    Example:
+        >>> print(describe("RR").splitlines()[0])
+        RR: Reciprocal rank of the first relevant document, 0 if it is not in the first k.
+    """
+    bare = _bare(name)
+    return "\n".join(_described(bare.declaration)) + "\n"
+
+
+def _bare(name: str | Measure) -> Measure:
+    if isinstance(name, str):
+        named = {m.name.lower(): m for m in all_measures()}
+        if name.lower() in named:
+            return named[name.lower()]
+    return Measure(parse_all(name)[0].name)
+
+
+def example(measure: Measure) -> Measure:
+    """The measure as one would write it: with what it needs."""
+    needed = {"k": 10, "recall": 0.1}
+    return measure(**{word: needed[word] for word in measure.declaration.required})
+
+
+def summary(declared: Declaration) -> str:
+    """The first sentence of a measure's page."""
+    text = declared.doc.split("\n\n", 1)[0].replace("\n", " ")
+    head, colon, rest = text.partition(": ")
+    # "Precision: the share ...": the name stands beside it already.
+    return (rest if colon and len(head) < 40 else text).rstrip(".")
+
+
+def _described(declared: Declaration) -> Iterator[str]:
+    yield f"{declared.name}: {declared.doc}"
+    yield ""
+    low, high = declared.bounds
+    top = "unbounded" if math.isinf(high) else f"{high:g}"
+    yield f"Range: {low:g} to {top}; better: {declared.better}; mean: {declared.mean}."
+    done = "left out of the mean" if declared.undefined == "skip" else "counted 0 in the mean"
+    yield f"Undefined values are {done}."
+    yield "Parameters:"
+    for word in declared.words:
+        default = declared.defaults.get(word)
+        how = "needed" if word in declared.required else f"default {default}"
+        if default is None and word in declared.defaults:
+            how = "all of them if left out"
+        yield f"  {word:<12} {VOCABULARY[word].meaning} ({how}; {VOCABULARY[word].domain})"
+    also = ", ".join(declared.also)
+    if also:
+        yield f"Also written: {also}."
+    yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
+
+
+def _twin(declared: Declaration) -> str:
+    twins = dict.fromkeys(filter(None, (declared.trec, declared.trec_cut)))
+    return ", ".join(twin.replace("{recall:.2f}", "{recall}") for twin in twins)

@@ -1,0 +1,189 @@
+"""Evaluations as tables: cut-offs down and measures across, or runs down; and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+import numpy as np
+
+from rankgauge.catalogue import unknown
+from rankgauge.errors import InputError
+from rankgauge.evaluation import Evaluation
+from rankgauge.kernels.measure import Measure
+from rankgauge.render import Cell, Form, Table, render, to_csv
+
+__all__ = ["FORMS", "report", "tables"]
+
+FORMS = (*get_args(Form), "trec")
+_EPSILON = 1e-12
+
+
+def report(
+    evaluations: Evaluation | Sequence[Evaluation],
+    form: str = "table",
+    *,
+    per_query: bool = False,
+    color: bool = False,
+) -> str:
+    """Evaluations as text.
+
+    Args:
+        evaluations: One or more.
+        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv``, ``json`` (one document a
+            run, each on a line of its own) or ``trec`` (as trec_eval prints).
+        per_query: Whether to show every query, not the means only.
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> import rankgauge
+        >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+        >>> print(report(ev, "csv"), end="")
+        run,P@1
+        run,1.0
+    """
+    many = [evaluations] if isinstance(evaluations, Evaluation) else list(evaluations)
+    if not many:
+        raise InputError("there is no evaluation to report", fix="give at least one")
+    if form not in FORMS:
+        raise unknown("form", form, FORMS)
+    if form == "json":
+        return "".join(evaluation.to_json() + "\n" for evaluation in many)
+    if form == "trec":
+        return "".join(line for one in many for line in _trec_lines(one, per_query=per_query))
+    if form == "csv":
+        return to_csv(_query_table(many) if per_query else _run_table(many))
+    return "\n".join(
+        render(table, form, color=color) for table in tables(many, per_query=per_query)
+    )
+
+
+def tables(evaluations: Sequence[Evaluation], *, per_query: bool = False) -> Iterator[Table]:
+    """The tables of a report, the last one with the notes.
+
+    Measures with cut-offs stand as cut-offs down and measures across, one table a run; otherwise
+    runs down and measures across.
+    """
+    if per_query:
+        found = [_query_table(evaluations)]
+    elif all(_is_grid(evaluation.measures) for evaluation in evaluations):
+        found = [table for evaluation in evaluations for table in _grids(evaluation)]
+    else:
+        found = [_run_table(evaluations)]
+    yield from found[:-1]
+    last = found[-1]
+    notes = tuple(_notes(evaluations))
+    yield Table(last.columns, last.rows, last.title, notes, last.digits, last.best)
+
+
+def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Notes that all runs share once, the others with the name of their run."""
+    shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
+    yield from shared
+    for evaluation in evaluations:
+        for note in evaluation.notes:
+            if note not in shared:
+                yield f"{evaluation.run_name}: {note}"
+
+
+def _family(measure: Measure) -> str:
+    """The name without its cut-off."""
+    return str(Measure(measure.name, tuple(p for p in measure.params if p[0] != "k")))
+
+
+def _is_grid(measures: Sequence[Measure]) -> bool:
+    """Whether there are several measures and cut-offs, and a grid of them is mostly full."""
+    cut = [measure for measure in measures if "k" in dict(measure.params)]
+    families, cutoffs = {_family(m) for m in cut}, {m.k for m in cut}
+    cells = len(families) * len(cutoffs)
+    return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
+
+
+def _grids(evaluation: Evaluation) -> Iterator[Table]:
+    means = evaluation.mean()
+    cut = [m for m in evaluation.measures if "k" in dict(m.params)]
+    families = list(dict.fromkeys(map(_family, cut)))
+    values = {(_family(m), m.k): _cell(m, means[str(m)]) for m in cut}
+    cutoffs: list[int] = sorted({int(m.k) for m in cut})  # type: ignore[arg-type] # k is a number
+    yield Table(
+        columns=("k", *families),
+        rows=tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs),
+        title=evaluation.run_name,
+    )
+    whole = [m for m in evaluation.measures if m not in cut]
+    if whole:
+        yield Table(
+            columns=tuple(map(str, whole)),
+            rows=(tuple(_cell(m, means[str(m)]) for m in whole),),
+        )
+
+
+def _run_table(evaluations: Sequence[Evaluation]) -> Table:
+    measures = evaluations[0].measures
+    rows = []
+    for evaluation in evaluations:
+        means = evaluation.mean()
+        rows.append((evaluation.run_name, *(_cell(m, means[str(m)]) for m in measures)))
+    return Table(
+        columns=("run", *map(str, measures)),
+        rows=tuple(rows),
+        best=frozenset(_best(rows, measures)) if len(rows) > 1 else frozenset(),
+    )
+
+
+def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterator[tuple[int, int]]:
+    """The cells that hold the best value of a measure; all of them where some are equal."""
+    for column, measure in enumerate(measures, start=1):
+        better = measure.declaration.better
+        cells = [row[column] for row in rows]
+        numbers = [cell for cell in cells if isinstance(cell, int | float)]
+        if better == "neither" or not numbers:
+            continue
+        best = max(numbers) if better == "higher" else min(numbers)
+        for place, cell in enumerate(cells):
+            if isinstance(cell, int | float) and abs(cell - best) <= _EPSILON:
+                yield place, column
+
+
+def _query_table(evaluations: Sequence[Evaluation]) -> Table:
+    many = len(evaluations) > 1
+    rows: list[tuple[Cell, ...]] = []
+    for evaluation in evaluations:
+        head: tuple[str, ...] = (evaluation.run_name,) if many else ()
+        for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
+            cells = (_cell(m, v) for m, v in zip(evaluation.measures, values, strict=True))
+            rows.append((*head, query, *cells))
+    return Table(
+        columns=(*(("run",) if many else ()), "query", *map(str, evaluations[0].measures)),
+        rows=tuple(rows),
+        title="" if many else evaluations[0].run_name,
+    )
+
+
+def _cell(measure: Measure, value: float) -> Cell:
+    if np.isnan(value):
+        return None
+    counts = measure.declaration.bounds[0] >= 1 or measure.declaration.mean == "sum"
+    return int(value) if counts and value == int(value) else value
+
+
+def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
+    names = [measure.trec_name() or str(measure) for measure in evaluation.measures]
+    if per_query:
+        for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
+            for name, measure, value in zip(names, evaluation.measures, values, strict=True):
+                yield _trec_line(name, query, measure, value)
+    yield f"{'runid':<22}\tall\t{evaluation.run_name}\n"
+    yield f"{'num_q':<22}\tall\t{len(evaluation.query_ids)}\n"
+    means = evaluation.mean()
+    for name, measure in zip(names, evaluation.measures, strict=True):
+        yield _trec_line(name, "all", measure, means[str(measure)])
+
+
+def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
+    value = 0.0 if np.isnan(value) else value  # trec_eval has no word for undefined
+    shown = f"{value:.0f}" if measure.declaration.mean == "sum" else f"{value:6.4f}"
+    return f"{name:<22}\t{query}\t{shown}\n"

@@ -1,0 +1,156 @@
+"""Pairs of query and document with a number each, in columns.
+
+A :class:`PairTable` is what every reader makes and what judgments and runs are made of: the rows of
+a query stand together, ids are packed bytes, numbers are 64-bit floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.ids import Ids, IntArray, freeze, show_id
+
+__all__ = ["FloatArray", "PairTable", "offsets_of", "pair_keys"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+_MIX = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """N rows of (query, document, value), grouped by query. Immutable.
+
+    Two are equal if their rows are, whatever they were read from.
+
+    Attributes:
+        queries: Q different query ids, in order of first appearance.
+        offsets: (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``.
+        docs: N document ids.
+        values: (N,) float64: scores or grades.
+        unique: True if no pair can stand twice (the source was a mapping).
+        source: Where it came from, for messages: a path or ``"run"``.
+        lines: (N,) line numbers in the source, if it has lines.
+        notes: What the reader has to say about how it read.
+    """
+
+    queries: Ids
+    offsets: IntArray
+    docs: Ids
+    values: FloatArray
+    unique: bool = False
+    source: str = ""
+    lines: IntArray | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        freeze(self.offsets, self.values, self.lines)
+
+    @classmethod
+    def of_rows(
+        cls, queries: Ids, docs: Ids, values: FloatArray, *, lines: IntArray | None = None
+    ) -> PairTable:
+        """Group rows by query: queries in order of first appearance, rows in the order given."""
+        codes, names = queries.unique()
+        counts = np.bincount(codes, minlength=len(names))
+        if len(codes) and (codes[1:] < codes[:-1]).any():
+            order = np.argsort(codes, kind="stable")
+            docs, values = docs.take(order), values[order]
+            lines = None if lines is None else lines[order]
+        return cls(names, offsets_of(counts), docs, values, lines=lines)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PairTable):
+            return NotImplemented
+        return (
+            self.queries == other.queries
+            and self.docs == other.docs
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays come out of a pickle writeable.
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def said(self, *notes: str, source: str = "") -> PairTable:
+        """The same table with more notes, and a source if it had none."""
+        return replace(self, notes=self.notes + notes, source=self.source or source)
+
+    def query_numbers(self) -> IntArray:
+        """(N,) the number of each row's query."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def keep(self, rows: IntArray) -> PairTable:
+        """Only these rows (ascending); queries stay, even without rows."""
+        counts = np.bincount(self.query_numbers()[rows], minlength=len(self.queries))
+        lines = None if self.lines is None else self.lines[rows]
+        return replace(
+            self,
+            offsets=offsets_of(counts),
+            docs=self.docs.take(rows),
+            values=self.values[rows],
+            lines=lines,
+        )
+
+    def repeats(self) -> list[list[int]]:
+        """Rows of each pair that stands more than once, in the order given."""
+        if self.unique or len(self) < 2:
+            return []
+        keys = pair_keys(self.docs, self.query_numbers())
+        ordered = np.sort(keys)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if not len(twice):
+            return []
+        rows = np.flatnonzero(np.isin(keys, twice))
+        numbers = self.query_numbers()[rows].tolist()
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        # Equal keys only propose: the ids themselves decide.
+        for row, number, doc in zip(
+            rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True
+        ):
+            groups.setdefault((number, doc), []).append(row)
+        return [group for group in groups.values() if len(group) > 1]
+
+    def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
+        """The error for a pair that stands more than once."""
+        query = show_id(self.queries[int(self.query_numbers()[group[0]])])
+        doc = show_id(self.docs[group[0]])
+        many = "twice" if len(group) == 2 else f"{len(group)} times"
+        where = self.source
+        if self.lines is not None:
+            where += ", lines " + " and ".join(str(int(self.lines[row])) for row in group[:2])
+        return InputError(
+            f"document '{doc}' stands {many} for query '{query}'",
+            where=where,
+            fix=fix,
+        )
+
+
+def pair_keys(docs: Ids, query_numbers: IntArray) -> npt.NDArray[np.uint64]:
+    """A 64-bit key of (query number, document): equal pairs have equal keys."""
+    mixed = (query_numbers.astype(np.uint64) + np.uint64(1)) * _MIX
+    mixed ^= mixed >> np.uint64(29)
+    keys = (docs.hashes() ^ mixed) * _MIX
+    keys ^= keys >> np.uint64(31)
+    return keys
+
+
+def offsets_of(counts: npt.ArrayLike) -> IntArray:
+    """Where each group starts, and behind the last one where it ends."""
+    sizes = np.asarray(counts, dtype=np.int64)
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets

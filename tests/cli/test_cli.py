@@ -1,0 +1,146 @@
+"""The command line, as a process: what it prints, where, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+
+QRELS = str(rankgauge.sample_path("qrels.txt"))
+BM25 = str(rankgauge.sample_path("runs/bm25.run"))
+KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
+
+
+def run(*words, stdin=None, env=None):
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, input=stdin, encoding="utf-8", timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})}, check=False,
+    )  # fmt: skip
+
+
+def test_without_measures_it_prints_cut_offs_down_and_measures_across():
+    done = run("evaluate", QRELS, BM25)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[1].split() == ["k", "P", "R", "F1", "Success", "nDCG"]
+    assert "\x1b" not in done.stdout
+
+
+def test_measures_and_several_runs_make_one_table():
+    done = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "AP")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["run", "nDCG@10", "AP"]
+    assert [line.split()[0] for line in lines[2:4]] == ["bm25", "keyword"]
+
+
+def test_the_numbers_are_those_of_the_library():
+    done = run("evaluate", QRELS, BM25, "-m", "nDCG@10", "--as", "json")
+    ev = rankgauge.evaluate(rankgauge.read_qrels(QRELS), rankgauge.read_run(BM25), "nDCG@10")
+    assert rankgauge.Evaluation.from_json(done.stdout) == ev
+
+
+def test_policies_of_trec_and_csv_forms_stand_on_standard_error():
+    for form in ("trec", "csv"):
+        done = run("evaluate", QRELS, BM25, "-m", "AP", "--as", form)
+        assert "equal scores stand by document id" in done.stderr
+        assert "equal scores" not in done.stdout
+
+
+def test_a_use_picks_the_measures_and_says_why():
+    done = run("evaluate", QRELS, BM25, "--for", "qa")
+    assert done.stdout.splitlines()[0].split() == ["run", "RR", "Success@1"]
+    assert "question answering: RR, Success@1 (one good document is enough" in done.stderr
+
+
+def test_standard_input_is_a_run():
+    text = Path(BM25).read_text(encoding="utf-8")
+    done = run("evaluate", QRELS, "-", "-m", "RR", stdin=text)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[2].split()[1] == "0.7279"
+
+
+def test_queries_can_be_given_in_a_file(tmp_path):
+    listed = tmp_path / "ids.txt"
+    listed.write_text("q01\nq02\n", encoding="utf-8")
+    done = run("evaluate", QRELS, BM25, "-m", "RR", "--queries", str(listed))
+    assert "2 queries: those given" in done.stdout
+
+
+def test_records_carry_run_and_judgments(tmp_path):
+    records = tmp_path / "records.jsonl"
+    lines = [
+        {"id": "q1", "retrieved": ["d1", "d2"], "relevant": ["d2"]},
+        {"id": "q2", "retrieved": ["d3"], "relevant": ["d3"]},
+    ]
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    done = run("evaluate", str(records), "-m", "RR")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[2].split()[-1] == "0.7500"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("evaluate", QRELS, "nosuch.run"), "nosuch.run: there is no such file"),
+        (("evaluate", QRELS, BM25, "-m", "nDCG@0"), "k=0 is not possible"),
+        (("evaluate", QRELS, BM25, "-m", "nDGC@5"), "did you mean"),
+        (("evaluate", QRELS, BM25, "--queries", "nosuch.txt"), "--queries nosuch.txt"),
+        (("evaluate", QRELS, BM25, "--ties", "random"), "'random' is not one of"),
+        (("evaluate",), "Missing argument 'QRELS'"),
+        (("evaluat",), "No such command"),
+        (("measures", "nope"), "no measure is called 'nope'"),
+    ],
+)
+def test_an_error_is_said_on_standard_error_and_ends_with_2(words, said):
+    done = run(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_measures_are_listed_and_explained():
+    assert "nDCG" in run("measures").stdout
+    assert run("measures", "nDCG").stdout == rankgauge.describe("nDCG")
+    names = [row["measure"] for row in json.loads(run("measures", "--as", "json").stdout)]
+    assert len(names) == len(rankgauge.measures())
+
+
+@pytest.mark.parametrize("words", [(), ("evaluate",), ("measures",)])
+def test_every_command_has_help(words):
+    done = run(*words, "--help")
+    assert done.returncode == 0
+    assert "Usage:" in done.stdout
+
+
+def test_the_version_is_printed():
+    assert run("--version").stdout.strip() == rankgauge.__version__
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent otherwise there")
+def test_an_interrupt_ends_with_130():
+    words = [sys.executable, "-m", "rankgauge", "evaluate", QRELS, "-"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(b"q01 Q0 d1 1 1.0 x\n" * 100)
+        process.stdin.flush()
+        try:
+            process.wait(timeout=1.5)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert stderr.decode().strip() == "interrupted"
+
+
+def test_a_closed_pipe_is_no_error():
+    words = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" --per-query'
+    done = subprocess.run(f"{words} | head -1", shell=True, capture_output=True, check=False)
+    assert done.stderr == b""

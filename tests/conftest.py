@@ -1,0 +1,35 @@
+"""What all tests share: the folder with real data, and how hard hypothesis tries."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_CALM = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+# The same examples on every machine and every day: a red test is a changed number, not luck.
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=_CALM,
+)
+settings.register_profile(
+    "ci", max_examples=600, deadline=None, print_blob=True, suppress_health_check=_CALM
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of collections with what other tools said about them; skips aloud without."""
+    named = os.environ.get("RANKGAUGE_TEST_DATA", "")
+    if not named:
+        pytest.skip("RANKGAUGE_TEST_DATA is not set: nothing was compared with the stored oracles")
+    folder = Path(named)
+    if not folder.is_dir():
+        pytest.fail(f"RANKGAUGE_TEST_DATA={named} is no folder")
+    return folder

@@ -1,0 +1,211 @@
+"""Files as a whole: written ones come back, real ones are read or refused in words."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import string
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+
+SUFFIXES = [
+    form + pack for form in (".run", ".csv", ".tsv", ".json", ".jsonl") for pack in ("", ".gz")
+]
+IDS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9
+)
+# No blanks of ASCII, no comment, no mark of another format at the start of the file.
+PLAIN = IDS.map(lambda text: "".join(c for c in text if c not in string.whitespace)).map(
+    lambda text: "d" + text
+)
+SCORES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float)
+
+
+def rankings(ids: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, dict[str, float]]]:
+    return st.dictionaries(
+        ids, st.dictionaries(ids, SCORES, min_size=1, max_size=5), min_size=1, max_size=4
+    )
+
+
+def sorted_by_score(data: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    return {
+        query: dict(sorted(docs.items(), key=lambda pair: -pair[1])) for query, docs in data.items()
+    }
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(plain=rankings(PLAIN), free=rankings(IDS))
+def test_runs_come_back_as_they_were_written(
+    suffix: str,
+    plain: dict[str, dict[str, float]],
+    free: dict[str, dict[str, float]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("written") / f"a{suffix}"
+    data = sorted_by_score(plain) if suffix.startswith(".run") else free
+    write_run(Run.of(data, name="a"), path)
+    assert read_run(path) == Run.of(data, name="a")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(plain=rankings(PLAIN), free=rankings(IDS))
+def test_judgments_come_back_as_they_were_written(
+    suffix: str,
+    plain: dict[str, dict[str, float]],
+    free: dict[str, dict[str, float]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("written") / f"a{suffix}"
+    data = plain if suffix.startswith(".run") else free
+    write_qrels(data, path)
+    assert read_qrels(path) == Qrels.of(data)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_lines_end_the_same_on_every_system(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    write_run({"q1": {"d1": 1.5}, "q2": {"d1": 1.0}}, path)
+    data = path.read_bytes()
+    data = gzip.decompress(data) if suffix.endswith(".gz") else data
+    assert b"\r" not in data
+    assert data.endswith(b"\n")
+
+
+def test_a_packed_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    for name in ("a.run.gz", "b.run.gz"):
+        write_run(Run.of({"q1": ["d1"]}, name="x"), tmp_path / name)
+    assert (tmp_path / "a.run.gz").read_bytes() == (tmp_path / "b.run.gz").read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    write_run({"q1": ["d1"]}, path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="document id 'd 2' cannot be written"):
+        write_run({"q1": ["d1"], "q2": ["d 2"]}, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_the_mode_of_a_written_file_is_the_usual_one(tmp_path: Path) -> None:
+    write_run({"q1": ["d1"]}, tmp_path / "a.run")
+    (tmp_path / "usual").write_bytes(b"")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.run", "usual")}
+    assert len(modes) == 1
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.run", tmp_path / "link.run"
+    target.write_bytes(b"")
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("this system makes no links for us")
+    write_run({"q1": ["d1"]}, link)
+    assert link.is_symlink()
+    assert read_run(target)["q1"] == {"d1": 1.0}
+
+
+@pytest.mark.skipif(not Path(os.devnull).exists(), reason="this system has no such device")
+def test_a_device_is_written_to_not_replaced() -> None:
+    write_run({"q1": ["d1"]}, os.devnull)
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_run_is_called_by_its_file(tmp_path: Path) -> None:
+    for name, called in [("bm25.run.gz", "bm25"), ("a.b.jsonl", "a.b"), ("x", "x")]:
+        write_run({"q1": ["d1"]}, tmp_path / name)
+        assert read_run(tmp_path / name).name == called
+    assert read_run(tmp_path / "x", name="mine").name == "mine"
+    assert Run.of(tmp_path / "bm25.run.gz").name == "bm25"
+
+
+# What the files of `formats/` are, by a count that shares no code with the reader: queries, rows.
+# 0: they are refused, with this in the message.
+ODD_QRELS = {
+    "cranqrel_as_others_converted_it.txt": (225, 1837),
+    "cranqrel_raw_3col.txt": (225, 1837),
+    "qrels_beir_fiqa.txt": (648, 1706),
+    "qrels_beir_touche.txt": (49, 932),
+    "qrels_covid_round1_trec.txt": (30, 8691),
+    "qrels_dl19_passage.txt.gz": (43, 9260),
+    "qrels_dl20_passage.txt.gz": (54, 11386),
+    "qrels_msmarco_passage_dev_subset.txt": (6980, 7437),
+    "qrels_web2010_negative_grades.txt.gz": (48, 25329),
+    "trec_qrels_decimal_grades.qrels": (18, 3000),
+    "beir-mini/qrels/test.tsv": (53, 101),
+    "beir-mini/qrels/dev_no_header.tsv": (4, 20),
+}
+ODD_RUNS = ("run_dict.json", "run_six_columns.run", "run_tabs_crlf.run.gz")
+REFUSED = {
+    "beir-mini.zip": "this is a zip archive",
+    "beir-mini/corpus.jsonl": "the keys are '_id', 'title', 'text', 'metadata'",
+    "beir-mini/queries.jsonl": "the keys are '_id', 'text', 'metadata'",
+    "cisi_rel_raw.txt": "document '0' stands 46 times for query '1'",
+    "cran.qry": "got 2 fields, wanted",
+    "npl_rlv-ass_raw.txt": "got 1 field, wanted",
+    "run_msmarco_3col.tsv": "got 3 fields, wanted 6",
+    "topics_beir_touche.tsv.gz": "got 2 fields, wanted",
+    "topics_trec_sgml.txt": "got 1 field, wanted",
+    "topics_trec_xml.xml": "is not a number",
+    "topics_web_xml.txt": "got 2 fields, wanted",
+}
+
+
+def counted(path: Path) -> tuple[int, int]:
+    """Queries and rows, by counting lines."""
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    lines = [line for line in data.decode().split("\n") if line.strip() and line[0] != "#"]
+    rows = Counter(line.split()[0] for line in lines if not line.startswith("query-id"))
+    return len(rows), sum(rows.values())
+
+
+def test_every_odd_file_is_read_or_refused_in_words(data_folder: Path) -> None:
+    folder = data_folder / "formats"
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert found == {*ODD_QRELS, *ODD_RUNS, *REFUSED}
+    for name, counts in ODD_QRELS.items():
+        qrels = read_qrels(folder / name)
+        assert (len(qrels), len(qrels.table)) == counts == counted(folder / name)
+    first, second, third = (read_run(folder / name, name="run") for name in ODD_RUNS)
+    assert len(first) > 0
+    assert first == second == third
+    for name, said in REFUSED.items():
+        read = read_run if name.startswith("run") else read_qrels
+        with pytest.raises(RankgaugeError) as caught:
+            read(folder / name)
+        assert said in str(caught.value)
+        assert "\nfix: " in str(caught.value)
+
+
+@pytest.mark.parametrize("collection", ["cranfield", "cisi", "npl", "dl20-doc", "trec-eval-sample"])
+def test_every_run_and_qrels_of_the_collections_is_read_whole(
+    collection: str, data_folder: Path
+) -> None:
+    folder = data_folder / collection
+    qrels = [*folder.glob("qrels/*.tsv"), *folder.glob("trec/qrels.txt"), *folder.glob("qrels.t*")]
+    runs = [*folder.glob("runs/*.run.gz"), *folder.glob("results*test*")]
+    assert qrels
+    assert runs
+    for path in qrels:
+        made = read_qrels(path)
+        assert (len(made), len(made.table)) == counted(path)
+    for path in runs:
+        run = read_run(path)
+        assert (len(run), len(run.table)) == counted(path)
+
+
+def test_the_same_judgments_in_two_formats_are_equal(data_folder: Path) -> None:
+    for name in ("cranfield", "cisi", "npl"):
+        folder = data_folder / name
+        assert read_qrels(folder / "qrels/test.tsv") == read_qrels(folder / "trec/qrels.txt")

@@ -1,0 +1,119 @@
+"""Lines of files: packed or not, whatever ends them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.lines import mistaken_for, numbered_lines, opened, shorten
+
+
+def lines(data: bytes) -> list[tuple[int, bytes]]:
+    return list(numbered_lines(io.BytesIO(data), "a"))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_in_any_way_and_count_from_one(end: bytes) -> None:
+    got = lines(end.join([b"one", b"", b"three"]))
+    assert [(number, line.strip()) for number, line in got] == [
+        (1, b"one"),
+        (2, b""),
+        (3, b"three"),
+    ]
+
+
+def test_a_lone_return_inside_a_line_ends_it() -> None:
+    assert [line for _, line in lines(b"a\rb\r\nc")] == [b"a\r", b"b\r\n", b"c"]
+
+
+def test_the_byte_order_mark_is_dropped_from_the_first_line_only() -> None:
+    mark = b"\xef\xbb\xbf"
+    assert lines(mark + b"a\n" + mark + b"b") == [(1, b"a\n"), (2, mark + b"b")]
+
+
+def test_a_packed_file_is_known_by_its_bytes_not_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "plain.txt"
+    path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n"))
+    with opened(path) as stream:
+        assert list(stream) == [b"a\n", b"b\n"]
+    (tmp_path / "plain.gz").write_bytes(b"a\n")
+    with opened(tmp_path / "plain.gz") as stream:
+        assert list(stream) == [b"a\n"]
+
+
+def test_a_broken_pack_is_told_with_the_last_good_line(tmp_path: Path) -> None:
+    data = b"".join(b"%d %d\n" % (n, n * n) for n in range(20_000))
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(data)[:-5000])
+    seen = []
+    with opened(path) as stream:
+        lines = numbered_lines(stream, "a.gz")
+        with pytest.raises(FormatError) as caught:
+            seen.extend(number for number, _ in lines)
+    assert caught.value.line == seen[-1] > 1000
+    assert caught.value.text == f"{seen[-1] - 1} {(seen[-1] - 1) ** 2}"
+
+
+def test_a_fault_of_the_disk_is_told_with_its_line() -> None:
+    class Disk(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: object) -> int:  # noqa: ARG002 - as the protocol has it
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(InputError) as caught:
+        list(numbered_lines(io.BufferedReader(Disk()), "a"))
+    assert str(caught.value) == "a: cannot be read on from line 1: Input/output error"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input_is_read_and_left_open(
+    packed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = b"a\nb\n"
+    stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(data) if packed else data))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with opened("-") as stream:
+        assert list(stream) == [b"a\n", b"b\n"]
+    assert not stdin.buffer.closed
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (b"q1 Q0", ""),
+        (b"\x1f\x8b\x08", "gzip data"),
+        (b"\xff\xfeq\0", "UTF-16 text"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\xfd7zXZ\0", "packed with xz"),
+        (b"BZh91AY&SY", "packed with bzip2"),
+        (b"\x28\xb5\x2f\xfd", "packed with zstd"),
+        (b"PAR1\x15", "a Parquet file"),
+    ],
+)
+def test_what_is_no_text_is_known_by_its_first_bytes(
+    start: bytes, what: str, tmp_path: Path
+) -> None:
+    assert mistaken_for(start) == what
+    path = tmp_path / "a.run"
+    path.write_bytes(start)
+    if what in {"", "gzip data"}:
+        return
+    with (
+        pytest.raises(FormatError, match=f"this is {what}, wanted plain text or gzip"),
+        opened(path),
+    ):
+        pass
+
+
+def test_a_line_for_a_message_is_short_and_printable() -> None:
+    assert shorten(b"a\tb\x00\xff\r\n") == "a\tb\\x00\\xff"
+    assert shorten(b"x" * 10**6) == "x" * 77 + "..."

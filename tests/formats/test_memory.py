@@ -1,0 +1,209 @@
+"""What is already in memory: mappings, lists, rows, columns, and the numbers in them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import ir_measures
+import numpy as np
+import pytest
+
+from rankgauge.errors import InputError
+from rankgauge.model import Qrels, Run
+
+RUN = Run.of({"q1": {"d2": 2.0, "d1": 1.0}, "q2": {"d1": 1.0}})
+QRELS = Qrels.of({"q1": {"d2": 1, "d1": 1}, "q2": {"d1": 1}})
+
+
+class Hit(NamedTuple):
+    qid: str
+    rank: int
+    docno: str
+    score: float
+
+
+@dataclass(slots=True)
+class Slotted:
+    score: float
+    doc_id: str
+    query_id: str
+
+
+class WithProperties:
+    query_id = "q1"
+    doc_id = "d2"
+
+    @property
+    def score(self) -> float:
+        return 2.0
+
+
+class Scalar:
+    """A number of a tensor library: it says float() and more that a number does not say."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __len__(self) -> int:
+        raise TypeError("len() of a 0-d tensor")
+
+    def __getitem__(self, place: object) -> Any:
+        raise IndexError("invalid index of a 0-d tensor")
+
+
+class Lowercase(Mapping[str, Any]):
+    """A mapping that is no dict."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+
+    def __getitem__(self, key: str) -> Any:
+        return self.data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"q1": {"d2": 2, "d1": 1}, "q2": {"d1": 1}},
+        {"q1": ["d2", "d1"], "q2": ["d1"]},
+        {"q1": ("d2", "d1"), "q2": ("d1",)},
+        {"q1": np.array(["d2", "d1"]), "q2": np.array(["d1"], dtype=object)},
+        {"q1": [("d2", 2.0), ("d1", 1.0)], "q2": [("d1", 1.0)]},
+        {"q1": [["d2", 2.0], ["d1", 1.0]], "q2": [["d1", 1.0]]},
+        {"q1": {"d2": 2.0, "d1": 1.0}.items(), "q2": {"d1": 0}.keys()},
+        {"q1": [("d2", 2.0), ("d1", 1.0)], "q2": ["d1"]},
+        {"q1": iter(["d2", "d1"]), "q2": (doc for doc in ["d1"])},
+        defaultdict(dict, {"q1": OrderedDict(d2=2.0, d1=1.0), "q2": {"d1": 1.0}}),
+        MappingProxyType({"q1": Lowercase({"d2": 2, "d1": 1}), "q2": {"d1": 1}}),
+        Lowercase({"q1": {"d2": 2, "d1": 1}, "q2": {"d1": 1}}),
+        {b"q1": {b"d2": 2, b"d1": 1}, b"q2": {b"d1": 1}},
+        [("q1", "d2", 2.0), ("q1", "d1", 1.0), ("q2", "d1", 1.0)],
+        [["q1", "d2", 2.0], ["q2", "d1", 1.0], ["q1", "d1", 1.0]],
+        (row for row in [("q1", "d2", 2.0), ("q1", "d1", 1.0), ("q2", "d1", 1.0)]),
+        [Hit("q1", 1, "d2", 2.0), Hit("q1", 2, "d1", 1.0), Hit("q2", 1, "d1", 1.0)],
+        [Slotted(2.0, "d2", "q1"), Slotted(1.0, "d1", "q1"), Slotted(1.0, "d1", "q2")],
+        [WithProperties(), ("q1", "d1", 1.0), SimpleNamespace(qid="q2", docno="d1", score=1)],
+        [
+            {"query_id": "q1", "doc_id": "d2", "score": 2},
+            {"score": 1, "query_id": "q1", "doc_id": "d1"},
+            ("q2", "d1", 1),
+        ],
+        [
+            ir_measures.ScoredDoc("q1", "d2", 2.0),
+            ir_measures.ScoredDoc("q1", "d1", 1.0),
+            ir_measures.ScoredDoc("q2", "d1", 1.0),
+        ],
+        {"query_id": ["q1", "q1", "q2"], "doc_id": ["d2", "d1", "d1"], "score": [2, 1, 1]},
+        {"score": np.array([2, 1, 1]), "qid": ("q1", "q1", "q2"), "doc": ["d2", "d1", "d1"]},
+        np.array(
+            [("q1", "d2", 2), ("q1", "d1", 1), ("q2", "d1", 1)],
+            dtype=[("qid", "U2"), ("docno", "S2"), ("score", "f4")],
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_is_read_from_whatever_holds_it(source: Any) -> None:
+    assert Run.of(source) == RUN
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"q1": {"d2": 1, "d1": 1}, "q2": {"d1": 1}},
+        {"q1": {"d2", "d1"}, "q2": frozenset(["d1"])},
+        {"q1": ["d2", "d1"], "q2": ("d1",)},
+        {"q1": [("d2", 1), ("d1", np.True_)], "q2": {"d1": np.True_}},
+        [("q1", "d2", 1), ("q2", "d1", 1), ("q1", "d1", 1)],
+        [
+            ir_measures.Qrel("q1", "d2", 1, "0"),
+            ir_measures.Qrel("q1", "d1", 1),
+            ir_measures.Qrel("q2", "d1", 1),
+        ],
+        ir_measures.read_trec_qrels("q1 0 d2 1\nq1 0 d1 1\nq2 0 d1 1\n"),
+    ],
+)
+def test_judgments_are_read_from_whatever_holds_them(source: Any) -> None:
+    assert Qrels.of(source) == QRELS
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        2, 2.0, np.float32(2), np.float16(2), np.int64(2), np.uint8(2), np.longdouble(2),
+        Decimal(2), Fraction(4, 2), Scalar(2.0),
+    ],
+)  # fmt: skip
+def test_whatever_is_a_number_is_one(number: Any) -> None:
+    assert Run.of({"q": {"d": number}})["q"] == {"d": 2.0}
+    assert Run.of([("q", "d", number)])["q"] == {"d": 2.0}
+
+
+def test_grades_of_true_and_false_are_one_and_zero() -> None:
+    assert Qrels.of({"q": {"a": True, "b": np.False_}})["q"] == {"a": 1.0, "b": 0.0}
+    assert Qrels.from_columns(["q"] * 2, ["a", "b"], np.array([True, False]))["q"] == {
+        "a": 1.0,
+        "b": 0.0,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint64", "U3", "S3", "O", ">i4", ">U3"])
+def test_columns_of_numpy_are_ids(dtype: str) -> None:
+    ids = np.array([11, 22, 33, 11]).astype(dtype)
+    run = Run.from_columns(ids[:3], ids[1:], np.array([1, 2, 3], dtype="f4"))
+    assert run == Run.of({"11": {"22": 1.0}, "22": {"33": 2.0}, "33": {"11": 3.0}})
+
+
+def test_columns_may_be_slices_that_are_not_contiguous() -> None:
+    ids = np.array(["a", "x", "b", "x"])[::2]
+    run = Run.from_columns(ids, np.arange(4)[::-2], np.arange(4.0)[::2])
+    assert run == Run.of({"a": {"3": 0.0}, "b": {"1": 2.0}})
+
+
+def test_masked_values_are_missing_not_read() -> None:
+    masked = np.ma.array([1, 2], mask=[False, True])
+    with pytest.raises(InputError, match=r"^run, row 2: the document id is missing"):
+        Run.from_columns([1, 1], masked, [1, 2])
+    with pytest.raises(InputError, match=r"^run, row 2: the score is missing"):
+        Run.from_columns([1, 1], [1, 2], masked)
+
+
+def test_a_number_too_large_for_64_bits_is_infinite_and_refused() -> None:
+    for number in (10**400, np.longdouble("1e4000"), Decimal("1e400")):
+        with pytest.raises(InputError, match="score inf of document 'd' for query 'q'"):
+            Run.of({"q": {"d": number}})
+    with pytest.raises(InputError, match="score inf of document 'd' for query 'q'"):
+        Run.from_columns(["q"], ["d"], np.array(["1e4000"], dtype=np.longdouble))
+
+
+def test_queries_named_like_columns_are_queries() -> None:
+    source = {"query_id": {"d1": 1.0}, "doc_id": {"d1": 2.0}, "score": {"d1": 3.0}}
+    assert {query: dict(docs) for query, docs in Run.of(source).items()} == source
+
+
+def test_a_query_without_documents_is_kept() -> None:
+    assert dict(Run.of({"q1": [], "q2": {}, "q3": ["d"]})) == {"q1": {}, "q2": {}, "q3": {"d": 1.0}}
+
+
+def test_a_frame_as_the_documents_of_a_query_is_not_read_by_its_column_names() -> None:
+    frame = SimpleNamespace(columns=["doc_id"], __iter__=lambda: iter(["doc_id"]))
+    with pytest.raises(InputError, match=r"^run, query 'q1': got .* where the documents"):
+        Run.of({"q1": frame})
+
+
+def test_a_named_tuple_of_other_names_is_read_by_position() -> None:
+    row = namedtuple("row", "a b c")  # noqa: PYI024 - the old way is in use
+    assert Run.of([row("q1", "d2", 2), row("q1", "d1", 1), row("q2", "d1", 1)]) == RUN

@@ -1,0 +1,324 @@
+"""The second opinion: every measure as a slow loop, written from its paper and not from our code.
+
+Plain Python data only: a ranking is a list of document ids, judgments are a dictionary. Nothing of
+rankgauge is imported here. A value that is not defined is ``None``.
+
+Where a definition leaves something open, the loops say what they take for granted:
+
+* a grade below 0 means that nobody judged the document; only infAP makes use of it, and a document
+  with such a grade still stands in the judgments (Judged);
+* a ranking shorter than k is still divided by k where the measure divides by k;
+* a sum over relevant documents divided by their number is not defined without any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Value: TypeAlias = float | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One query: the ranking, best document first, and its judgments."""
+
+    ranking: list[str]
+    grades: dict[str, float]
+
+    def judged_only(self) -> Seen:
+        """The same without the documents that nobody judged."""
+        return Seen([doc for doc in self.ranking if self.grades.get(doc, -1) >= 0], self.grades)
+
+
+def ranked(scores: Mapping[str, float]) -> list[str]:
+    """Score descending, then document id descending by its UTF-8 bytes: the order of trec_eval."""
+    by_id = sorted(scores, key=lambda doc: doc.encode(), reverse=True)
+    return sorted(by_id, key=lambda doc: -scores[doc])
+
+
+def _relevant(seen: Seen, doc: str, rel: float) -> bool:
+    return doc in seen.grades and seen.grades[doc] >= rel
+
+
+def _all_relevant(seen: Seen, rel: float) -> int:
+    return sum(1 for grade in seen.grades.values() if grade >= rel)
+
+
+def _found(seen: Seen, rel: float, k: int | None) -> int:
+    return sum(1 for doc in seen.ranking[:k] if _relevant(seen, doc, rel))
+
+
+# ---- a set of documents, cut from the ranking or all of it
+
+
+def P(seen: Seen, *, k: int, rel: float = 1) -> Value:
+    return _found(seen, rel, k) / k
+
+
+def R(seen: Seen, *, k: int, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    return _found(seen, rel, k) / whole if whole else None
+
+
+def _f(precision: float, recall: float, beta: float) -> float:
+    # van Rijsbergen: E = 1 - 1 / (a/P + (1-a)/R) with a = 1 / (beta^2 + 1); F = 1 - E.
+    if not precision or not recall:
+        return 0.0
+    weight = 1 / (beta**2 + 1)
+    return 1 / (weight / precision + (1 - weight) / recall)
+
+
+def F(seen: Seen, *, k: int, beta: float = 1, rel: float = 1) -> Value:
+    precision, recall = P(seen, k=k, rel=rel), R(seen, k=k, rel=rel)
+    return None if precision is None or recall is None else _f(precision, recall, beta)
+
+
+def Success(seen: Seen, *, k: int, rel: float = 1) -> Value:
+    for doc in seen.ranking[:k]:
+        if _relevant(seen, doc, rel):
+            return 1.0
+    return 0.0
+
+
+def SetP(seen: Seen, *, rel: float = 1) -> Value:
+    return _found(seen, rel, None) / len(seen.ranking) if seen.ranking else None
+
+
+def SetR(seen: Seen, *, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    return _found(seen, rel, None) / whole if whole else None
+
+
+def SetF(seen: Seen, *, beta: float = 1, rel: float = 1) -> Value:
+    recall = SetR(seen, rel=rel)
+    return None if recall is None else _f(SetP(seen, rel=rel) or 0.0, recall, beta)
+
+
+def SetAP(seen: Seen, *, rel: float = 1) -> Value:
+    recall = SetR(seen, rel=rel)
+    return None if recall is None else (SetP(seen, rel=rel) or 0.0) * recall
+
+
+# ---- ranks of relevant documents
+
+
+def RR(seen: Seen, *, k: int | None = None, rel: float = 1) -> Value:
+    if not _all_relevant(seen, rel):
+        return None
+    for rank, doc in enumerate(seen.ranking, start=1):
+        if k is not None and rank > k:
+            break
+        if _relevant(seen, doc, rel):
+            return 1 / rank
+    return 0.0
+
+
+def FirstRel(seen: Seen, *, rel: float = 1) -> Value:
+    for rank, doc in enumerate(seen.ranking, start=1):
+        if _relevant(seen, doc, rel):
+            return float(rank)
+    return None
+
+
+def AP(seen: Seen, *, k: int | None = None, rel: float = 1, norm: str = "R") -> Value:
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    depth = len(seen.ranking) if k is None else k
+    precisions = [
+        _found(seen, rel, rank) / rank
+        for rank in range(1, min(depth, len(seen.ranking)) + 1)
+        if _relevant(seen, seen.ranking[rank - 1], rel)
+    ]
+    if norm == "R":
+        divisor = whole
+    elif norm == "min(k,R)":
+        divisor = whole if k is None else min(k, whole)
+    elif norm == "k":
+        assert k is not None
+        divisor = k
+    elif norm == "retrieved":
+        divisor = len(precisions)
+    else:
+        raise ValueError(norm)
+    return sum(precisions) / divisor if precisions else 0.0
+
+
+def GMAP(seen: Seen, *, rel: float = 1) -> Value:
+    return AP(seen, rel=rel)
+
+
+def Rprec(seen: Seen, *, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    return P(seen, k=whole, rel=rel) if whole else None
+
+
+def IPrec(seen: Seen, *, recall: float, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    # How many relevant documents make this recall: the manner of trec_eval up to version 9.
+    wanted = int(recall * whole + 0.9)
+    best = 0.0
+    for rank in range(1, len(seen.ranking) + 1):
+        found = _found(seen, rel, rank)
+        if found >= wanted:
+            best = max(best, found / rank)
+    return best
+
+
+def IPrecAvg(seen: Seen, *, rel: float = 1) -> Value:
+    points = [IPrec(seen, recall=tenth / 10, rel=rel) for tenth in range(11)]
+    known = [point for point in points if point is not None]
+    return sum(known) / 11 if known else None
+
+
+def RBP(seen: Seen, *, p: float = 0.8, k: int | None = None, rel: float = 1) -> Value:
+    total = 0.0
+    for rank, doc in enumerate(seen.ranking[:k], start=1):
+        if _relevant(seen, doc, rel):
+            total += p ** (rank - 1)
+    return (1 - p) * total
+
+
+def RBPres(seen: Seen, *, p: float = 0.8, k: int | None = None) -> Value:
+    # The reader reaches every rank with chance p^(rank-1); known is what stands where judged.
+    known = 0.0
+    for rank, doc in enumerate(seen.ranking[:k], start=1):
+        if seen.grades.get(doc, -1) >= 0:
+            known += (1 - p) * p ** (rank - 1)
+    return 1 - known
+
+
+# ---- incomplete judgments
+
+
+def Bpref(seen: Seen, *, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    bad = [doc for doc, grade in seen.grades.items() if 0 <= grade < rel]
+    bound = min(whole, len(bad))
+    above, total = 0, 0.0
+    for doc in seen.ranking:
+        if _relevant(seen, doc, rel):
+            total += 1 - min(above, whole) / bound if above else 1.0
+        elif doc in bad:
+            above += 1
+    return total / whole
+
+
+def infAP(seen: Seen, *, rel: float = 1) -> Value:
+    # Yilmaz and Aslam: the expected precision at rank i is 1/i for the document itself and, for the
+    # i-1 ranks above it, the share that was pooled times the share of those judged that is relevant
+    # (Lidstone smoothing with the epsilon of trec_eval).
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    epsilon = 0.00001
+    total = 0.0
+    for place, doc in enumerate(seen.ranking):
+        if not _relevant(seen, doc, rel):
+            continue
+        above = [seen.grades[other] for other in seen.ranking[:place] if other in seen.grades]
+        good = sum(1 for grade in above if grade >= rel)
+        bad = sum(1 for grade in above if 0 <= grade < rel)
+        expected = 1 / (place + 1)
+        if place:
+            pooled = len(above) / place
+            share = (good + epsilon) / (good + bad + 2 * epsilon)
+            expected += place / (place + 1) * pooled * share
+        total += expected
+    return total / whole
+
+
+# ---- gains
+
+Gain: TypeAlias = str | tuple[tuple[float, float], ...] | Mapping[float, float]
+
+
+def _gain(grade: float | None, gain: Gain) -> float:
+    if grade is None or grade < 0:
+        return 0.0
+    if gain == "linear":
+        return grade
+    if gain == "exp":
+        return 2.0**grade - 1
+    assert not isinstance(gain, str)
+    return dict(gain).get(grade, grade)
+
+
+def _dcg(gains: list[float]) -> float:
+    total = 0.0
+    for rank, gain in enumerate(gains, start=1):
+        total += gain / (math.log(rank + 1) / math.log(2))
+    return total
+
+
+def DCG(seen: Seen, *, k: int | None = None, gain: Gain = "linear") -> Value:
+    return _dcg([_gain(seen.grades.get(doc), gain) for doc in seen.ranking[:k]])
+
+
+def nDCG(
+    seen: Seen, *, k: int | None = None, gain: Gain = "linear", ideal: str = "judged"
+) -> Value:
+    found = [_gain(seen.grades.get(doc), gain) for doc in seen.ranking]
+    pools = {
+        "judged": [_gain(grade, gain) for grade in seen.grades.values()],
+        "retrieved": found,
+        "topk": found[:k],
+    }
+    best = _dcg(sorted(pools[ideal], reverse=True)[:k])
+    if best:
+        return _dcg(found[:k]) / best
+    # Nothing to gain at all: not defined. Nothing gained by what was retrieved: a bad ranking.
+    return 0.0 if any(pools["judged"]) else None
+
+
+def ERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
+    reaches, total = 1.0, 0.0
+    for rank, doc in enumerate(seen.ranking[:k], start=1):
+        stops = (2 ** max(seen.grades.get(doc, 0), 0) - 1) / 2**top
+        total += reaches * stops / rank
+        reaches *= 1 - stops
+    return total
+
+
+# ---- counts
+
+
+def Judged(seen: Seen, *, k: int | None = None) -> Value:
+    window = seen.ranking[:k]
+    return sum(1 for doc in window if doc in seen.grades) / len(window) if window else None
+
+
+def NumRet(seen: Seen) -> Value:
+    return float(len(seen.ranking))
+
+
+def NumRel(seen: Seen, *, rel: float = 1) -> Value:
+    return float(_all_relevant(seen, rel))
+
+
+def NumRelRet(seen: Seen, *, k: int | None = None, rel: float = 1) -> Value:
+    return float(_found(seen, rel, k))
+
+
+ORACLES: dict[str, Callable[..., Value]] = {
+    loop.__name__: loop
+    for loop in (
+        AP, Bpref, DCG, ERR, F, FirstRel, GMAP, IPrec, IPrecAvg, Judged, NumRel, NumRelRet, NumRet,
+        P, R, RBP, RBPres, RR, Rprec, SetAP, SetF, SetP, SetR, Success, infAP, nDCG,
+    )
+}  # fmt: skip
+
+
+def value(name: str, params: Mapping[str, Any], seen: Seen) -> Value:
+    """The value of a measure for one query, None where it is not defined."""
+    words = dict(params)
+    if words.pop("judged_only", False):
+        seen = seen.judged_only()
+    return ORACLES[name](seen, **words)

@@ -1,0 +1,35 @@
+"""The list of measures, and one explained."""
+
+import pytest
+
+import rankgauge
+from rankgauge import UnknownName, describe, report_measures
+
+
+def test_every_measure_is_listed():
+    text = report_measures()
+    for measure in rankgauge.measures():
+        assert measure.name in text
+
+
+@pytest.mark.parametrize("name", [measure.name for measure in rankgauge.measures()])
+def test_every_measure_is_explained_whole(name):
+    text = describe(name)
+    assert text.startswith(f"{name}: ")
+    for part in ("Use:", "Beware:", "Source:", "Range:", "Parameters:", "Twin in trec_eval:"):
+        if (
+            part != "Parameters:"
+            or rankgauge.parse(
+                rankgauge.reports.catalogue.example(getattr(rankgauge, name))
+            ).declaration.words
+        ):
+            assert part in text
+
+
+def test_a_measure_is_found_by_any_of_its_names():
+    assert describe("ndcg_cut_10") == describe("nDCG@5") == describe("NDCG")
+
+
+def test_an_unknown_measure_shows_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean nDCG"):
+        describe("ndgc")

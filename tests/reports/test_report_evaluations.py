@@ -1,0 +1,83 @@
+"""Evaluations as tables and files."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from rankgauge import InputError, Run, UnknownName, evaluate, report
+
+QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
+ONE = evaluate(
+    QRELS, Run.of({"q1": ["b", "a"], "q2": ["c"]}, name="one"), ["nDCG@5", "RR", "NumRet"]
+)
+TWO = evaluate(QRELS, Run.of({"q1": ["a"], "q2": ["x"]}, name="two"), ["nDCG@5", "RR", "NumRet"])
+
+
+def test_runs_stand_under_each_other_with_the_policies_below():
+    lines = report([ONE, TWO]).splitlines()
+    assert lines[0].split() == ["run", "nDCG@5", "RR", "NumRet"]
+    assert lines[2].split() == ["one", "0.8155", "0.7500", "3"]
+    assert lines[3].split() == ["two", "0.5000", "0.5000", "2"]
+    assert "• 2 queries: all that are judged" in lines
+
+
+def test_cut_offs_stand_down_and_measures_across():
+    ev = evaluate(QRELS, {"q1": ["b", "a"], "q2": ["c"]})
+    lines = report(ev).splitlines()
+    assert lines[1].split() == ["k", "P", "R", "F1", "Success", "nDCG"]
+    assert [line.split()[0] for line in lines[3:7]] == ["1", "3", "5", "10"]
+    assert lines[8].split() == ["RR", "AP"]
+
+
+def test_the_best_value_is_marked():
+    assert "**0.8155**" in report([ONE, TWO], "markdown")
+    assert "**3**" not in report([ONE, TWO], "markdown")
+
+
+def test_per_query_shows_every_query_of_every_run():
+    rows = list(csv.DictReader(io.StringIO(report([ONE, TWO], "csv", per_query=True))))
+    assert [(row["run"], row["query"]) for row in rows] == [
+        ("one", "q1"), ("one", "q2"), ("two", "q1"), ("two", "q2"),
+    ]  # fmt: skip
+    assert float(rows[0]["nDCG@5"]) == ONE.value("q1", "nDCG@5")
+
+
+def test_trec_form_is_that_of_trec_eval():
+    ev = evaluate(QRELS, Run.of({"q1": ["b", "a"]}, name="tag"), ["map", "P_5", "num_ret", "ERR@3"])
+    assert report(ev, "trec", per_query=True) == (
+        "map                   \tq1\t0.5000\n"
+        "P_5                   \tq1\t0.2000\n"
+        "num_ret               \tq1\t2\n"
+        "ERR(top=4)@3          \tq1\t0.0938\n"
+        "map                   \tq2\t0.0000\n"
+        "P_5                   \tq2\t0.0000\n"
+        "num_ret               \tq2\t0\n"
+        "ERR(top=4)@3          \tq2\t0.0000\n"
+        "runid                 \tall\ttag\n"
+        "num_q                 \tall\t2\n"
+        "map                   \tall\t0.2500\n"
+        "P_5                   \tall\t0.1000\n"
+        "num_ret               \tall\t2\n"
+        "ERR(top=4)@3          \tall\t0.0469\n"
+    )
+
+
+def test_json_is_one_document_a_line():
+    documents = [json.loads(line) for line in report([ONE, TWO], "json").splitlines()]
+    assert [document["run"] for document in documents] == ["one", "two"]
+
+
+def test_notes_that_differ_name_their_run():
+    text = report(
+        [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
+    )
+    assert "• less: 2 queries: all that are judged; 1 of them not in the run" in text
+
+
+def test_an_unknown_form_and_no_evaluation_are_refused():
+    with pytest.raises(UnknownName, match="no form is called 'marckdown'"):
+        report(ONE, "marckdown")
+    with pytest.raises(InputError, match="no evaluation"):
+        report([])

@@ -1,0 +1,218 @@
+"""Judgments and runs as unkind as real ones: ties, gaps, negative grades, missing queries, odd ids.
+
+Two ways to make them: :func:`batch` draws hundreds of queries from a seed, so that one call of an
+oracle checks them all; the hypothesis strategies make small ones that shrink.
+
+Scores are exact in 32 bits, since trec_eval 9 and pytrec_eval keep no more.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from oracles import Seen, Value, ranked, value
+
+from rankgauge.join import Joined, join
+from rankgauge.judged import JudgedRun
+from rankgauge.kernels.measure import Measure
+from rankgauge.model import Qrels, Run
+
+_LONG = "http://example.org/" + "a-very-long-path/" * 8
+
+# Ids that are prefixes of each other, need two to four bytes a letter, share 150 bytes, differ
+# behind the eighth byte or only in length, or hold the highest and lowest bytes that may stand.
+_ODD_IDS = (
+    *("d", "d1", "d10", "d100", "d1000", "d10000000", "d100000000", "D1", "1", "10", "2"),
+    *(
+        "é",
+        "e\u0301",
+        "z",
+        "ż",
+        "文書",
+        "文書1",
+        "文",
+        "😀",
+        "😀1",
+        "\uffff",
+        "\ufffd",
+        "\U0010ffff",
+    ),
+    *("\u007f", "\u0080", "\x01", "\x01\x01", "!", "~", "~~~~~~~~", "~~~~~~~~~", "aaaaaaaa"),
+    *("aaaaaaab", "aaaaaaaab", "aaaaaaaa\x01", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"),
+    *(_LONG, _LONG + "1", _LONG + "10", _LONG + "é", _LONG[:-1], _LONG + "x" * 60),
+)
+
+Judgments = dict[str, dict[str, float]]
+Scores = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Judgments and a run as dictionaries."""
+
+    qrels: Judgments
+    run: Scores
+
+    def seen(self, query: str) -> Seen:
+        """One query as the oracle loops take it."""
+        return Seen(ranked(self.run.get(query, {})), self.qrels[query])
+
+
+def batch(
+    seed: int,
+    *,
+    queries: int = 1000,
+    grades: tuple[float, ...] = (-1, 0, 0, 1, 1, 2, 3, 4),
+    deepest: int = 40,
+    missing: bool = True,
+) -> Batch:
+    """Random queries. Each draws its own habits, so that every kind of query is among them."""
+    rng = random.Random(seed)
+    qrels: Judgments = {}
+    run: Scores = {}
+    for number in range(queries):
+        query = f"q{number}" if number % 7 else f"é{number}"
+        known = [*_ODD_IDS, *(f"d{i}" for i in range(2, 40))]
+        rng.shuffle(known)
+        depth = 600 if number % 250 == 3 else rng.randint(1, deepest)
+        retrieved = known[:depth] + [f"x{i}" for i in range(depth - len(known))]
+        rng.shuffle(retrieved)
+        pool = [*rng.sample(retrieved, rng.randint(0, min(len(retrieved), 30)))]
+        pool += [f"never-{i}" for i in range(rng.choice((0, 0, 1, 3, 12)))]
+        # At least one judgment, or the query would not be judged at all.
+        pool = pool or ["never"]
+        usual = rng.sample(grades, rng.randint(1, len(grades)))
+        qrels[query] = {doc: rng.choice(usual) for doc in pool}
+        if missing and rng.random() < 0.05:
+            continue
+        run[query] = dict(zip(retrieved, _scores(rng, depth), strict=True))
+        if missing and rng.random() < 0.03:
+            run[f"unjudged-{number}"] = dict(run[query])
+    return Batch(qrels, run)
+
+
+def _scores(rng: random.Random, count: int) -> list[float]:
+    """Scores of one habit: all equal, few levels, quarters around 0, distinct, huge or tiny."""
+    habit = rng.randrange(6)
+    if habit == 0:
+        return [0.5] * count
+    if habit == 1:
+        return [float(rng.randrange(3)) for _ in range(count)]
+    if habit == 2:
+        # 0.0 and -0.0 are one score.
+        return [rng.choice((-0.0, 0.0, -0.25, 0.25, 1.0)) for _ in range(count)]
+    if habit == 3:
+        return [float(step) for step in rng.sample(range(-count, count), count)]
+    if habit == 4:
+        return [rng.choice((2.0**90, -(2.0**90), 2.0**-100, 1.0)) for _ in range(count)]
+    return [float(np.float32(rng.gauss(0, 1))) for _ in range(count)]
+
+
+# ---- hypothesis
+
+ids = st.one_of(
+    st.sampled_from(_ODD_IDS),
+    st.text(
+        st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]),
+        min_size=1,
+        max_size=12,
+    ),
+)
+few_scores = st.sampled_from((-1.5, -0.0, 0.0, 0.25, 1.0, 2.0))
+many_scores = st.floats(-1000, 1000, width=32, allow_subnormal=False)
+_whole_grades = st.sampled_from((-1, 0, 1, 2, 3, 4))
+_any_scores = st.one_of(few_scores, many_scores)
+
+
+@st.composite
+def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
+    draw,
+    grades=_whole_grades,
+    scores=_any_scores,
+    ids=ids,
+) -> Batch:
+    """A few queries, each with at least one judgment, some not in the run."""
+    qrels: Judgments = {}
+    run: Scores = {}
+    for number in range(draw(st.integers(1, 5))):
+        docs = draw(st.lists(ids, min_size=1, max_size=12, unique=True))
+        judged = draw(st.lists(st.sampled_from(docs), min_size=1, unique=True))
+        retrieved = draw(st.lists(st.sampled_from(docs), unique=True))
+        qrels[f"q{number}"] = {doc: draw(grades) for doc in judged}
+        if retrieved or number == 0:
+            run[f"q{number}"] = {doc: draw(scores) for doc in retrieved or docs}
+    return Batch(qrels, run)
+
+
+_RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25)))
+_WORDS = {
+    "beta": st.one_of(st.integers(1, 4), st.sampled_from((0.25, 0.5, 1.5))),
+    "gain": st.one_of(
+        st.sampled_from(("linear", "exp")),
+        st.dictionaries(
+            st.one_of(st.integers(0, 4), st.sampled_from((0.5, 1.5))),
+            st.one_of(st.integers(0, 20), st.sampled_from((0.1, 0.5, 2.5))),
+            min_size=1,
+        ).map(lambda gains: tuple(sorted((float(g), float(v)) for g, v in gains.items()))),
+    ),
+    "ideal": st.sampled_from(("judged", "retrieved", "topk")),
+    "judged_only": st.booleans(),
+    "k": st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000, 10**9))),
+    "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
+    "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
+    "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
+    "rel": _RELS,
+    "top": st.integers(4, 12),
+}
+
+
+def bound(bare: Measure) -> st.SearchStrategy[Measure]:
+    """A measure of the catalogue with random parameters, complete."""
+    declared = bare.declaration
+    always = {word: _WORDS[word] for word in declared.required}
+    maybe = {word: _WORDS[word] for word in declared.defaults}
+
+    def complete(params: dict[str, Any]) -> Measure:
+        if params.get("norm") == "k" or params.get("ideal") == "topk":
+            params = {"k": 5, **params}
+        return bare(**params).complete()
+
+    return st.fixed_dictionaries(always, optional=maybe).map(complete)
+
+
+# ---- through the waist
+
+
+def joined(qrels: object, run: object, ties: str = "trec") -> Joined:
+    """Judgments and a run, joined."""
+    found = Run.of(run)
+    return join(Qrels.of(qrels), found, ties=ties, table=found.without_repeats("error"))
+
+
+def values(
+    found: Joined, measures: list[Measure] | tuple[Measure, ...], cells: int | None = None
+) -> np.ndarray:
+    """(Q, M) the values of all judged queries, NaN where undefined."""
+    rows = np.arange(len(found.qrels))
+    result = np.full((len(rows), len(measures)), -np.inf)
+    for places, block in _blocks(found, rows, cells):
+        for column, measure in enumerate(measures):
+            result[places, column] = measure.values(block)
+    return result
+
+
+def _blocks(
+    found: Joined, rows: np.ndarray, cells: int | None
+) -> Iterator[tuple[np.ndarray, JudgedRun]]:
+    return found.blocks(rows) if cells is None else found.blocks(rows, cells=cells)
+
+
+def by_loop(measure: Measure, seen: Seen) -> Value:
+    """The second opinion on a measure for one query."""
+    words = {**measure.declaration.defaults, **dict(measure.params)}
+    return value(measure.name, words, seen)

@@ -1,0 +1,221 @@
+"""The pages say what is true, and all of it."""
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+
+import rankgauge
+from rankgauge.cli.main import cli
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+
+if not DOCS.is_dir():
+    pytest.skip("there are no pages beside these tests", allow_module_level=True)
+
+
+def script(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+consoles = script(DOCS / "_scripts" / "consoles.py")
+generated = script(DOCS / "_ext" / "measures.py")
+
+
+def text(*path: str) -> str:
+    return DOCS.joinpath(*path).read_text(encoding="utf-8")
+
+
+def written() -> dict[str, Path]:
+    """The pages that people write, by the name that Sphinx gives them."""
+    return {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
+
+
+def named_in_toctrees(page: str, names: set[str]) -> set[str]:
+    found = set()
+    folder = Path(page).parent
+    for tree in re.findall(r"(?ms)^```\{toctree\}\n(.*?)^```", page_text(page)):
+        for line in tree.splitlines():
+            if line and not line.startswith(":"):
+                found |= {name for name in names if Path(name).match((folder / line).as_posix())}
+    return found
+
+
+def page_text(page: str) -> str:
+    made = {f"reference/measures/{name}": body for name, body in generated.pages().items()}
+    return made[page] if page in made else text(f"{page}.md")
+
+
+# ---- measures
+
+
+def test_every_measure_has_a_page():
+    pages = generated.pages()
+    names = {measure.name for measure in rankgauge.measures()}
+    assert len(names) >= 26
+    assert set(pages) == {"index", *names}
+
+
+@pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
+def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
+    page, declared = generated.pages()[measure.name], measure.declaration
+    for label in ("When to use it\n: ", "What to beware of\n: ", "Source\n: "):
+        assert label in page
+    assert not re.search(r"(?m)^(Use|Beware|Source): ", page)
+    assert ("$$" in page) == ("$$" in declared.doc)
+    for word in declared.words:
+        assert f"| `{word}` |" in page
+    for twin in filter(None, (declared.trec, declared.trec_cut)):
+        assert re.sub(r":[^}]*", "", twin) in page
+    for other in declared.also:
+        assert f"`{other}`" in page
+
+
+@pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
+def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(measure):
+    rows = re.findall(r"(?m)^\| `(.+)` \| ([\d.]+) \| ", generated.pages()[measure.name])
+    assert rows
+    for name, shown in rows:
+        means = rankgauge.evaluate(generated.JUDGMENTS, generated.RUN, name).mean()
+        assert list(means.values()) == [pytest.approx(float(shown), abs=5e-5)]
+
+
+def test_the_overview_has_every_measure_and_every_parameter():
+    page = generated.overview()
+    for measure in rankgauge.measures():
+        assert f"({measure.name}.markdown)" in page
+        for word in measure.declaration.words:
+            assert f"| `{word}` |" in page
+
+
+# ---- command line and names
+
+
+def commands(group: click.Command, path: str = "rankgauge"):
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands(cli)), ids=str)
+def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, command):
+    page = text("reference", "cli.md")
+    assert f"## {path}\n" in page
+    assert f"$ {path} --help\n" in page
+    for parameter in command.params:
+        names = parameter.opts if isinstance(parameter, click.Option) else []
+        for name in names:
+            assert name in page
+
+
+def test_every_public_name_stands_on_the_page_of_python():
+    page = text("reference", "api.md")
+    measures = {measure.name for measure in rankgauge.measures()}
+    for name in set(rankgauge.__all__) - measures:
+        assert re.search(rf"(?m)^\.\. (auto\w+:: rankgauge\.{name}|py:data:: {name})$", page), name
+
+
+def test_every_error_stands_on_the_page_of_errors():
+    page = text("reference", "errors.md")
+    for name in rankgauge.__all__:
+        value = getattr(rankgauge, name)
+        if isinstance(value, type) and issubclass(value, rankgauge.RankgaugeError):
+            assert name in page
+
+
+def test_every_use_case_stands_on_its_page_with_its_measures():
+    page = text("howto", "choose-measures.md")
+    for name, case in rankgauge.USE_CASES.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        for measure in case.measures:
+            assert f"`{measure}`" in row
+
+
+def test_every_key_of_the_result_file_stands_on_its_page():
+    page = text("reference", "result-file.md")
+    schema = json.loads((Path(rankgauge.__file__).parent / "schemas/evaluation-1.json").read_text())
+    assert set(re.findall(r"(?m)^(\w+): ", page)) >= set(schema["required"])
+    for key in [*schema["properties"], *schema["properties"]["policies"]["properties"]]:
+        assert f"`{key}`" in page or f'"{key}"' in page
+
+
+# ---- pages
+
+
+def test_every_page_can_be_reached():
+    names = set(written()) | {f"reference/measures/{name}" for name in generated.pages()}
+    reached, todo = {"index"}, ["index"]
+    while todo:
+        new = named_in_toctrees(todo.pop(), names) - reached
+        reached |= new
+        todo += new
+    assert reached == names
+
+
+@pytest.mark.parametrize("path", [README, *written().values()], ids=lambda p: p.stem)
+def test_every_link_to_a_file_leads_to_one(path):
+    made = {f"{name}.markdown" for name in generated.pages()}
+    for link in re.findall(r"\]\(([^)#:\s]+)", path.read_text(encoding="utf-8")):
+        target = (path.parent / link).resolve()
+        here = target.parent == DOCS / "reference" / "measures" and target.name in made
+        assert here or target.exists(), link
+
+
+def as_pinned(*libraries: str) -> bool:
+    pins = re.findall(r"(?m)^([\w-]+)==([\w.]+)", (ROOT / "constraints.txt").read_text())
+    return all(version(library) == dict(pins)[library] for library in libraries)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
+@pytest.mark.skipif(not as_pinned("click", "rich"), reason="other versions lay text out otherwise")
+@pytest.mark.parametrize("path", consoles.pages(), ids=lambda p: p.stem)
+def test_a_shell_session_prints_what_the_page_says(path):
+    page = path.read_text(encoding="utf-8")
+    assert consoles.run_again(page) == page
+
+
+@pytest.mark.slow
+def test_the_page_about_cranfield_has_what_its_script_prints(data_folder):
+    done = subprocess.run(
+        [sys.executable, DOCS / "_scripts" / "cranfield.py"],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1", "RANKGAUGE_TEST_DATA": str(data_folder)},
+    )
+    page = text("explain", "cranfield.md")
+    assert done.stdout in page
+    assert done.stdout.count("\n## ") == 3
+
+
+# ---- the README
+
+
+def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
+    targets = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    block = README.read_text(encoding="utf-8").split("## Two commands")[1].split("```")[1]
+    found = re.findall(r"(?m)^make ([a-z-]+)", block)
+    assert found == ["demo", "test"]
+    assert set(found) <= set(targets)
+
+
+def test_the_readme_shows_what_make_demo_runs():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    sample = re.search(r"(?m)^SAMPLE := (.*)$", makefile)[1]
+    recipe = re.search(r"(?m)^demo:.*\n\t(.*)$", makefile)[1].replace("$(SAMPLE)", sample)
+    shown = re.search(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))[1]
+    assert [word.removeprefix(".venv/bin/") for word in shlex.split(recipe)] == shlex.split(shown)

@@ -1,0 +1,46 @@
+"""The tree of errors: what, where, fix; whole after a pickle."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from rankgauge.errors import (
+    FormatError,
+    InputError,
+    MismatchError,
+    MissingExtra,
+    RankgaugeError,
+    UnknownName,
+)
+
+ERRORS = [
+    InputError("got 3, wanted 4", where="run", fix="add one"),
+    InputError("got 3"),
+    FormatError("no number", path="a.run", line=3, column=5, text="q1 ...", fix="write one"),
+    FormatError("nothing here", path="a.run"),
+    MismatchError("no query in common", fix="check the ids"),
+    UnknownName("nobody knows it", where="measure"),
+    MissingExtra("pandas is not installed", fix="pip install pandas"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=str)
+def test_errors_are_the_same_after_a_pickle(error: RankgaugeError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+def test_a_message_says_where_what_and_the_fix() -> None:
+    assert str(ERRORS[0]) == "run: got 3, wanted 4\nfix: add one"
+    assert str(ERRORS[1]) == "got 3"
+    assert str(ERRORS[2]) == "a.run, line 3, column 5: no number\nline: q1 ...\nfix: write one"
+    assert str(ERRORS[3]) == "a.run: nothing here"
+
+
+def test_all_are_caught_by_one_and_by_the_error_of_python() -> None:
+    assert all(isinstance(error, RankgaugeError) for error in ERRORS)
+    assert all(isinstance(error, ValueError | ImportError) for error in ERRORS)
