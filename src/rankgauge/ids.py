@@ -103,6 +103,16 @@ class Ids:
             raise blame(row, *_surrogate(rows[row], what))
         return _checked(_packed(packed, map(len, encoded)), what, blame)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Ids]) -> Ids:
+        """One column of several, over their bytes one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        ends = np.cumsum([len(part.data) for part in parts])
+        starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
+        data = np.concatenate([part.data for part in parts])
+        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
         self.__dict__.update(state)

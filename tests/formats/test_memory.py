@@ -207,3 +207,40 @@ def test_a_frame_as_the_documents_of_a_query_is_not_read_by_its_column_names() -
 def test_a_named_tuple_of_other_names_is_read_by_position() -> None:
     row = namedtuple("row", "a b c")  # noqa: PYI024 - the old way is in use
     assert Run.of([row("q1", "d2", 2), row("q1", "d1", 1), row("q2", "d1", 1)]) == RUN
+
+
+# ---- many rows are taken in pieces
+
+
+def _many(queries: int = 40, docs: int = 1000) -> dict[str, dict[str, float]]:
+    return {f"q{q}": {f"d{q}-{d}": float(d) for d in range(docs)} for q in range(queries)}
+
+
+def test_many_rows_are_the_same_as_few() -> None:
+    data = _many()
+    run = Run.of(data)
+    assert list(run) == list(data)
+    assert all(dict(run[query]) == docs for query, docs in data.items())
+
+
+def test_an_id_of_another_kind_is_found_far_down() -> None:
+    data: dict[str, Any] = _many() | {"late": {7: 1.0}}
+    with pytest.raises(InputError) as caught:
+        Run.of(data)
+    assert caught.value.where == "run, query 'late'"
+    assert caught.value.what.startswith("document id 7 is a whole number, but 'd")
+
+
+def test_a_wrong_number_far_down_is_named() -> None:
+    data: dict[str, Any] = _many()
+    data["q33"]["d33-5"] = "high"
+    with pytest.raises(InputError) as caught:
+        Run.of(data)
+    assert caught.value.where == "run, query 'q33', document 'd33-5'"
+
+
+def test_queries_without_documents_stand_between_many_rows() -> None:
+    data: dict[str, Any] = {}
+    for query, docs in _many().items():
+        data |= {query: docs, f"{query}-empty": {}}
+    assert {query: dict(docs) for query, docs in Run.of(data).items()} == data

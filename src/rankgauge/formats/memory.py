@@ -37,6 +37,8 @@ __all__ = [
 
 _PAIR = 2
 _SHOWN = 60
+# Rows of a piece: their Python objects fit into the cache of a core.
+_PIECE = 1 << 14
 _FLOATS = ("float", "double", "halffloat")
 _NUMERIC = (*_FLOATS, "int", "uint", "bool")
 
@@ -70,13 +72,33 @@ def _of_parts(
     queries: Ids, parts: list[tuple[Any, Any]], layout: Layout, source: str, *, unique: bool
 ) -> PairTable:
     offsets = offsets_of([len(docs) for docs, _ in parts])
-    blame = _by_query(source, queries, offsets)
-    docs = Ids.of(
-        list(itertools.chain.from_iterable(docs for docs, _ in parts)), "document id", blame
-    )
-    numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts))
-    values = numbers_of(numbers, layout, _by_pair(source, queries, offsets, docs))
-    return finite(PairTable(queries, offsets, docs, values, unique=unique, source=source), layout)
+
+    def place(row: int) -> str:
+        return _place(source, queries, int(np.searchsorted(offsets, row, side="right")) - 1)
+
+    columns: list[Ids] = []
+    values: list[FloatArray] = []
+    heads: dict[int, Any] = {}
+    for start, stop in _pieces(offsets):
+        first = int(offsets[start])
+        ids = list(itertools.chain.from_iterable(docs for docs, _ in parts[start:stop]))
+        columns.append(Ids.of(ids, "document id", _by_query(place, first)))
+        heads.update({first: ids[0]} if ids else {})
+        numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
+        values.append(numbers_of(numbers, layout, _by_pair(place, first, columns[-1])))
+    # Each piece is of one kind; that all are of the same one shows in their first ids.
+    rows = list(heads)
+    Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
+    docs = Ids.joined(columns)
+    table = PairTable(queries, offsets, docs, np.concatenate(values), unique=unique, source=source)
+    return finite(table, layout)
+
+
+def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
+    """Ranges of queries with so few rows that their Python objects stay in the cache."""
+    cuts = np.searchsorted(offsets, np.arange(0, int(offsets[-1]), _PIECE))
+    ends = [0, *dict.fromkeys(cuts[cuts > 0].tolist()), len(offsets) - 1]
+    return [(a, b) for a, b in itertools.pairwise(ends) if a < b] or [(0, 0)]
 
 
 def _place(source: str, queries: Ids, number: int) -> str:
@@ -87,18 +109,16 @@ def _by_row(source: str, unit: str = "row") -> Blame:
     return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
 
 
-def _by_query(source: str, queries: Ids, offsets: IntArray) -> Blame:
+def _by_query(place: Callable[[int], str], first: int) -> Blame:
+    """For the rows from number `first` on: names the query."""
+    return lambda row, what, fix: InputError(what, where=place(first + row), fix=fix)
+
+
+def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
+    """For the rows from number `first` on, of these documents: names query and document."""
+
     def blame(row: int, what: str, fix: str) -> InputError:
-        number = int(np.searchsorted(offsets, row, side="right")) - 1
-        return InputError(what, where=_place(source, queries, number), fix=fix)
-
-    return blame
-
-
-def _by_pair(source: str, queries: Ids, offsets: IntArray, docs: Ids) -> Blame:
-    def blame(row: int, what: str, fix: str) -> InputError:
-        number = int(np.searchsorted(offsets, row, side="right")) - 1
-        where = f"{_place(source, queries, number)}, document '{show_id(docs[row])}'"
+        where = f"{place(first + row)}, document '{show_id(docs[row])}'"
         return InputError(what, where=where, fix=fix)
 
     return blame
