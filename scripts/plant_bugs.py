@@ -60,7 +60,7 @@ BUGS = (
     Bug("RR: last relevant document", "kernels/binary.py", _RR,
         "first = np.where(found, 1 / run.rank, 1).min(axis=1) * found.any(axis=1)"),
     Bug("RR: undefined as 0", "kernels/binary.py",
-        "return np.where(run.relevant(rel) > 0, first, np.nan)", "return first"),
+        "return _share(first, run.relevant(rel), divide=False)", "return first"),
     Bug("AP: divided by the relevant documents found", "kernels/binary.py",
         "    else:\n        divisor = relevant\n", "    else:\n        divisor = found\n"),
     Bug("AP: min(k,R) is k", "kernels/binary.py",
