@@ -11,6 +11,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
+from peers import ir_measure
 
 from rankgauge import functional as fn
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
@@ -248,7 +249,7 @@ PEERS = {"P_5": "P@5", "recall_5": "R@5", "recip_rank": "RR", "map": "AP", "ndcg
 def peers(qrels, run):
     """What pytrec_eval returns for the query q, and ir_measures, by our names."""
     theirs = pytrec_eval.RelevanceEvaluator(qrels, set(PEERS)).evaluate(run).get("q", {})
-    asked = [ir_measures.parse_measure(name) for name in PEERS.values()]
+    asked = [ir_measure(name) for name in PEERS.values()]
     other = ir_measures.calc_aggregate(asked, qrels, run)
     return (
         {PEERS[name]: value for name, value in theirs.items()},

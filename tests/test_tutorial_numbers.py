@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from peers import ir_measure
 
 from rankgauge import functional as fn
 from rankgauge.evaluation import evaluate
@@ -209,7 +210,7 @@ def test_tied_scores_stand_by_document_id_for_every_measure_alike():
     }
     # The other tool breaks this tie one way for nDCG and the other way for RR@k, in one call.
     names = ("RR@1", "RR@2", "nDCG@1")
-    asked = [ir_measures.parse_measure(name) for name in names]
+    asked = [ir_measure(name) for name in names]
     theirs = ir_measures.calc_aggregate(asked, {"q": {"D2": 1}}, run)
     assert [theirs[measure] for measure in asked] == [0.0, 0.5, 1.0]
 

@@ -14,6 +14,7 @@ import shutil
 import ir_measures
 import numpy as np
 import pytest
+from peers import ir_measure
 from strategies import Batch, Judgments, batch, joined, values
 
 from rankgauge import parse
@@ -59,7 +60,7 @@ def test_a_measure_agrees_with_ir_measures(provider: str) -> None:
     grades = (0, 0, 1, 1, 2, 3) if provider == "gdeval" else (-1, 0, 0, 1, 1, 2, 3)
     made = _without_ties(batch(77, queries=_QUERIES, grades=grades, missing=False))
     names = _NAMES[provider]
-    theirs = [ir_measures.parse_measure(name) for name in names]
+    theirs = [ir_measure(name) for name in names]
     ours = [parse(_OURS.get(name, name)) for name in names]
     found = joined(made.qrels, made.run)
     mine = dict(zip(found.qrels.query_ids, np.nan_to_num(values(found, ours)), strict=True))
