@@ -264,7 +264,8 @@ BUGS = (
         "return np.unique(numbers[heads[highest > lowest]])",
         "return np.unique(numbers[heads[size > 1]])"),
     Bug("unjudged documents of a tie are forgotten", "join.py",
-        "lowest = np.where(members < size, 0.0, lowest)", "lowest = lowest * 1.0"),
+        "lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)",
+        "lowest = lowest * 1.0"),
     # ---- ids
     Bug("ids compared by their first eight bytes", "ids.py",
         "equal[left] = self._words(number, rows[left]) == other._words(number, other_rows[left])",

@@ -269,3 +269,117 @@ def test_the_ir_measures_idiom_works():
     assert (P(rel=2) @ 1).calc_aggregate(QRELS, RUN) == 0.0
     assert str(RR(rel=30) @ 1) == "RR(rel=30)@1"
     assert rankgauge.parse("nDCG@5") == nDCG @ 5
+
+
+# ---- what a reviewer found
+
+
+def test_the_ir_measures_idiom_gives_the_mean_of_evaluate_for_every_measure():
+    qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d9": 1}, "q3": {"d1": 0}}
+    run = {"q1": ["d2", "d1"], "q2": ["x"], "q3": ["d1"]}
+    for measure in rankgauge.measures():
+        needed = {"k": 5, "recall": 0.5}
+        asked = measure(**{word: needed[word] for word in measure.declaration.required})
+        assert asked.calc_aggregate(qrels, run) == evaluate(qrels, run, asked).mean()[str(asked())]
+
+
+def test_a_curve_is_calculated_point_by_point():
+    found = list(rankgauge.IPrec.iter_calc({"q": {"d"}}, {"q": ["x", "d"]}))
+    assert [str(metric.measure) for metric in found][:2] == ["IPrec@0.0", "IPrec@0.1"]
+    with pytest.raises(UnknownName, match="curve of 11 values"):
+        rankgauge.IPrec.calc_aggregate({"q": {"d"}}, {"q": ["d"]})
+
+
+def test_ties_are_counted_in_the_grades_too_where_they_stand_apart():
+    records = [
+        {
+            "retrieved": ["x", "y"],
+            "relevant": ["c"],
+            "relevance_scores": {"x": 3, "y": 1},
+            "scores": [1, 1],
+        }
+    ]
+    assert evaluate(records, None, "nDCG@1").counts["tied"] == 1
+
+
+@pytest.mark.parametrize("name", ["Judged@1", "nDCG(gain={0:1,1:3})@1"])
+def test_ties_count_where_it_matters_that_a_document_was_judged(name):
+    qrels = {"q": {"a": 0}}
+    tied = {"q": {"a": 1.0, "b": 1.0}}
+    assert evaluate(qrels, tied, name).counts["tied"] == 1
+    assert evaluate(qrels, tied, "P@1").counts["tied"] == 0
+
+
+def test_large_numbers_are_refused_before_sums_overflow():
+    with pytest.raises(InputError, match="beyond 1e\\+100"):
+        evaluate({"q": {"d": 1.7e308}}, {"q": ["d"]}, "DCG")
+    with pytest.raises(InputError, match="weight 1e\\+308"):
+        evaluate(QRELS, RUN, "RR", weights={"q1": 1e308, "q2": 1, "q3": 1})
+
+
+def test_a_tiny_grade_has_its_gain():
+    ev = evaluate({"q": {"d": 1e-17}}, {"q": ["d"]}, "nDCG(gain=exp)")
+    assert ev.mean() == {"nDCG(gain=exp)": 1.0}
+
+
+def test_ids_that_differ_only_in_leading_zeros_are_an_error():
+    with pytest.raises(MismatchError, match="differ only in leading zeros") as caught:
+        evaluate({"q1": {1: 1}}, {"q1": ["001"]}, "RR")
+    assert "the run has '001', the judgments have '1'" in str(caught.value)
+
+
+def test_queries_can_be_a_file(tmp_path):
+    listed = tmp_path / "ids.txt"
+    listed.write_bytes(b"\xef\xbb\xbfq 1\r\n\r\nq2\n")
+    ev = evaluate({"q 1": {"a"}, "q2": {"b"}, "q3": {"c"}}, {"q 1": ["a"]}, "RR", queries=listed)
+    assert ev.query_ids == ("q 1", "q2")
+
+
+def test_an_unjudged_query_in_two_blocks_counts_once():
+    blocks = iter([{"q1": ["a"], "x": ["a"]}, {"x": ["b"]}])
+    assert evaluate({"q1": {"a"}}, blocks, "RR").counts["without_judgments"] == 1
+
+
+def test_weights_come_as_a_series_too_and_every_query_needs_a_group():
+    pd = pytest.importorskip("pandas")
+    ev = evaluate(QRELS, RUN, "P@1", weights=pd.Series({"q1": 1.0, "q2": 2.0, "q3": 3.0}))
+    assert ev.weights == (1.0, 2.0, 3.0)
+    with pytest.raises(InputError, match="query 'q3' has no group"):
+        evaluate(QRELS, RUN, "P@1", groups={"q1": "a", "q2": "a", "q3": None})
+
+
+def test_each_level_of_relevance_has_its_first_ranks():
+    ev = evaluate(QRELS, RUN, ["RR", "RR(rel=2)", "RR@1"])
+    notes = [note for note in ev.notes if note.startswith("first relevant")]
+    assert [note.partition(":")[0] for note in notes] == [
+        "first relevant document", "first relevant document (rel=2)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": 3}'])
+def test_a_strange_result_file_is_an_error_like_any_other(text):
+    with pytest.raises(InputError):
+        Evaluation.from_json(text)
+
+
+def test_a_name_that_no_file_can_hold_is_escaped():
+    ev = evaluate({"q": {"d"}}, Run.of({"q": ["d"]}, name="a\udc80"), "RR")
+    ev.to_json().encode("utf-8")
+    assert Evaluation.from_json(ev.to_json()) == ev
+
+
+def test_counts_and_settings_cannot_be_changed():
+    ev = evaluate(QRELS, RUN, "RR")
+    with pytest.raises(TypeError):
+        ev.counts["queries"] = 7
+
+
+def test_huge_gains_round_trip_through_their_name():
+    measure = rankgauge.parse("nDCG(gain={0:1e99,1:2e60})@5")
+    assert rankgauge.parse(str(measure)) == measure
+    assert len(str(measure)) < 60
+
+
+def test_a_point_between_those_of_trec_eval_has_no_twin():
+    assert rankgauge.parse("IPrec@0.12").trec_name() == "iprec_at_recall_0.12"
+    assert rankgauge.parse("IPrec@0.123").trec_name() == ""

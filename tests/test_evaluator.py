@@ -363,3 +363,24 @@ def test_a_document_twice_is_an_error_that_names_it():
 def test_a_cutoff_is_a_whole_number(k):
     with pytest.raises(UnknownName, match="k_values: k="):
         RetrievalEvaluator([k])
+
+
+def test_no_grade_means_the_same_through_every_door():
+    evaluator = RetrievalEvaluator([1])
+    record = {"id": "q", "retrieved": ["a"], "relevant": ["a"], "relevance_scores": {}}
+    assert evaluator.evaluate_single("q", ["a"], ["a"], {}).ndcg == 1.0
+    assert evaluator.evaluate_single_query(["a"], ["a"], {})["NDCG@1"] == 1.0
+    assert evaluator.evaluate_dataset([record])["NDCG@1"] == 1.0
+    assert evaluator.evaluate_batch([record])["mean_ndcg"] == 1.0
+    assert evaluator.evaluate({"q": ["a"]}, {"q": ["a"]}, {"q": {}})["NDCG@1"] == 1.0
+
+
+def test_grades_may_be_a_series():
+    pd = pytest.importorskip("pandas")
+    evaluator, grades = RetrievalEvaluator([1]), pd.Series({"a": 1, "b": 3})
+    asked = (["a", "b"], {"a", "b"})
+    assert evaluator.evaluate_single("q", *asked, grades) == evaluator.evaluate_single(
+        "q", *asked, grades.to_dict()
+    )
+    joined = evaluator.evaluate({"q": asked[0]}, {"q": asked[1]}, {"q": grades})
+    assert joined == dict(evaluator.evaluate_single_query(*asked, grades))

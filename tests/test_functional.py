@@ -387,6 +387,13 @@ BAD = [
         ),
     ),
     (
+        lambda: fn.precision_at_k(np.array("d1"), RELEVANT, 1),
+        (
+            "retrieved: got array('d1', dtype='<U2') where a ranking was wanted\n"
+            'fix: give a list of document ids, best first: ["d2", "d1"]'
+        ),
+    ),
+    (
         lambda: fn.precision_at_k(TWO, "d1", 1),
         (
             "relevant: got 'd1' where the relevant documents were wanted\n"
@@ -408,7 +415,7 @@ BAD = [
         lambda: fn.dcg([1, math.nan]),
         (
             "grades, entry 2: grade NaN is not a finite number\n"
-            "fix: give 0 to what is not relevant, and leave out what was not judged"
+            "fix: leave out what was not judged, or give it a grade (-1: pooled but not judged)"
         ),
     ),
     (
@@ -416,6 +423,34 @@ BAD = [
         (
             "grades: got {'d1': 1} where a list of grades was wanted\n"
             "fix: give the grades in rank order: [3, 0, 2]"
+        ),
+    ),
+    (
+        lambda: fn.ndcg([3, 3], ideal=[1]),
+        (
+            "the ideal lacks grade 3, which was retrieved\n"
+            "fix: give the grades of all judged documents"
+        ),
+    ),
+    (
+        lambda: fn.ndcg([3, 0, 3], ideal=[1, 3]),
+        (
+            "the ideal lacks grade 3, which was retrieved 2 times (it has 1)\n"
+            "fix: give the grades of all judged documents"
+        ),
+    ),
+    (
+        lambda: fn.precision_at_k(["001", "002"], [1, 2], 2),
+        (
+            "retrieved '001' and relevant '1' differ only in leading zeros, blanks or case\n"
+            "fix: use the same ids in both"
+        ),
+    ),
+    (
+        lambda: fn.ndcg_at_k([" D1"], {"d1": 3}),
+        (
+            "retrieved ' D1' and relevant 'd1' differ only in leading zeros, blanks or case\n"
+            "fix: use the same ids in both"
         ),
     ),
     (
@@ -491,3 +526,60 @@ def test_an_id_or_grade_that_is_none_is_an_error_that_names_argument_and_entry(c
 def test_a_choice_that_is_not_possible_is_an_error_with_a_fix(call):
     with pytest.raises(UnknownName, match="fix: "):
         call()
+
+
+def test_ids_that_never_meet_are_a_true_zero_unless_they_come_near():
+    assert fn.precision_at_k(["d2"], {"d1"}, 1) == 0.0
+    # One that meets shows that both sides mean the same ids.
+    assert fn.precision_at_k(["D1", "d2"], {"d1", "d2"}, 2) == 0.5
+
+
+def test_a_grade_of_nothing_may_be_missing_in_the_ideal():
+    assert fn.ndcg([3, 0, -1], ideal=[3]) == 1.0
+    assert fn.ndcg([2, 3], ideal=[3, 2, 2]) < 1.0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_is_no_ranking_and_no_list_of_documents(library):
+    frame = pytest.importorskip(library).DataFrame({"doc_id": ["d1"], "grade": [1]})
+    for call in (
+        lambda: fn.precision_at_k(frame, RELEVANT, 1),
+        lambda: fn.precision_at_k(TWO, frame, 1),
+        lambda: fn.dcg(frame),
+    ):
+        with pytest.raises(InputError, match=r"got DataFrame where .* wanted\nfix: "):
+            call()
+
+
+def test_a_series_with_documents_as_labels_holds_their_grades():
+    pd = pytest.importorskip("pandas")
+    grades = pd.Series({"d1": 2, "d2": 1})
+    assert fn.ndcg_at_k(TWO, grades) == fn.ndcg_at_k(TWO, {"d1": 2, "d2": 1})
+    with pytest.raises(InputError, match="'d1' stands twice"):
+        fn.recall_at_k(TWO, pd.Series([1, 2], index=["d1", "d1"]), 1)
+    with pytest.raises(InputError, match="a Series has no order of its own"):
+        fn.recall_at_k(grades, RELEVANT, 1)
+
+
+def test_a_series_without_labels_is_the_list_of_its_values():
+    pd = pytest.importorskip("pandas")
+    column = pd.Series(["d2", "x", "d1"])
+    assert fn.reciprocal_rank(column, pd.Series(["d1"])) == 1 / 3
+    # Cut out of a frame, texts keep the numbers of its rows.
+    assert fn.reciprocal_rank(column[column != "x"], column[2:]) == 0.5
+    assert fn.recall_at_k(column[column == "none"], RELEVANT, 1) == 0.0
+    assert fn.dcg(pd.Series([1.0, 3.0], index=["d1", "d2"])) == fn.dcg([1, 3])
+
+
+def test_a_series_whose_labels_and_values_could_both_be_the_ids_is_refused():
+    pd = pytest.importorskip("pandas")
+    column = pd.Series([7, 8, 9])[1:]
+    with pytest.raises(InputError, match=r"^relevant: .* whole numbers .*\nfix: pass .to_dict"):
+        fn.recall_at_k([8], column, 1)
+
+
+@pytest.mark.parametrize("size", [100_000])
+def test_a_repeat_at_the_end_of_a_long_ranking_is_found_at_once(size):
+    docs = [*range(size), size - 1]
+    with pytest.raises(InputError, match=f"'{size - 1}' stands twice"):
+        fn.recall_at_k(docs, {1}, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.errors import InputError
-from rankgauge.ids import Ids, id_bytes, show_id
+from rankgauge.ids import Ids, id_bytes, near_match, show_id
 
 BYTES = st.binary(min_size=1, max_size=40).filter(lambda value: b"\0" not in value)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
@@ -166,3 +167,32 @@ def test_one_id_alone_is_read_as_in_a_column() -> None:
     for value in (True, 1.5, None, "\ud800", ["a"]):
         with pytest.raises(InputError):
             id_bytes(value)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "pair"),
+    [
+        ([b"x", b"001"], [b"2", b"1"], (b"001", b"1")),
+        ([b"D1"], [b"d1"], (b"D1", b"d1")),
+        ([b" d1\t"], [b"d1"], (b" d1\t", b"d1")),
+        (["É".encode()], ["é".encode()], ("É".encode(), "é".encode())),
+        ([b"00"], [b"0"], (b"00", b"0")),
+        ([b" "], [b"0"], None),
+        ([b"d1"], [b"d2"], None),
+        ([b"D1", b"d2"], [b"d1", b"d2"], None),
+        ([b"\xff"], [b"\xfe"], None),
+        ([], [b"d1"], None),
+        ([b"d1"], [], None),
+    ],
+)
+def test_ids_come_near_by_zeros_blanks_and_case(
+    ours: list[bytes], theirs: list[bytes], pair: tuple[bytes, bytes] | None
+) -> None:
+    assert near_match(iter(ours), iter(theirs)) == pair
+
+
+def test_only_the_first_ten_thousand_ids_are_looked_at() -> None:
+    many = (b"d%d" % number for number in itertools.count())
+    assert near_match(many, [b"D9999"]) == (b"d9999", b"D9999")
+    assert next(many) == b"d10000"
+    assert near_match((b"d%d" % number for number in itertools.count()), [b"D10000"]) is None

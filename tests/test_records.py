@@ -283,6 +283,9 @@ BAD_FILES = {
     "a number": ("r.json", "7", "r.json: got a JSON int, wanted a list of records"),
     "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: this is no JSON"),
     "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' stands twice in one object"),
+    "an empty JSON": ("r.json", " ", "r.json: the file is empty"),
+    "UTF-16": ("r.json", "[\0{\0", "r.json, line 1: this is no JSON"),
+    "nested too deeply": ("r.json", "[" * 100_000, "r.json: the JSON is nested too deeply"),
     "an empty list": ("r.json", "[]", "r.json: there is no record"),
     "an empty file": ("r.jsonl", "", "r.jsonl: there is no record"),
 }  # fmt: skip
@@ -597,3 +600,53 @@ def test_a_key_is_taken_for_a_misspelling_only_if_it_is_near():
         assert Records.of([{**GOOD, key: 1}]).notes == (
             f"records: nothing is read from {str(key)!r}",
         )
+
+
+def test_a_series_with_documents_as_labels_holds_their_grades_or_scores():
+    grades, scores = pd.Series({"d1": 2, "d2": 1}), pd.Series({"d2": 0.5, "d1": 0.75})
+    for record in (
+        {"retrieved": ["d2"], "relevant": grades},
+        {"retrieved": ["d2"], "relevant": ["d1", "d2"], "relevance_scores": grades},
+    ):
+        assert Records.of([record]).graded == Qrels.of({"1": {"d1": 2, "d2": 1}})
+    run = Records.of([{"retrieved": scores, "relevant": pd.Series(["d1"])}]).run
+    assert run == Run.of({"1": {"d2": 0.5, "d1": 0.75}}, name=run.name)
+    twice = pd.Series([1, 2], index=["d1", "d1"])
+    with pytest.raises(InputError, match="record 1: document 'd1' has two grades"):
+        Records.of([{"retrieved": ["d2"], "relevant": twice}])
+    with pytest.raises(InputError, match="'relevant' and 'relevance_scores' both hold grades"):
+        Records.of([{"retrieved": ["d2"], "relevant": grades, "relevance_scores": grades}])
+
+
+@pytest.mark.parametrize("part", ["retrieved", "relevant", "relevance_scores"])
+def test_a_data_frame_is_no_part_of_a_record(part):
+    record = {"retrieved": ["d1"], "relevant": ["d1"], part: pd.DataFrame({"d1": [1]})}
+    with pytest.raises(InputError, match=f"record 1: '{part}' is DataFrame, wanted a list"):
+        Records.of([record])
+
+
+@pytest.mark.parametrize("empty", [{}, [], {"d1": None}], ids=range(3))
+def test_no_grade_beside_relevant_means_that_none_were_given(empty):
+    record = {"retrieved": ["d1"], "relevant": ["d1"], "relevance_scores": empty}
+    found = Records.of([record])
+    assert found.notes == (NUMBERED,)
+    assert evaluate(found, measures=["nDCG", "AP"]).mean() == {"nDCG": 1.0, "AP": 1.0}
+    alone = Records.of([{"retrieved": ["d1"], "relevance_scores": empty}])
+    assert list(alone.graded.values()) == [{}]
+
+
+@pytest.mark.parametrize("name", ["r", "r.jsonl.gz", "r.json.gz"])
+@pytest.mark.parametrize("damage", ["cut", "overwritten", "two bytes"])
+def test_broken_gzip_data_is_told_wherever_it_breaks(tmp_path, monkeypatch, name, damage):
+    monkeypatch.chdir(tmp_path)
+    rows = [{**LINES[0], "id": f"q{n * 7919 % 10_007}"} for n in range(3000)]
+    text = json.dumps(rows, indent=0) if "json." in name else "\n".join(map(json.dumps, rows))
+    packed = gzip.compress(text.encode())
+    data = {
+        "cut": packed[:-100],
+        "overwritten": packed[:20] + b"\xff" * 200 + packed[220:],
+        "two bytes": packed[:2],
+    }[damage]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=f"^{name}.*: the gzip data is broken or cut off"):
+        Records.of(name)

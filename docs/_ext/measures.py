@@ -164,7 +164,8 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "sum": "none: the sum over the queries",
     }
     reads = {
-        "binary": "whether a document is relevant, or judged",
+        "binary": "whether a document is relevant",
+        "judged": "whether a document was judged at all",
         "grades": "how relevant a document is: its grade",
     }
     undefined = {"skip": "left out of the mean", "zero": "counts 0 in the mean"}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
+    from rankgauge.reports.evaluations import report_notes as report_notes
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
@@ -80,7 +81,7 @@ _HOMES = {
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
-    "reports.evaluations": ("FORMS", "report"),
+    "reports.evaluations": ("FORMS", "report", "report_notes"),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip

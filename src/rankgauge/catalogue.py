@@ -18,6 +18,8 @@ Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | 
 
 _MAX_K = 10**9
 _MAX_TOP = 60
+# Far above any scale, and sums of many are still numbers.
+_MOST = 1e100
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def _number(value: Any) -> int | float:
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(value)
-    return int(number) if number.is_integer() else number
+    # Beyond 2^53 a float stands for many whole numbers, and is spelled shorter as one.
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _cutoff(value: Any) -> int:
@@ -119,7 +122,7 @@ def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
         value = {_number(grade): gain for grade, gain in pairs}
     items = value.items() if isinstance(value, Mapping) else value
     gains = {float(_number(grade)): float(_number(gain)) for grade, gain in items}
-    if not gains or min(gains.values()) < 0 or min(gains) < 0:
+    if not gains or min(gains) < 0 or not 0 <= min(gains.values()) <= max(gains.values()) <= _MOST:
         raise ValueError(value)
     return tuple(sorted(gains.items()))
 

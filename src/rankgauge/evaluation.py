@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from importlib import metadata
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError, MissingExtra, UnknownName
+from rankgauge.formats.files import read_ids
 from rankgauge.formats.layout import RUN, columns_of
 from rankgauge.formats.memory import is_frame
 from rankgauge.gather import Gathering
-from rankgauge.ids import IntArray, id_bytes, show_id
+from rankgauge.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
@@ -26,7 +30,7 @@ from rankgauge.render import Table, to_html
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
 
-Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any]
+Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
 
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
 DEFAULT_MEASURES = (
@@ -35,6 +39,8 @@ DEFAULT_MEASURES = (
     "AP",
 )
 _SCHEMA = "rankgauge/evaluation/1"
+# Weights up to here can be added without overflow.
+_MOST = 1e100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,12 +80,17 @@ class Evaluation:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.per_query.flags.writeable = False
-        self.undefined.flags.writeable = False
+        freeze(self.per_query, self.undefined)
+        for name in ("counts", "settings"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {part.name: getattr(self, part.name) for part in fields(self)}
+        return state | {"counts": dict(self.counts), "settings": dict(self.settings)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()  # pickling forgets that an array is not writeable
+        self.__post_init__()  # a pickle has neither frozen arrays nor mappings
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries, by its name.
@@ -100,11 +111,10 @@ class Evaluation:
             raise InputError(
                 "this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})"
             )
-        labels = np.array(self.groups, dtype=object)
-        return {
-            label: self._means(np.flatnonzero(labels == label))
-            for label in dict.fromkeys(self.groups)
-        }
+        rows: dict[str, list[int]] = {}
+        for row, label in enumerate(self.groups):
+            rows.setdefault(label, []).append(row)
+        return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
     def _means(self, rows: IntArray) -> dict[str, float]:
         return {
@@ -113,12 +123,9 @@ class Evaluation:
         }
 
     def _mean_of(self, column: int, measure: Measure, rows: IntArray) -> float:
-        values = self.per_query[rows, column]
-        if self.policies.undefined == "skip" or measure.declaration.undefined == "skip":
-            rows = rows[~self.undefined[rows, column]]
-            values = self.per_query[rows, column]
         shares = None if self.weights is None else [self.weights[row] for row in rows.tolist()]
-        return measure.mean(np.nan_to_num(values, nan=0.0).tolist(), shares)
+        skipped = self.policies.undefined == "skip"
+        return measure.mean(self.per_query[rows, column].tolist(), shares, skip_undefined=skipped)
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """One value; NaN where it is undefined.
@@ -132,9 +139,14 @@ class Evaluation:
                 f"{wanted} was not evaluated",
                 fix=f"evaluated: {', '.join(map(str, self.measures))}",
             )
-        if query_id not in self.query_ids:
+        row = self._rows.get(query_id)
+        if row is None:
             raise InputError(f"query {query_id!r} was not evaluated")
-        return float(self.per_query[self.query_ids.index(query_id), self.measures.index(wanted)])
+        return float(self.per_query[row, self.measures.index(wanted)])
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {query: row for row, query in enumerate(self.query_ids)}
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Columns ``query_id`` and one for each measure, as any data frame library takes them.
@@ -198,13 +210,14 @@ class Evaluation:
             "notes": list(self.notes),
         }
         try:
-            return json.dumps(data, ensure_ascii=False, allow_nan=False)
+            json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"the settings of the run are no JSON: {error}",
                 where=f"run {self.run_name!r}",
                 fix="give settings as text, finite numbers, lists and mappings of them",
             ) from None
+        return _sayable(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -238,11 +251,11 @@ class Evaluation:
                 policies=Policies(**data["policies"]),
                 counts=data["counts"],
                 notes=tuple(data["notes"]),
-                weights=None if data["weights"] is None else tuple(data["weights"]),
+                weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
@@ -309,13 +322,14 @@ def evaluate(
         qrels: The judgments: anything that :meth:`Qrels.of` takes. Without a run: records that hold
             both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
-            of which is such a thing (a query stands in one block only).
+            a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
             3, 5, 10, RR and AP.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
         queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), or their ids.
+            run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
+            the path of a file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
@@ -346,7 +360,9 @@ def evaluate(
         truth = Qrels.of(qrels)
         gathering = Gathering(truth, truth, measured, policies)
         blocks = _blocks(run)
-    if not isinstance(queries, str):
+    if isinstance(queries, os.PathLike):
+        gathering.select(read_ids(queries))
+    elif not isinstance(queries, str):
         gathering.select(queries)
     for block in blocks:
         gathering.add(block)
@@ -368,6 +384,8 @@ def evaluate(
 
 
 def _which(queries: Queries) -> Literal["all", "intersection", "given"]:
+    if isinstance(queries, os.PathLike):
+        return "given"
     if not isinstance(queries, Iterable):
         raise InputError(
             f"got {queries!r:.60} for the queries", where="queries",
@@ -435,7 +453,8 @@ def _is_block(item: Any) -> bool:
 
 def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
     """What is given for each query, in the order of the evaluation."""
-    if not isinstance(given, Mapping):
+    # A pandas series has items too.
+    if not hasattr(given, "items"):
         raise InputError(
             f"got {type(given).__name__} for the {what}s, wanted a mapping",
             where=f"{what}s",
@@ -456,9 +475,20 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
 
 
 def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
-    labels = (str(label) for label in _per_query(given, query_ids, "group"))
-    # A lone surrogate could not be written to any file.
-    return tuple(label.encode("utf-8", "backslashreplace").decode() for label in labels)
+    labels = _per_query(given, query_ids, "group")
+    for query, label in zip(query_ids, labels, strict=True):
+        if label is None or label != label:  # noqa: PLR0124 - only NaN differs from itself
+            raise InputError(
+                f"query {show_id(query)!r} has no group",
+                where="groups",
+                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+            )
+    return tuple(_sayable(str(label)) for label in labels)
+
+
+def _sayable(text: str) -> str:
+    """The text with lone surrogates escaped, which could not be written to any file."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
@@ -468,11 +498,11 @@ def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
             share = float(weight)
         except (TypeError, ValueError):
             share = math.nan
-        if not 0 <= share < math.inf:
+        if not 0 <= share <= _MOST:
             raise InputError(
                 f"weight {weight!r} of query {show_id(query)!r} is not possible",
                 where="weights",
-                fix="a weight is a finite number >= 0",
+                fix=f"a weight is a number from 0 to {_MOST:g}",
             )
         shares.append(share)
     if not any(shares):

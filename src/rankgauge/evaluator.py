@@ -220,7 +220,7 @@ class RetrievalEvaluator:
             "id": query_id,
             "retrieved": retrieved_ids,
             "relevant": relevant_ids,
-            "relevance_scores": relevance_scores or None,
+            "relevance_scores": relevance_scores,
         }
         done = self._evaluated([record])
         at = self._at_k(done)
@@ -268,7 +268,7 @@ class RetrievalEvaluator:
         record = {
             "retrieved": retrieved_ids,
             "relevant": relevant_ids,
-            "relevance_scores": relevance_scores or None,
+            "relevance_scores": relevance_scores,
         }
         return self.evaluate_dataset([record])
 
@@ -481,7 +481,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
             "id": query,
             "retrieved": rankings.get(query, []),
             "relevant": None if relevant is None else relevant[query],
-            "relevance_scores": None if grades is None else grades.get(query) or None,
+            "relevance_scores": None if grades is None else grades.get(query),
         }
         for query in judged
     ]

@@ -7,31 +7,41 @@ same; for many queries, several measures or anything that is kept, use that.
 All of them take
 
 - ``retrieved``: the document ids of a ranking, best first: a list, a tuple or an array;
-- ``relevant``: the relevant documents: a set or list (grade 1), or a mapping of document id to
-  grade. Measures that ask only "relevant or not" count a grade of at least ``rel``;
-- ``k``: the cut-off, at least 1. A ranking shorter than k is no error.
+- ``relevant`` (``grades`` where only grades make sense): the relevant documents: a set or list
+  (grade 1), or a mapping of document id to grade;
+- ``k``: the cut-off, at least 1. A ranking shorter than k is no error; where k can be left out, the
+  whole ranking counts;
+- ``rel``: the grade from which a document counts as relevant, for measures that ask only
+  "relevant or not";
+- ``gain``, of the measures that read grades: ``linear``, ``exp``, or a mapping of grade to gain.
 
 They return one float, so what is undefined (nothing is relevant) is 0.0 here. ``evaluate()`` keeps
 the two apart: its value per query is NaN, and it says for how many.
 
 Document ids are text, whole numbers or bytes, one kind in a ranking. A document that stands twice
 is an error: many scripts count it twice, and recall and nDCG can pass 1.
+
+All of them raise :class:`~rankgauge.errors.InputError` if a ranking has no order, a document stands
+twice, an id is no id or a grade no finite number; its kind
+:class:`~rankgauge.errors.MismatchError` if no document meets because the ids of the two sides are
+written in different ways; and :class:`~rankgauge.errors.UnknownName` if k is not a whole number of
+at least 1, or another choice is not possible.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import evaluate
-from rankgauge.formats.layout import JUDGMENTS, numbers_of
-from rankgauge.ids import Blame, Ids, show_id
+from rankgauge.formats.layout import JUDGMENTS, finite_numbers
+from rankgauge.formats.memory import is_list, labelled, listed, short
+from rankgauge.ids import Blame, Ids, near_match, show_id
 from rankgauge.judged import JudgedRun
 from rankgauge.kernels.measure import Measure
 
@@ -65,16 +75,6 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
     Formula: ``|relevant in the first k| / k``. A shorter ranking is divided by k all the same.
     Range: 0 to 1; with R relevant documents it cannot pass R / k.
 
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1.
-
     Example:
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
         0.5
@@ -88,16 +88,6 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
     Formula: ``|relevant in the first k| / |relevant|``. 0.0 if nothing is relevant.
     Range: 0 to 1; it cannot reach 1 where k is smaller than the number of relevant documents.
 
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1.
-
     Example:
         >>> recall_at_k([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3)
         0.25
@@ -110,19 +100,9 @@ def f1_at_k(
 ) -> float:
     """F1: the harmonic mean of precision and recall at k.
 
-    Formula: ``2 P R / (P + R)``; with beta, ``(1 + beta²) P R / (beta² P + R)``.
+    Formula: ``2 P R / (P + R)``; with beta, ``(1 + beta²) P R / (beta² P + R)``, where beta is the
+    weight of recall.
     0.0 if nothing is relevant. Range: 0 to 1.
-
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off.
-        beta: The weight of recall.
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1.
 
     Example:
         >>> round(f1_at_k([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), 4)
@@ -135,16 +115,6 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
     """Hit rate of one query: 1.0 if a relevant document stands in the first k ranks, else 0.0.
 
     The rate over queries is :func:`mean_hit_rate`. Range: 0 or 1.
-
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1.
 
     Example:
         >>> hit_rate_at_k(["d4", "d1"], {"d1"}, 1), hit_rate_at_k(["d4", "d1"], {"d1"}, 2)
@@ -165,10 +135,6 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
         k: The cut-off.
         rel: The grade from which a document counts as relevant.
 
-    Raises:
-        InputError: If the input cannot be worked with; the message says where.
-        UnknownName: If k is not a whole number of at least 1.
-
     Example:
         >>> success_at_k(["d4", "d1"], {"d1"}, 2)
         1.0
@@ -188,16 +154,6 @@ def reciprocal_rank(
     0.0 if none is in the first k (in the ranking, without k), or nothing is relevant.
     Range: 0 to 1.
 
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off; the whole ranking if left out.
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1.
-
     Example:
         >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
         0.5
@@ -216,20 +172,9 @@ def average_precision(
     """Average precision: the mean of the precisions at the ranks of the relevant documents.
 
     Formula: the sum of ``precision_at_k`` at those ranks, divided by R, the number of all relevant
-    documents. Other tools divide by something else and call it the same: see `norm`.
+    documents. Other tools divide by something else and call it the same: `norm` is ``R``,
+    ``min(k,R)``, ``k``, or ``retrieved`` (the relevant documents found).
     0.0 if nothing is relevant. Range: 0 to 1.
-
-    Args:
-        retrieved: The ranking, best first.
-        relevant: The relevant documents, or document id to grade.
-        k: The cut-off; the whole ranking if left out.
-        norm: What the sum is divided by: ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
-            documents found).
-        rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or an id is no id.
-        UnknownName: If k is not a whole number of at least 1, or norm is none of these.
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -247,16 +192,6 @@ def dcg_at_k(
 
     Formula: the sum of ``gain / log2(rank + 1)``; the gain is the grade (``linear``) or
     ``2^grade - 1`` (``exp``). Range: 0 upwards, without a bound.
-
-    Args:
-        retrieved: The ranking, best first.
-        relevant: Document id to grade; a set or list means grade 1.
-        k: The cut-off; the whole ranking if left out.
-        gain: ``linear``, ``exp``, or a mapping of grade to gain.
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or a grade is no number.
-        UnknownName: If k is not a whole number of at least 1, or the gain is none of these.
 
     Example:
         >>> round(dcg_at_k(list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), 2)
@@ -276,20 +211,9 @@ def ndcg_at_k(
     """Normalised DCG: DCG divided by that of the best possible ranking.
 
     The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
-    was retrieved, which inflates the value: `ideal` reproduces them.
+    was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
+    (of the whole ranking) or ``topk`` (of the first k).
     0.0 if no gain is possible. Range: 0 to 1.
-
-    Args:
-        retrieved: The ranking, best first.
-        relevant: Document id to grade; a set or list means grade 1.
-        k: The cut-off; the whole ranking if left out.
-        gain: ``linear``, ``exp``, or a mapping of grade to gain.
-        ideal: ``judged``; to reproduce other code ``retrieved`` (of the whole ranking) or ``topk``
-            (of the first k).
-
-    Raises:
-        InputError: If the ranking has no order, a document stands twice, or a grade is no number.
-        UnknownName: If k is not a whole number of at least 1, or a choice is none of these.
 
     Example:
         >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}
@@ -307,17 +231,8 @@ def expected_reciprocal_rank(
     """Expected reciprocal rank: where a reader stops who stops at a good document.
 
     Formula: the sum over ranks of ``stops(rank) / rank``, where a reader who comes to a document
-    stops with the chance ``(2^grade - 1) / 2^top``. Range: 0 to below 1.
-
-    Args:
-        retrieved: The ranking, best first.
-        grades: Document id to grade; a set or list means grade 1.
-        k: The cut-off; the whole ranking if left out.
-        top: The highest grade of the scale. Values depend on it, so state it.
-
-    Raises:
-        InputError: If a grade is above `top`, the ranking has no order, or a document stands twice.
-        UnknownName: If k is not a whole number of at least 1, or top is not possible.
+    stops with the chance ``(2^grade - 1) / 2^top``. `top` is the highest grade of the scale, and a
+    grade above it an error; values depend on it, so state it. Range: 0 to below 1.
 
     Example:
         >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}
@@ -330,16 +245,8 @@ def expected_reciprocal_rank(
 def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") -> float:
     """Discounted cumulative gain of a bare list of grades, in rank order.
 
+    `grades` holds the grade at each rank, from rank 1 on; 0 where a document is not relevant.
     Formula and range: see :func:`dcg_at_k`.
-
-    Args:
-        grades: The grade at each rank, from rank 1 on; 0 where a document is not relevant.
-        k: The cut-off; all ranks if left out.
-        gain: ``linear``, ``exp``, or a mapping of grade to gain.
-
-    Raises:
-        InputError: If a grade is no finite number.
-        UnknownName: If k is not a whole number of at least 1, or the gain is none of these.
 
     Example:
         >>> round(dcg([2, 0, 2, 1]), 4)
@@ -358,19 +265,11 @@ def ndcg(
 ) -> float:
     """Normalised DCG of a bare list of grades, in rank order.
 
-    Give the grades of all judged documents as `ideal`. A bare list does not show what was not
-    retrieved: without `ideal` the best ranking is made of the same grades, and the value is too
-    high wherever a relevant document was missed. 0.0 if no gain is possible. Range: 0 to 1.
-
-    Args:
-        grades: The grade at each rank, from rank 1 on; 0 where a document is not relevant.
-        k: The cut-off; all ranks if left out.
-        ideal: The grades of all judged documents, in any order.
-        gain: ``linear``, ``exp``, or a mapping of grade to gain.
-
-    Raises:
-        InputError: If a grade is no finite number.
-        UnknownName: If k is not a whole number of at least 1, or the gain is none of these.
+    `grades` is that of :func:`dcg`. Give the grades of all judged documents as `ideal`, in any
+    order; a grade that was retrieved and is not among them is an error. A bare list does not show
+    what was not retrieved: without `ideal` the best ranking is made of the same grades, and the
+    value is too high wherever a relevant document was missed. 0.0 if no gain is possible.
+    Range: 0 to 1.
 
     Example:
         >>> round(ndcg([1, 3, 0, 2, 1], 5, ideal=[3, 2, 1, 1, 0]), 3)
@@ -378,8 +277,11 @@ def ndcg(
         >>> round(ndcg([3, 2, 3, 0, 1]), 3)
         0.972
     """
+    found = _grades(grades, "grades")
     pool = None if ideal is None else _grades(ideal, "ideal")
-    run = JudgedRun.from_grades(_grades(grades, "grades"), pool)
+    if pool is not None:
+        _contained(found, pool)
+    run = JudgedRun.from_grades(found, pool)
     return _number(Measure("nDCG")(k=k, gain=gain), run)
 
 
@@ -388,7 +290,8 @@ def mean_reciprocal_rank(
 ) -> float:
     """MRR: the mean over queries of the reciprocal rank of the first relevant document.
 
-    A query with nothing relevant counts 0. Range: 0 to 1.
+    A query with nothing relevant counts 0; no query is an error: a mean of nothing is no number.
+    Range: 0 to 1.
 
     Args:
         retrieved: A ranking for each query: a list of lists, or query id to ranking. Without
@@ -397,11 +300,6 @@ def mean_reciprocal_rank(
             query that is missing from `retrieved` counts 0.
         k: The cut-off; the whole rankings if left out.
         rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If there is no query (a mean of nothing is no number), the two are not of equal
-            length, or an input cannot be worked with; the message says where.
-        UnknownName: If k is not a whole number of at least 1.
 
     Example:
         >>> mean_reciprocal_rank([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}])
@@ -417,7 +315,7 @@ def mean_hit_rate(
 ) -> float:
     """Hit rate: the share of the queries with a relevant document in the first k ranks.
 
-    Range: 0 to 1.
+    No query is an error: a mean of nothing is no number. Range: 0 to 1.
 
     Args:
         retrieved: A ranking for each query: a list of lists, or query id to ranking; or records
@@ -426,11 +324,6 @@ def mean_hit_rate(
             query that is missing from `retrieved` counts 0.
         k: The cut-off.
         rel: The grade from which a document counts as relevant.
-
-    Raises:
-        InputError: If there is no query (a mean of nothing is no number), the two are not of equal
-            length, or an input cannot be worked with; the message says where.
-        UnknownName: If k is not a whole number of at least 1.
 
     Example:
         >>> mean_hit_rate([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}], 1)
@@ -452,8 +345,17 @@ def mean_hit_rate(
 
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
     """The value of one query."""
-    grades = _judgments(relevant)
-    ranking = [grades.get(doc, _UNJUDGED) for doc in _ranking(retrieved)]
+    grades, docs = _judgments(relevant), _ranking(retrieved)
+    if grades.keys().isdisjoint(docs):
+        near = near_match(docs, grades)
+        if near is not None:
+            ours, theirs = map(show_id, near)
+            raise MismatchError(
+                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, blanks "
+                "or case",
+                fix="use the same ids in both",
+            )
+    ranking = [grades.get(doc, _UNJUDGED) for doc in docs]
     return _number(measure, JudgedRun.from_grades(ranking, list(grades.values())))
 
 
@@ -463,63 +365,68 @@ def _number(measure: Measure, run: JudgedRun) -> float:
 
 
 def _ranking(retrieved: Ranking) -> list[bytes]:
-    if isinstance(retrieved, str | bytes) or not isinstance(retrieved, Iterable):
-        raise InputError(
-            f"got {retrieved!r:.60} where a ranking was wanted",
-            where="retrieved",
-            fix='give a list of document ids, best first: ["d2", "d1"]',
-        )
-    if isinstance(retrieved, AbstractSet | Mapping):
+    if isinstance(retrieved, AbstractSet | Mapping) or labelled(retrieved, "retrieved") is not None:
         raise InputError(
             f"a {type(retrieved).__name__} has no order of its own, so it is no ranking",
             where="retrieved",
             fix="give a list of document ids, best first",
         )
-    docs = _ids(retrieved, "retrieved")
-    if len(set(docs)) < len(docs):
-        raise _repeated(docs, "retrieved", "list(dict.fromkeys(retrieved)) keeps the first of each")
-    return docs
+    if not is_list(retrieved):
+        raise InputError(
+            f"got {short(retrieved)} where a ranking was wanted",
+            where="retrieved",
+            fix='give a list of document ids, best first: ["d2", "d1"]',
+        )
+    return _ids(retrieved, "retrieved", "list(dict.fromkeys(retrieved)) keeps the first of each")
 
 
 def _judgments(relevant: Judgments) -> dict[bytes, float]:
+    pairs = labelled(relevant, "relevant")
     if isinstance(relevant, Mapping):
-        values = _grades(relevant.values(), "relevant")
-        return dict(zip(_ids(relevant, "relevant"), values, strict=True))
-    if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
+        pairs = list(relevant), list(relevant.values())
+    if pairs is not None:
+        docs = _ids(pairs[0], "relevant", "give every document one grade")
+        return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
+    if not is_list(relevant):
         raise InputError(
-            f"got {relevant!r:.60} where the relevant documents were wanted",
+            f"got {short(relevant)} where the relevant documents were wanted",
             where="relevant",
             fix='give a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
         )
-    docs = _ids(relevant, "relevant")
+    return dict.fromkeys(_ids(relevant, "relevant", "set(relevant) keeps one of each"), 1.0)
+
+
+def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
+    """Document ids, each of them once."""
+    docs = Ids.of(listed(given), "document id", _blame(where)).tolist()
     if len(set(docs)) < len(docs):
-        raise _repeated(docs, "relevant", "set(relevant) keeps one of each")
-    return dict.fromkeys(docs, 1.0)
-
-
-def _ids(docs: Iterable[Any], where: str) -> list[bytes]:
-    # Text and whole numbers of an array become those of Python.
-    values = docs.tolist() if isinstance(docs, np.ndarray) else list(docs)
-    return Ids.of(values, "document id", _blame(where)).tolist()
+        twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
+        many = "twice" if count == 2 else f"{count} times"
+        raise InputError(f"document {show_id(twice)!r} stands {many}", where=where, fix=fix)
+    return docs
 
 
 def _grades(grades: Iterable[Any], where: str) -> list[float]:
-    if isinstance(grades, str | bytes | Mapping | AbstractSet) or not isinstance(grades, Iterable):
+    if not is_list(grades) or isinstance(grades, AbstractSet):
         raise InputError(
-            f"got {grades!r:.60} where a list of grades was wanted",
+            f"got {short(grades)} where a list of grades was wanted",
             where=where,
             fix="give the grades in rank order: [3, 0, 2]",
         )
-    values: list[float] = numbers_of(list(grades), JUDGMENTS, _blame(where)).tolist()
-    for row, value in enumerate(values):
-        if not math.isfinite(value):
-            shown = "NaN" if math.isnan(value) else str(value)
-            raise _blame(where)(
-                row,
-                f"grade {shown} is not a finite number",
-                "give 0 to what is not relevant, and leave out what was not judged",
-            )
+    values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _blame(where)).tolist()
     return values
+
+
+def _contained(grades: list[float], ideal: list[float]) -> None:
+    """Refuse a pool that cannot be that of the ranking: values would pass 1."""
+    there = Counter(ideal)
+    for grade, count in Counter(grade for grade in grades if grade > 0).items():
+        if count > there[grade]:
+            often = f" {count} times (it has {there[grade]})" if there[grade] else ""
+            raise InputError(
+                f"the ideal lacks grade {grade:g}, which was retrieved{often}",
+                fix="give the grades of all judged documents",
+            )
 
 
 def _blame(where: str) -> Blame:
@@ -529,13 +436,6 @@ def _blame(where: str) -> Blame:
         return InputError(what, where=f"{where}, entry {row + 1}", fix=fix)
 
     return error
-
-
-def _repeated(docs: list[bytes], where: str, fix: str) -> InputError:
-    twice = next(doc for place, doc in enumerate(docs) if doc in docs[:place])
-    count = docs.count(twice)
-    many = "twice" if count == 2 else f"{count} times"
-    return InputError(f"document {show_id(twice)!r} stands {many}", where=where, fix=fix)
 
 
 def _mean(measure: Measure, retrieved: Any, relevant: Any) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.ids import IntArray, id_bytes
+from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
@@ -28,6 +28,7 @@ from rankgauge.notes import (
 __all__ = ["Gathered", "Gathering"]
 
 _JUDGED_AT = 10
+_SAMPLE = 10_000
 
 
 @dataclass(frozen=True)
@@ -67,16 +68,18 @@ class Gathering:
         depth = max(map(int, cutoffs), default=_JUDGED_AT)  # type: ignore[arg-type] # k is an int
         self.coverage = parse(f"Judged@{depth}")
         # The mean of RR hides where the first relevant documents stand; the notes say it.
-        self.first = next((parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR"), None)
-        self.first_ranks = np.full(len(qrels), np.nan)
+        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
+        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
+        self.judged_apart = any(_reads_judged(measure) for measure in measures)
         self.values = np.full((len(qrels), len(measures)), np.nan)
         self.judged = np.full(len(qrels), np.nan)
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
-        self.tied = self.unknown = self.removed = self.documents = self.matched = 0
+        self.tied = self.removed = self.documents = self.matched = 0
+        self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
-        self.sample_docs: list[str] = []
+        self.sample = Ids.of([])
         self.notes = [*qrels.table.notes]
 
     def select(self, queries: Iterable[Any]) -> None:
@@ -86,7 +89,7 @@ class Gathering:
             number = self.qrels.query_index.get(id_bytes(query, "query id"))
             if number is None:
                 raise MismatchError(
-                    f"query {str(query)!r} is not judged",
+                    f"query '{show_id(id_bytes(query, 'query id'))}' is not judged",
                     where="queries",
                     fix=f"judged are, among others: {some(self.qrels.query_ids)}",
                 )
@@ -110,8 +113,11 @@ class Gathering:
         if self.graded is not self.qrels:
             graded = join(self.graded, run, ties=self.policies.ties, table=table)
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
-        self.tied += int(self.wanted[joined.tied()].sum())
-        self.unknown += len(joined.unknown_queries)
+        tied = joined.tied(judged_apart=self.judged_apart)
+        if graded is not joined:
+            tied = np.union1d(tied, graded.tied(judged_apart=self.judged_apart))
+        self.tied += int(self.wanted[tied].sum())
+        self.unknown.update(run.table.queries.take(joined.unknown_queries).tolist())
         self.removed += len(run.table) - len(table)
         self.documents += len(table)
         self.matched += len(joined.rank)
@@ -120,16 +126,16 @@ class Gathering:
         self.notes += [note for note in run.table.notes if note not in self.notes]
         if len(self.run_ids) < SHOWN:
             self.run_ids += run.query_ids[:SHOWN]
-        if len(table) and not self.sample_docs:
-            self.sample_docs = table.docs.take(np.arange(min(SHOWN, len(table)))).shown()
+        if len(table) and not len(self.sample):
+            self.sample = table.docs.take(np.arange(min(_SAMPLE, len(table))))
         self.last = (joined, graded)
 
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:
-        for source, reads in ((joined, "binary"), (graded, "grades")):
+        for source in (joined, graded):
             columns = [
                 (number, measure)
                 for number, measure in enumerate(self.measures)
-                if graded is joined or measure.declaration.reads == reads
+                if graded is joined or (measure.declaration.reads == "grades") == (source is graded)
             ]
             for places, block in source.blocks(rows):
                 at = rows[places]
@@ -137,8 +143,8 @@ class Gathering:
                     self.values[at, number] = measure.values(block)
                 if source is joined:
                     self.judged[at] = self.coverage.values(block)
-                    if self.first is not None:
-                        self.first_ranks[at] = self.first.values(block)
+                    for first, ranks in self.first_ranks.items():
+                        ranks[at] = first.values(block)
             if graded is joined:
                 break
 
@@ -146,6 +152,8 @@ class Gathering:
         """The values of all blocks, and what there is to say about them."""
         if not (self.seen & self.wanted).any():
             raise self._mismatch()
+        if self.documents and not self.matched:
+            self._refuse_near_misses()
         if self.policies.queries == "intersection":
             self.wanted &= self.seen
         missing = np.flatnonzero(self.wanted & ~self.seen)
@@ -155,7 +163,7 @@ class Gathering:
         counts = {
             "queries": len(rows),
             "missing_from_run": len(missing),
-            "without_judgments": self.unknown,
+            "without_judgments": len(self.unknown),
             "tied": self.tied,
             "documents": self.documents,
             "duplicates_removed": self.removed,
@@ -186,13 +194,25 @@ class Gathering:
             fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
         )
 
+    def _refuse_near_misses(self) -> None:
+        """No document is judged: a fair zero, unless ids that are meant to be equal are not."""
+        near = near_match(self.sample.tolist(), self._judged_sample().tolist())
+        if near is not None:
+            ours, theirs = map(show_id, near)
+            raise MismatchError(
+                f"no retrieved document is judged: the run has '{ours}', the judgments have "
+                f"'{theirs}', which differ only in leading zeros, blanks or case",
+                fix="use the same document ids in both",
+            )
+
     def _said(self, counts: Mapping[str, int], values: Values, rows: IntArray) -> Iterator[str]:
         yield queries_note(counts, self.policies)
         yield ties_note(counts, self.policies)
         if not self.matched and self.documents:
             yield (
                 "WARNING: no retrieved document is among the judged ones of its query: the run has "
-                f"{some(self.sample_docs)}, the judgments have {some(self._judged_docs())}; "
+                f"{some(self.sample.shown())}, the judgments have "
+                f"{some(self._judged_sample().shown())}; "
                 "check that both use the same document ids"
             )
         known = self.judged[rows]
@@ -202,8 +222,8 @@ class Gathering:
             yield (
                 f"documents without a judgment count as not relevant; {self.coverage} = {share:.3f}"
             )
-        if self.first is not None:
-            yield first_ranks_note(self.first_ranks[rows])
+        for first, ranks in self.first_ranks.items():
+            yield first_ranks_note(first, ranks[rows])
         yield from undefined_notes(self.measures, values, self.policies)
         pooled = int((self.qrels.table.values < 0).sum())
         if pooled:
@@ -215,6 +235,13 @@ class Gathering:
             )
         yield from dict.fromkeys(self.notes)
 
-    def _judged_docs(self) -> list[str]:
-        table = self.qrels.table
-        return table.docs.take(np.arange(min(SHOWN, len(table)))).shown()
+    def _judged_sample(self) -> Ids:
+        docs = self.qrels.table.docs
+        return docs.take(np.arange(min(_SAMPLE, len(docs))))
+
+
+def _reads_judged(measure: Measure) -> bool:
+    """Whether it tells documents judged not relevant from those not judged."""
+    gain = dict(measure.params).get("gain")
+    gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
+    return measure.declaration.reads == "judged" or gains_for_nothing

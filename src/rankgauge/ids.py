@@ -7,6 +7,7 @@ are done eight bytes at a time in NumPy; a hash only ever proposes, :meth:`Ids.s
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 
-__all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "show_id"]
+__all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "near_match", "show_id"]
 
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -35,6 +36,7 @@ _HALF = np.uint64(32)
 # What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
 _LONG = 128
 _SHOWN = 60
+_LOOKED_AT = 10_000
 _LEAVE = "leave it out, or give it an id"
 _WANTED = "text, a whole number or bytes"
 _SAID: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
@@ -290,6 +292,40 @@ def show_id(value: bytes) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, bytes] | None:
+    """Two ids, one of each side, that differ only in leading zeros, blanks around them, or case.
+
+    None if there are no such two, or if any id stands on both sides: then both mean the same ids.
+    Looks at the first 10,000 of each side; what it takes grows with their number alone.
+
+    Args:
+        ours: Ids.
+        theirs: Those that they should have met.
+
+    Returns:
+        The first of ours that comes near one of theirs, and the first of theirs it comes near.
+
+    Example:
+        >>> near_match([b"007", b"8"], [b"7"])
+        (b'007', b'7')
+        >>> near_match([b"007", b"8"], [b"7", b"8"])
+    """
+    left = list(itertools.islice(ours, _LOOKED_AT))
+    right = list(itertools.islice(theirs, _LOOKED_AT))
+    if not set(left).isdisjoint(right):
+        return None
+    near: dict[str, bytes] = {}
+    for value in right:
+        near.setdefault(_plain(value), value)
+    return next(((value, near[_plain(value)]) for value in left if _plain(value) in near), None)
+
+
+def _plain(value: bytes) -> str:
+    """An id without what people add or drop by accident."""
+    text = value.decode("utf-8", "surrogateescape").strip().lower()
+    return text.lstrip("0") or text[-1:]
 
 
 def _kind(value: Any) -> type[str | int | bytes] | None:

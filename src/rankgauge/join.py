@@ -108,12 +108,14 @@ class Joined:
             n_judged=in_pool,
         )
 
-    def tied(self) -> IntArray:
+    def tied(self, *, judged_apart: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
-        They have a group of equal scores that holds a document with a grade above 0 and another
-        with a different one (unjudged counts as 0). That is all that matters for relevance; what
-        only counts judged documents (Judged, RBPres) may change by other ties too.
+        They have a group of equal scores that holds documents of different grades; no grade and a
+        negative one count as 0.
+
+        Args:
+            judged_apart: Whether it also matters that a document was judged at all.
         """
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64)
@@ -121,12 +123,13 @@ class Joined:
         new = np.ones(len(numbers), dtype=bool)
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
         heads = np.flatnonzero(new)
-        worth = np.maximum(self.grade, 0.0)
+        worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        unjudged = -np.inf if judged_apart else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
-        lowest = np.where(members < size, 0.0, lowest)
+        lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
         return np.unique(numbers[heads[highest > lowest]])
 
 

@@ -34,6 +34,9 @@ Ties: TypeAlias = Literal["trec", "input"]
 Duplicates: TypeAlias = Literal["error", "first", "best"]
 Undefined: TypeAlias = Literal["zero", "skip"]
 
+# Far above any scale, and the sum of many is still a number.
+_MOST = 1e100
+
 
 @dataclass(frozen=True)
 class Policies:
@@ -159,6 +162,14 @@ class Qrels(_Pairs):
     """
 
     def __post_init__(self) -> None:
+        beyond = np.flatnonzero(np.abs(self.table.values) > _MOST)
+        if len(beyond):
+            grade = self.table.values[int(beyond[0])]
+            raise InputError(
+                f"grade {grade:g} is beyond {_MOST:g}, where sums are no numbers any more",
+                where=self.table.source,
+                fix="use a smaller scale",
+            )
         repeats = self.table.repeats()
         if repeats:
             fix = "keep one judgment of each query and document"
@@ -267,6 +278,12 @@ class Run(_Pairs):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.settings, Mapping):
+            raise InputError(
+                f"got {self.settings!r:.60} for the settings of a run, wanted a mapping",
+                where=f"run {self.name!r}",
+                fix='give them as {"k1": 0.9}',
+            )
         # A copy that cannot be changed.
         settings = MappingProxyType(copy.deepcopy(dict(self.settings)))
         object.__setattr__(self, "settings", settings)

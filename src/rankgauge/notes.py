@@ -50,7 +50,7 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
     return f"equal scores stand {how}; by another order {could}"
 
 
-def first_ranks_note(ranks: Values) -> str:
+def first_ranks_note(first: Measure, ranks: Values) -> str:
     """Where the first relevant documents stand: what a mean of RR does not say."""
     found = ranks[~np.isnan(ranks)]
     bounds = (0, 1, 3, 10, math.inf)
@@ -60,7 +60,10 @@ def first_ranks_note(ranks: Values) -> str:
         for name, low, high in zip(names, bounds, bounds[1:], strict=False)
     ]
     nowhere = len(ranks) - len(found)
-    return f"first relevant document: {', '.join(parts)}, nowhere for {many(nowhere, 'query')}"
+    level = "" if first.rel == 1 else f" (rel={first.rel})"
+    return (
+        f"first relevant document{level}: {', '.join(parts)}, nowhere for {many(nowhere, 'query')}"
+    )
 
 
 def undefined_notes(

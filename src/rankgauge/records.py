@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, numbers_of
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite_numbers
 from rankgauge.formats.records import Record, RecordRows, read_records
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.model import Qrels, Run
-from rankgauge.table import FloatArray, PairTable
+from rankgauge.table import FloatArray, PairTable, offsets_of
 
 __all__ = ["Records"]
 
@@ -137,7 +137,7 @@ def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
         lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores,
         RUN,
     )
-    offsets = _offsets([len(row.docs) for row in read.rows])
+    offsets = offsets_of([len(row.docs) for row in read.rows])
     rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
     rising = rising[~np.isin(rising, offsets)]
     reordered = len(np.unique(np.searchsorted(offsets, rising, side="right")))
@@ -226,14 +226,8 @@ def _twice(docs: Sequence[Any]) -> str:
 def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qrels:
     docs = Ids.of(list(itertools.chain.from_iterable(rows)), "document id")
     values = np.array([grade for row in rows for grade in row.values()], dtype=np.float64)
-    offsets = _offsets([len(row) for row in rows])
+    offsets = offsets_of([len(row) for row in rows])
     return Qrels.of(PairTable(queries, offsets, docs, values, unique=True, source=source))
-
-
-def _offsets(sizes: Sequence[int]) -> Any:
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
 
 
 def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], what: str) -> Ids:
@@ -247,13 +241,7 @@ def _numbers(
 ) -> FloatArray:
     """The numbers of all records in one column, all of them finite; an error names the record."""
     columns = [cells(row) for row in rows]
-    blame = _blame(rows, columns)
-    values = numbers_of(_chained(columns), layout, blame)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        shown = "NaN" if np.isnan(values[bad[0]]) else str(values[bad[0]])
-        raise blame(int(bad[0]), f"a {layout.value} is {shown}, not a finite number", layout.mend)
-    return values
+    return finite_numbers(_chained(columns), layout, _blame(rows, columns))
 
 
 def _chained(columns: Iterable[Sequence[Any]]) -> list[Any]:

@@ -19,7 +19,8 @@ KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
 def run(*words, stdin=None, env=None):
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, input=stdin, encoding="utf-8", timeout=60,
+        capture_output=True, text=True, input=stdin, timeout=60,
+        encoding=(env or {}).get("PYTHONIOENCODING", "utf-8"),
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})}, check=False,
     )  # fmt: skip
 
@@ -90,7 +91,7 @@ def test_records_carry_run_and_judgments(tmp_path):
         (("evaluate", QRELS, "nosuch.run"), "nosuch.run: there is no such file"),
         (("evaluate", QRELS, BM25, "-m", "nDCG@0"), "k=0 is not possible"),
         (("evaluate", QRELS, BM25, "-m", "nDGC@5"), "did you mean"),
-        (("evaluate", QRELS, BM25, "--queries", "nosuch.txt"), "--queries nosuch.txt"),
+        (("evaluate", QRELS, BM25, "--queries", "nosuch.txt"), "nosuch.txt: there is no such file"),
         (("evaluate", QRELS, BM25, "--ties", "random"), "'random' is not one of"),
         (("evaluate",), "Missing argument 'QRELS'"),
         (("evaluat",), "No such command"),
@@ -144,3 +145,43 @@ def test_a_closed_pipe_is_no_error():
     words = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" --per-query'
     done = subprocess.run(f"{words} | head -1", shell=True, capture_output=True, check=False)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_a_narrow_encoding_gets_plain_lines_and_every_number(encoding):
+    for words in (("evaluate", QRELS, BM25, "-m", "AP"), ("measures",), ("measures", "nDCG")):
+        done = run(*words, env={"PYTHONIOENCODING": encoding})
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+    assert (
+        "0.5305"
+        in run("evaluate", QRELS, BM25, "-m", "AP", env={"PYTHONIOENCODING": encoding}).stdout
+    )
+
+
+def test_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
+    paths = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "run.txt"
+        path.write_bytes(Path(BM25).read_bytes())
+        paths.append(str(path))
+    done = run("evaluate", QRELS, *paths, "-m", "AP", "--as", "csv")
+    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == paths
+
+
+def test_a_warning_is_seen_beside_json(tmp_path):
+    other = tmp_path / "other.run"
+    other.write_text("q01 Q0 unheard-of 1 1.0 x\n", encoding="utf-8")
+    done = run("evaluate", QRELS, str(other), "-m", "AP", "--as", "json")
+    assert json.loads(done.stdout)["measures"][0]["mean"] == 0.0
+    assert done.stderr.startswith("WARNING: no retrieved document is among the judged ones")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_output_that_cannot_be_written_is_an_error():
+    words = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" > /dev/full'
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
+    assert "fault of rankgauge" not in done.stderr

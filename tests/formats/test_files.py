@@ -27,11 +27,14 @@ PLAIN = IDS.map(lambda text: "".join(c for c in text if c not in string.whitespa
     lambda text: "d" + text
 )
 SCORES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float)
+GRADES = st.floats(-1e100, 1e100) | st.integers(-9, 9).map(float)
 
 
-def rankings(ids: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, dict[str, float]]]:
+def rankings(
+    ids: st.SearchStrategy[str], numbers: st.SearchStrategy[float] = SCORES
+) -> st.SearchStrategy[dict[str, dict[str, float]]]:
     return st.dictionaries(
-        ids, st.dictionaries(ids, SCORES, min_size=1, max_size=5), min_size=1, max_size=4
+        ids, st.dictionaries(ids, numbers, min_size=1, max_size=5), min_size=1, max_size=4
     )
 
 
@@ -56,7 +59,7 @@ def test_runs_come_back_as_they_were_written(
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@given(plain=rankings(PLAIN), free=rankings(IDS))
+@given(plain=rankings(PLAIN, GRADES), free=rankings(IDS, GRADES))
 def test_judgments_come_back_as_they_were_written(
     suffix: str,
     plain: dict[str, dict[str, float]],

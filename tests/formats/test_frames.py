@@ -190,3 +190,39 @@ def test_changing_the_frame_afterwards_changes_nothing() -> None:
     run = Run.of(frame)
     frame.loc[:, "score"] = 9.0
     assert run == RUN
+
+
+def test_an_inner_series_with_documents_as_labels_holds_their_numbers() -> None:
+    numbers = pd.Series({"d1": 2, "d2": 1})
+    for value in (numbers, numbers.astype(float), numbers.astype("Int64")):
+        assert dict(Qrels.of({"q1": value})["q1"]) == {"d1": 2.0, "d2": 1.0}
+        assert dict(Run.of({"q1": value})["q1"]) == {"d1": 2.0, "d2": 1.0}
+    whole = pd.Series({7: 0.5, 8: 0.25})
+    assert Run.of({"q1": whole, "q2": {9: 1.0}}) == Run.of({"q1": {7: 0.5, 8: 0.25}, "q2": {9: 1}})
+
+
+def test_an_inner_series_without_labels_is_the_list_of_its_values() -> None:
+    column = pd.Series(["d2", "d1", "d3"])
+    assert Run.of({"q1": column}) == Run.of({"q1": ["d2", "d1", "d3"]})
+    assert Qrels.of({"q1": pd.Series([7, 8])}) == Qrels.of({"q1": [7, 8]})
+    # What groupby and a filter leave: texts by the numbers of the frame's rows.
+    groups = PANDAS.groupby("query_id")["doc_id"]
+    assert Run.of(dict(list(groups))) == Run.of({"q1": ["d1", "d2"], "q2": ["dé"]})
+    assert Qrels.from_rankings({"q1": column[1:]}) == Qrels.from_rankings({"q1": ["d1", "d3"]})
+    assert Run.of({"q1": pl.Series(["d1"])}) == Run.of({"q1": pa.array(["d1"])})
+
+
+def test_labels_that_repeat_are_documents_that_stand_twice() -> None:
+    twice = pd.Series([2.0, 1.0], index=["d1", "d1"])
+    with pytest.raises(InputError, match="document 'd1' stands twice for query 'q1'"):
+        Qrels.of({"q1": twice})
+    assert not Run.of({"q1": twice}).table.unique
+
+
+def test_a_series_that_can_be_read_in_two_ways_is_refused_with_its_query() -> None:
+    with pytest.raises(InputError, match=r"^judgments, query 'q1': a series has whole numbers"):
+        Qrels.of({"q1": pd.Series({7: 2, 8: 1})})
+    with pytest.raises(InputError, match="where the documents of a query were wanted"):
+        Qrels.from_rankings({"q1": pd.Series({"d1": 2.0})})
+    with pytest.raises(InputError, match="grade 'x' is text, not a number"):
+        Qrels.of({"q1": pd.Series({"d1": "x"})})

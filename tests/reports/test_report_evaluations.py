@@ -81,3 +81,12 @@ def test_an_unknown_form_and_no_evaluation_are_refused():
         report(ONE, "marckdown")
     with pytest.raises(InputError, match="no evaluation"):
         report([])
+
+
+def test_runs_with_different_measures_have_all_columns_and_no_foreign_values():
+    run = {"q1": ["b", "a"], "q2": ["c"]}
+    one = evaluate(QRELS, Run.of(run, name="one"), ["P@1"])
+    two = evaluate(QRELS, Run.of(run, name="two"), ["RR"])
+    assert report([one, two]).splitlines()[2].split() == ["one", "0.5000", "–"]
+    rows = list(csv.DictReader(io.StringIO(report([one, two], "csv", per_query=True))))
+    assert rows[2] == {"run": "two", "query": "q1", "P@1": "", "RR": "0.5"}

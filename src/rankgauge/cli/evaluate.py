@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import click
 
 import rankgauge
+from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -80,7 +82,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
     evaluations = []
-    truth = rankgauge.Records.of(qrels) if not runs else rankgauge.read_qrels(qrels)
+    with working(f"reading {qrels}"):
+        truth = rankgauge.read_qrels(qrels) if runs else rankgauge.Records.of(qrels)
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             evaluations.append(
@@ -94,28 +97,27 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     undefined=undefined,
                 )
             )
+    evaluations = _told_apart(evaluations, runs)
     color = form == "table" and sys.stdout.isatty()
-    click.echo(
-        rankgauge.report(evaluations, form, per_query=per_query, color=color), nl=False, color=color
-    )
-    if form in {"trec", "csv"}:
-        for note in dict.fromkeys(note for one in evaluations for note in one.notes):
+    say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
+    for note in rankgauge.report_notes(evaluations):
+        # What is read by a program carries no notes; a warning must be seen all the same.
+        if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
             click.echo(note, err=True)
 
 
-def _queries(text: str) -> Literal["all", "intersection"] | list[bytes]:
+def _queries(text: str) -> Literal["all", "intersection"] | Path:
     if text == "all":
         return "all"
-    return "intersection" if text == "intersection" else _ids(text)
+    return "intersection" if text == "intersection" else Path(text)
 
 
-def _ids(path: str) -> list[bytes]:
-    try:
-        lines = Path(path).read_bytes().split()
-    except OSError as error:
-        raise rankgauge.InputError(
-            f"{error.strerror or error}",
-            where=f"--queries {path}",
-            fix="write all, intersection, or a file with one query id a line",
-        ) from None
-    return lines
+def _told_apart(
+    evaluations: list[rankgauge.Evaluation], paths: tuple[str, ...]
+) -> list[rankgauge.Evaluation]:
+    """Runs from files of the same name get their whole path as a name."""
+    names = [evaluation.run_name for evaluation in evaluations]
+    return [
+        replace(evaluation, run_name=path) if names.count(evaluation.run_name) > 1 else evaluation
+        for evaluation, path in zip(evaluations, paths or names, strict=True)
+    ]

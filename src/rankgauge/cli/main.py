@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -37,25 +38,36 @@ def main() -> None:
 
 
 def _run() -> int:
+    for stream in (sys.stdout, sys.stderr):
+        # An id that the encoding of the terminal lacks must not cost the whole table.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(standalone_mode=False)
         # What is still buffered may meet a closed pipe: find out here, not at shutdown.
         sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        return _ERROR
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return _INTERRUPTED
-    except BrokenPipeError:
+    except Exception as error:  # noqa: BLE001 - a crash must not look like the verdict of a gate (exit 1)
+        return _told(error)
+    return 0
+
+
+def _told(error: Exception) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, BrokenPipeError):
         # The reader (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except rankgauge.RankgaugeError as error:
+    if isinstance(error, click.ClickException):
+        error.show()
+    elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
-        return _ERROR
-    except Exception:  # noqa: BLE001 - a crash must not look like the verdict of a gate (exit 1)
-        traceback.print_exc()
+    elif isinstance(error, OSError):
+        # Faults of inputs are told as ours; what is left is the output.
+        click.echo(f"error: cannot write: {error.strerror or error}", err=True)
+    else:
+        traceback.print_exception(error)
         click.echo("error: this is a fault of rankgauge, not of your input", err=True)
-        return _ERROR
-    return 0
+    return _ERROR

@@ -7,6 +7,7 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.cli.output import say
 
 __all__ = ["measures"]
 
@@ -28,6 +29,6 @@ def measures(name: str | None, form: str) -> None:
     """  # noqa: D301 - click reads the \b
     if name is None:
         color = form == "table" and sys.stdout.isatty()
-        click.echo(rankgauge.report_measures(form, color=color), nl=False, color=color)
+        say(rankgauge.report_measures(form, color=color), color=color)
     else:
-        click.echo(rankgauge.describe(name), nl=False)
+        say(rankgauge.describe(name))

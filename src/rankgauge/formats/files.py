@@ -29,7 +29,7 @@ from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
 
-__all__ = ["FORMATS", "format_of", "read_table", "write_table"]
+__all__ = ["FORMATS", "format_of", "read_ids", "read_table", "write_table"]
 
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -206,3 +206,18 @@ def _chunks(table: PairTable, layout: Layout, form: str | None, tag: str) -> Ite
         case _:
             return trec_lines(table, layout, tag)
     return (text.encode() for text in texts)
+
+
+def read_ids(source: Source) -> list[bytes]:
+    """Ids, one a line; empty lines are passed over.
+
+    Raises:
+        InputError: If the file cannot be read, or holds no id.
+    """
+    name = source_name(source)
+    with opened(source) as stream:
+        lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]
+    ids = [line for line in lines if line.strip()]
+    if not ids:
+        raise InputError("there is no id to read", where=name, fix="write one id a line")
+    return ids

@@ -20,6 +20,7 @@ __all__ = [
     "Layout",
     "columns_of",
     "finite",
+    "finite_numbers",
     "number_text",
     "numbers_of",
     "read_number",
@@ -178,6 +179,29 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
         return np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
 
 
+def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
+    """Numbers of any kind as 64-bit floats, all of them finite.
+
+    Raises:
+        InputError: For the first that is no number, or is not finite.
+    """
+    found = numbers_of(values, layout, blame)
+    bad = _not_finite(found)
+    if bad is not None:
+        row, shown = bad
+        raise blame(row, f"{layout.value} {shown} is not a finite number", layout.mend)
+    return found
+
+
+def _not_finite(values: FloatArray) -> tuple[int, str] | None:
+    """The first number that is not finite, and how it is shown."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return None
+    value = float(values[bad[0]])
+    return int(bad[0]), "NaN" if math.isnan(value) else str(value)
+
+
 def _is_number(kind: type) -> bool:
     # NumPy's complex numbers would lose a part, its dates would become counts.
     strange = str | bytes | bytearray | np.ndarray | np.complexfloating | np.datetime64
@@ -199,15 +223,14 @@ def finite(table: PairTable, layout: Layout) -> PairTable:
     Raises:
         InputError: Naming query, document and, for a file, the line of the first that is not.
     """
-    bad = np.flatnonzero(~np.isfinite(table.values))
-    if not len(bad):
+    bad = _not_finite(table.values)
+    if bad is None:
         return table
-    row = int(bad[0])
-    value = float(table.values[row])
+    row, shown = bad
     query = show_id(table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1])
     line = "" if table.lines is None else f", line {int(table.lines[row])}"
     raise InputError(
-        f"{layout.value} {'NaN' if math.isnan(value) else value} of document "
+        f"{layout.value} {shown} of document "
         f"'{show_id(table.docs[row])}' for query '{query}' is not a finite number",
         where=table.source + line,
         fix=layout.mend,

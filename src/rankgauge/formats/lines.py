@@ -13,7 +13,15 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from rankgauge.errors import FormatError, InputError
 
-__all__ = ["Source", "mistaken_for", "numbered_lines", "opened", "shorten", "source_name"]
+__all__ = [
+    "Source",
+    "first_bytes",
+    "mistaken_for",
+    "numbered_lines",
+    "opened",
+    "shorten",
+    "source_name",
+]
 
 Source: TypeAlias = str | os.PathLike[str]
 
@@ -31,6 +39,8 @@ _STRANGE = (
     (b"PAR1\x15", "a Parquet file", "read it with pandas or polars, and pass the data frame"),
 )
 _LOOK = 16
+# What reading raises, of files and of gzip data (gzip.BadGzipFile is an OSError).
+_FAULTS = (EOFError, OSError, zlib.error)
 _SHOWN = 80
 
 
@@ -130,18 +140,35 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
                 if number == 1 and line.startswith(_UTF8_BOM):
                     line = line[len(_UTF8_BOM) :]  # noqa: PLW2901 - the same line
                 yield number, line
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise FormatError(
-            f"the gzip data is broken or cut off {'behind this line' if number else 'at once'}",
-            path=name,
-            line=number,
-            text=shorten(line),
-            fix="fetch or write the file again (gzip -t FILE checks it)",
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot be read on from line {number + 1}: {error.strerror or error}", where=name
-        ) from None
+    except _FAULTS as error:
+        raise _fault(error, name, number, line) from None
+
+
+def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:
+    """How the text begins, without a byte order mark and blanks; nothing is consumed.
+
+    Raises:
+        FormatError: If compressed data is broken.
+        InputError: If reading fails.
+    """
+    try:
+        return stream.peek(_LOOK).removeprefix(_UTF8_BOM).lstrip()
+    except _FAULTS as error:
+        raise _fault(error, name) from None
+
+
+def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:
+    """The error for one of `_FAULTS`, met behind this line."""
+    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+        reason = error.strerror or error
+        return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)
+    return FormatError(
+        f"the gzip data is broken or cut off {'behind this line' if number else 'at once'}",
+        path=name,
+        line=number,
+        text=shorten(line),
+        fix="fetch or write the file again (gzip -t FILE checks it)",
+    )
 
 
 def shorten(line: bytes) -> str:

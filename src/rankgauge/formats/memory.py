@@ -27,12 +27,17 @@ from rankgauge.ids import Blame, Ids, IntArray, show_id
 from rankgauge.table import FloatArray, PairTable, offsets_of
 
 __all__ = [
+    "frame_columns",
     "from_columns",
     "from_frame",
     "from_mapping",
     "from_rankings",
     "from_rows",
     "is_frame",
+    "is_list",
+    "labelled",
+    "listed",
+    "short",
 ]
 
 _PAIR = 2
@@ -63,7 +68,7 @@ def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> P
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
     else:
         parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
-    # In a mapping no document can stand twice.
+    # In a mapping no document can stand twice; among the labels of a series it can.
     unique = all(isinstance(value, Mapping) for value in inner)
     return _of_parts(queries, parts, layout, source, unique=unique)
 
@@ -128,13 +133,16 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
     """The documents of one query, whatever they came in, and their numbers."""
     if isinstance(value, Mapping):
         return value, value.values()
+    pairs = labelled(value, where)
+    if pairs is not None:
+        return pairs
     docs = _documents(value, layout, where, ordered=layout is RUN)
     listed = [issubclass(kind, tuple | list) for kind in set(map(type, docs))]
     if any(listed):
         if not all(listed) or set(map(len, docs)) != {_PAIR}:
             other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
             raise InputError(
-                f"got {_short(other)} where a pair was wanted: (document, {layout.value})",
+                f"got {short(other)} where a pair was wanted: (document, {layout.value})",
                 where=where,
                 fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
             )
@@ -145,14 +153,10 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
 
 def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list[Any]:
     """The documents of one query as a list."""
-    if (
-        isinstance(value, str | bytes | Mapping)
-        or not isinstance(value, Iterable)
-        or hasattr(value, "columns")
-    ):
+    if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {_short(value)} where the documents of a query were wanted",
+            f"got {short(value)} where the documents of a query were wanted",
             where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
         )
@@ -162,17 +166,60 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
             where=where,
             fix='give a list, best first: ["d1", "d2"]',
         )
-    return _listed(value)
+    return listed(value)
 
 
-def _listed(values: Any) -> list[Any]:
+def is_list(value: object) -> bool:
+    """Whether it gives one entry after the other: it is no text, no mapping and no table."""
+    plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    # An array of no dimension calls itself iterable.
+    return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0
+
+
+def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
+    """The labels and the numbers of a series (pandas) that is a mapping in all but name.
+
+    None for anything else, and for a series that only lists its values: one whose rows are
+    numbered, or one of texts that kept the row numbers of the frame it was cut out of.
+
+    Args:
+        value: Anything.
+        where: The place, for messages.
+
+    Raises:
+        InputError: If labels and values are whole numbers, and either could be the ids.
+    """
+    index = getattr(value, "index", None)
+    if index is None or callable(index) or not hasattr(value, "dtype"):
+        return None
+    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+        return None
+    labels, values = listed(index), listed(value)
+    if not all(_is_whole(label) for label in labels):
+        return labels, values
+    if any(isinstance(entry, str | bytes | tuple | list) for entry in values):
+        return None
+    if values and all(_is_whole(entry) for entry in values):
+        raise InputError(
+            "a series has whole numbers as labels and as values, and either could be the ids",
+            where=where,
+            fix="pass .to_dict() if the labels are the ids, .tolist() if the values are",
+        )
+    return (labels, values) if values else None
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def listed(values: Any) -> list[Any]:
     """Plain values where the library has its own for each element."""
     if isinstance(values, list):
         return values
     for name in ("to_pylist", "tolist", "to_list"):
         if hasattr(values, name) and getattr(values, "ndim", True):
-            listed: list[Any] = getattr(values, name)()
-            return listed
+            plain: list[Any] = getattr(values, name)()
+            return plain
     return list(values)
 
 
@@ -181,7 +228,7 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {_short(data)} where ordered ground truth was wanted",
+            f"got {short(data)} where ordered ground truth was wanted",
             where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
         )
@@ -242,7 +289,7 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     """A column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
-            f"column {name!r} is {_short(values)}, wanted a list or an array",
+            f"column {name!r} is {short(values)}, wanted a list or an array",
             where=source,
             fix="give one value for each row: [...]",
         )
@@ -266,14 +313,14 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
         # Whole numbers with gaps come as floats.
         if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
             return np.asarray(array)
-    return _listed(values)
+    return listed(values)
 
 
 def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame) -> FloatArray:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
         with np.errstate(over="ignore"):  # too large is infinite, and refused as that
             return values.astype(np.float64)
-    return numbers_of(_listed(values), layout, blame)
+    return numbers_of(listed(values), layout, blame)
 
 
 def is_frame(data: object) -> bool:
@@ -300,6 +347,34 @@ def from_frame(data: Any, layout: Layout) -> PairTable:
         InputError: If it has no fitting columns, or they hold what they should not.
         MissingExtra: If the library needs another one to hand out its rows.
     """
+    chosen = Columns("", "", "")
+
+    def choose(names: list[Any]) -> list[Any]:
+        nonlocal chosen
+        columns = columns_of(names, layout)
+        if columns is None:
+            what, fix = wrong_columns(names, layout)
+            raise InputError(what, where=layout.name, fix=fix)
+        chosen = columns
+        return [columns.query, columns.doc, columns.value]
+
+    return _from_columns(frame_columns(data, layout.name, choose), chosen, layout, layout.name)
+
+
+def frame_columns(
+    data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
+) -> dict[Any, Any]:
+    """The columns of a data frame by name, each a series of narwhals.
+
+    Args:
+        data: A frame of any library that narwhals knows, eager or lazy.
+        source: What it is, for messages.
+        choose: Which of its columns are read.
+
+    Raises:
+        InputError: If two columns have the same name.
+        MissingExtra: If the library needs another one to hand out its rows.
+    """
     import narwhals as nw
 
     try:
@@ -307,24 +382,19 @@ def from_frame(data: Any, layout: Layout) -> PairTable:
         # Other Arrow data, such as a record batch.
         if frame is data:
             frame = nw.DataFrame.from_arrow(data, backend="pyarrow")
-        names = frame.collect_schema().names()
-        columns = columns_of(names, layout)
-        if columns is None:
-            what, fix = wrong_columns(names, layout)
-            raise InputError(what, where=layout.name, fix=fix)
-        chosen = [columns.query, columns.doc, columns.value]
+        chosen = choose(frame.collect_schema().names())
         frame = frame.select(chosen)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
     except nw.exceptions.DuplicateError:
         raise InputError(
-            "two columns have the same name", where=layout.name, fix="give each its own name"
+            "two columns have the same name", where=source, fix="give each its own name"
         ) from None
     except ImportError as error:
         raise MissingExtra(
             f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
         ) from None
-    return _from_columns({name: frame[name] for name in chosen}, columns, layout, layout.name)
+    return {name: frame[name] for name in chosen}
 
 
 def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
@@ -349,7 +419,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
             query, doc, number = row if pick is None else pick(row)
         except (TypeError, ValueError, KeyError, AttributeError):
             raise InputError(
-                f"got {_short(row)}, wanted query, document and {layout.value}",
+                f"got {short(row)}, wanted query, document and {layout.value}",
                 where=f"{layout.name}, row {place + 1}",
                 fix=f'give rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
             ) from None
@@ -378,6 +448,9 @@ def _refuse(row: Any) -> Any:
     raise TypeError(row)
 
 
-def _short(value: Any) -> str:
+def short(value: object) -> str:
+    """A value for a message: in one line, a table by its type alone."""
     text = repr(value)
+    if "\n" in text:
+        return type(value).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import io
 import itertools
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -20,9 +19,9 @@ import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.files import format_of
-from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
-from rankgauge.formats.memory import is_frame
-from rankgauge.formats.tables import json_lines
+from rankgauge.formats.lines import Source, first_bytes, numbered_lines, opened, source_name
+from rankgauge.formats.memory import frame_columns, is_frame, is_list, labelled, listed, short
+from rankgauge.formats.tables import json_document, json_lines
 from rankgauge.ids import id_bytes, show_id
 
 __all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
@@ -115,7 +114,8 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Mapping):
         return _from_mapping(source, name)
     if is_frame(source):
-        return _from_columns(_frame_columns(source), name)
+        columns = frame_columns(source, name).items()
+        return _from_columns({str(key): listed(column) for key, column in columns}, name)
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
         return _numbered(source, "record ")
     raise InputError(
@@ -134,45 +134,18 @@ def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
     with opened(source) as stream:
         readable = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            if (format_of(name) or _first_form(readable)) == "json":
-                yield from _from_json(_json(readable, name), name)
+            # Records are mostly one a line; a list says that it is one.
+            begins = first_bytes(readable, name)
+            if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
+                lines = numbered_lines(readable, name)
+                wanted = f"a list of records: [{_EXAMPLE}, ...]"
+                yield from _from_json(json_document(lines, name, wanted), name)
             else:
                 for line, row in json_lines(readable, name):
                     yield f"{name}, line {line}", row
         finally:
             # Closing the wrapper would close standard input.
             readable.detach()
-
-
-def _first_form(stream: io.BufferedReader[Any]) -> str:
-    """``json`` if the text begins as a list does; records are mostly one a line."""
-    try:
-        start = stream.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
-    except (EOFError, OSError):
-        return "jsonl"  # the reader meets the same fault and tells where
-    return "json" if start.startswith(b"[") else "jsonl"
-
-
-def _json(stream: io.BufferedReader[Any], name: str) -> Any:
-    text = b"".join(line for _, line in numbered_lines(stream, name))
-    try:
-        return json.loads(text, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"this is no JSON: {error}",
-            path=name,
-            line=getattr(error, "lineno", 0),
-            fix=f"give a list of records: [{_EXAMPLE}, ...]",
-        ) from None
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return value
 
 
 def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -262,15 +235,6 @@ def _is_ranking(column: object) -> bool:
     return isinstance(column, Sequence | np.ndarray) and any(
         isinstance(cell, _ID) for cell in itertools.islice(column, 1)
     )
-
-
-def _frame_columns(data: Any) -> dict[str, list[Any]]:
-    import narwhals as nw
-
-    frame: Any = nw.from_native(data)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    return {str(column): list(frame[column].to_list()) for column in frame.columns}
 
 
 def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
@@ -371,21 +335,23 @@ def _record(parts: Parts, place: str) -> Record:
     docs, scores = _ranking(parts, place)
     relevant: list[Any] | None = None
     grades: list[tuple[Any, Any]] | None = None
-    if "relevant" in parts:
-        key, value = parts["relevant"]
-        if isinstance(value, Mapping):
-            # A mapping under this name holds grades.
-            if "grades" in parts:
-                raise InputError(
-                    f"{key!r} and {parts['grades'][0]!r} both hold grades",
-                    where=place,
-                    fix=f"give {key!r} as a list of document ids",
-                )
-            parts = {**parts, "grades": (key, value)}
-        else:
-            relevant = _documents(value, key, place)
     if "grades" in parts:
         grades = _graded(*parts["grades"], place)
+    if "relevant" in parts:
+        # No grade beside `relevant`: none were given.
+        grades = grades or None
+        key, value = parts["relevant"]
+        if not isinstance(value, Mapping) and labelled(value, place) is None:
+            relevant = _list(value, key, place, ids=True)
+        elif grades:
+            raise InputError(
+                f"{key!r} and {parts['grades'][0]!r} both hold grades",
+                where=place,
+                fix=f"give {key!r} as a list of document ids",
+            )
+        else:
+            # A mapping under this name holds grades.
+            grades = _graded(key, value, place)
     query = parts["id"][1] if "id" in parts else None
     return Record(place, query, docs, scores, relevant, grades)
 
@@ -395,8 +361,11 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     key, value = parts["retrieved"]
     docs: list[Any]
     scores: list[Any] | None = None
+    pairs = labelled(value, place)
     if isinstance(value, Mapping):
         docs, scores = list(value), list(value.values())
+    elif pairs is not None:
+        docs, scores = pairs
     elif isinstance(value, AbstractSet):
         raise InputError(
             f"{key!r} is a set, which has no order, so it is no ranking",
@@ -404,7 +373,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
             fix=f"give {key!r} as a list, best first",
         )
     else:
-        docs = _documents(value, key, place)
+        docs = _list(value, key, place, ids=True)
         if docs and all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in docs):
             docs, scores = [doc for doc, _ in docs], [score for _, score in docs]
     if "scores" not in parts:
@@ -433,32 +402,25 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     return docs, scores
 
 
-def _list(value: Any, key: str, place: str) -> list[Any]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
+    """Its entries, whatever they came in."""
+    if not is_list(value):
         raise InputError(
-            f"{key!r} is {value!r:.40}, wanted a list",
+            f"{key!r} is {short(value)}, wanted a list{' of document ids' * ids}",
             where=place,
-            fix=f"write {key!r}: [...]",
+            fix=f"write {key!r}: [" + '"d1", ' * ids + "...]",
         )
-    return value.tolist() if isinstance(value, np.ndarray) else list(value)
-
-
-def _documents(value: Any, key: str, place: str) -> list[Any]:
-    """Document ids, whatever they came in."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise InputError(
-            f"{key!r} is {value!r:.40}, wanted a list of document ids",
-            where=place,
-            fix=f'write {key!r}: ["d1", ...]',
-        )
-    return _list(value, key, place)
+    return listed(value)
 
 
 def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
     pairs: list[Any]
+    labels = labelled(value, place)
     if isinstance(value, Mapping):
         # Data frames fill what a row does not have with None.
         pairs = [(doc, grade) for doc, grade in value.items() if grade is not None]
+    elif labels is not None:
+        pairs = list(zip(*labels, strict=True))
     else:
         pairs = _list(value, key, place)
     if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):

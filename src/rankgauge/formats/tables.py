@@ -27,6 +27,7 @@ from rankgauge.table import PairTable
 
 __all__ = [
     "delimited_text",
+    "json_document",
     "json_lines",
     "json_lines_text",
     "json_text",
@@ -213,19 +214,7 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
         FormatError: If it is no JSON object.
         InputError: If its parts do not fit.
     """
-    data = b"".join(line for _, line in lines)
-    if not data.strip():
-        raise FormatError("the file is empty", path=name, fix=f"give an object: {layout.mapping}")
-    try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats)
-    except (ValueError, RecursionError) as error:
-        fix = f"give one object: {layout.mapping}"
-        if isinstance(error, _RepeatedKeyError):
-            fix = "keep one of them"
-        elif getattr(error, "msg", "") == "Extra data":
-            fix += "; of one object a line the name ends in .jsonl"
-        line = getattr(error, "lineno", 0)
-        raise FormatError(_reason(error), path=name, line=line, fix=fix) from None
+    value = json_document(lines, name, f"one object: {layout.mapping}")
     if not isinstance(value, dict):
         raise FormatError(
             f"got {_JSON[type(value)]}, wanted an object",
@@ -233,6 +222,32 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
             fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
         )
     return from_mapping(value, layout, source=name)
+
+
+def json_document(lines: Lines, name: str, wanted: str) -> Any:
+    """What a JSON file holds; no key stands twice in one object of it.
+
+    Args:
+        lines: The lines with their numbers.
+        name: The file, for messages.
+        wanted: What it should hold, for messages.
+
+    Raises:
+        FormatError: If it is empty, or no JSON.
+    """
+    data = b"".join(line for _, line in lines)
+    fix = f"give {wanted}"
+    if not data.strip():
+        raise FormatError("the file is empty", path=name, fix=fix)
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, _RepeatedKeyError):
+            fix = "keep one of them"
+        elif getattr(error, "msg", "") == "Extra data":
+            fix += "; of one object a line the name ends in .jsonl"
+        line = getattr(error, "lineno", 0)
+        raise FormatError(_reason(error), path=name, line=line, fix=fix) from None
 
 
 _JSON = {

@@ -272,7 +272,13 @@ def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1)
     return (1 - p) * run.total(np.where(run.hits(rel, k), _patience(run, p), 0.0))
 
 
-@measure(better="lower", stated=("p",), also=("RBP residual", "rbp_resid"), judged_only=False)
+@measure(
+    better="lower",
+    stated=("p",),
+    also=("RBP residual", "rbp_resid"),
+    reads="judged",
+    judged_only=False,
+)
 def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
     r"""Residual of RBP: how much the value could rise if all unjudged documents were relevant.
 

@@ -10,7 +10,7 @@ from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.measure import measure
 
 
-@measure(better="neither", judged_only=False)
+@measure(better="neither", reads="judged", judged_only=False)
 def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
     r"""The share of the first k retrieved documents that stand in the judgments.
 

@@ -13,6 +13,7 @@ from rankgauge.kernels.measure import measure
 
 # 2 ** grade must stay a number, also when many are added.
 _MAX_GRADE = 900
+_LN2 = math.log(2.0)
 
 
 @measure(bounds=(0.0, math.inf), reads="grades")
@@ -121,8 +122,13 @@ def _exponential(grades: Values) -> Values:
         return np.ldexp(1.0, whole.astype(np.int32)) - 1
     # Not np.exp2: its last bit may depend on where in memory a number stands.
     levels, places = np.unique(grades, return_inverse=True)
-    worth = np.array([math.pow(2.0, level) - 1 for level in levels.tolist()])
+    worth = np.array([_gain_exponential(level) for level in levels.tolist()])
     return worth[places].reshape(grades.shape)
+
+
+def _gain_exponential(grade: float) -> float:
+    """2^grade - 1, exact for whole grades and not 0 for tiny ones."""
+    return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
 
 
 def _dcg(run: JudgedRun, gains: Values, k: int | None) -> Values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +22,7 @@ __all__ = ["Declaration", "Measure", "Metric", "measure", "measures", "parse", "
 
 Kernel: TypeAlias = Callable[..., Values]
 _SMALLEST = 1e-5
+_DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Declaration:
         better: Whether higher or lower is better; ``neither`` for counts.
         mean: How values are averaged.
         undefined: What an undefined value does in the mean.
-        reads: Whether it reads ``grades`` (gains) or only relevant or not (``binary``).
+        reads: Whether it reads ``grades`` (gains), only relevant or not (``binary``), or whether
+            a document was judged at all (``judged``).
         curve: Values of `at` that a bare name stands for.
         stated: Words that the name always states, since tools differ in their default.
     """
@@ -57,7 +60,7 @@ class Declaration:
     better: Literal["higher", "lower", "neither"]
     mean: Literal["arithmetic", "geometric", "sum"]
     undefined: Literal["zero", "skip"]
-    reads: Literal["binary", "grades"]
+    reads: Literal["binary", "grades", "judged"]
     curve: tuple[float, ...]
     stated: tuple[str, ...]
 
@@ -78,7 +81,6 @@ _TREC: dict[str, tuple[str, str]] = {}
 _CLASHES = {
     "accuracy": "Success@{k} (a relevant document in the first k), or P@1 for the first rank",
     "hits": "Success@{k} (a rate: a hit or none), or NumRelRet@{k} (a count)",
-    "hit": "",
 }
 # Words of ir_measures for the same thing.
 _WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "max_rel": "top"}
@@ -93,7 +95,7 @@ def measure(  # noqa: PLR0913 - what is said once is said here
     better: Literal["higher", "lower", "neither"] = "higher",
     mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic",
     undefined: Literal["zero", "skip"] = "zero",
-    reads: Literal["binary", "grades"] = "binary",
+    reads: Literal["binary", "grades", "judged"] = "binary",
     at: str = "k",
     curve: tuple[float, ...] = (),
     stated: tuple[str, ...] = (),
@@ -239,27 +241,40 @@ class Measure:
             run = run.judged_only()
         return self.declaration.kernel(run, **words)
 
-    def mean(self, values: Sequence[float], weights: Sequence[float] | None = None) -> float:
+    def mean(
+        self,
+        values: Sequence[float],
+        weights: Sequence[float] | None = None,
+        *,
+        skip_undefined: bool = False,
+    ) -> float:
         """The average of its values: arithmetic, geometric (floor 1e-5) or, for counts, the sum.
 
         Args:
-            values: One value a query, none of them NaN.
+            values: One value a query, NaN where undefined.
             weights: One weight a query, such as its traffic. A sum has none.
+            skip_undefined: Whether undefined values are left out; else they count 0, unless the
+                measure itself asks for leaving them out.
 
         Returns:
             NaN without values, or if all weights are 0.
         """
+        shares = [1.0] * len(values) if weights is None else weights
+        pairs = list(zip(shares, values, strict=True))
+        if skip_undefined or self.declaration.undefined == "skip":
+            pairs = [(w, v) for w, v in pairs if not math.isnan(v)]
+        else:
+            pairs = [(w, 0.0 if math.isnan(v) else v) for w, v in pairs]
         how = self.declaration.mean
         if how == "sum":
-            return math.fsum(values)
-        shares = [1.0] * len(values) if weights is None else list(weights)
-        whole = math.fsum(shares)
+            return math.fsum(v for _, v in pairs)
+        whole = math.fsum(w for w, _ in pairs)
         if not whole:
             return math.nan
         if how == "geometric":
-            logs = (w * math.log(max(v, _SMALLEST)) for w, v in zip(shares, values, strict=True))
-            return math.exp(math.fsum(logs) / whole)
-        return math.fsum(w * v for w, v in zip(shares, values, strict=True)) / whole
+            logs = math.fsum(w * math.log(max(v, _SMALLEST)) for w, v in pairs)
+            return math.exp(logs / whole)
+        return math.fsum(w * v for w, v in pairs) / whole
 
     def trec_name(self) -> str:
         """The name of the same measure in trec_eval, empty if it has none."""
@@ -268,7 +283,9 @@ class Measure:
         twin = declared.trec if at is None else declared.trec_cut or declared.trec
         if bound or (at is not None and "{" not in twin):
             return ""
-        return twin.format(**{declared.at: at})
+        name = twin.format(**{declared.at: at})
+        # iprec_at_recall_0.12 is not the twin of IPrec@0.123.
+        return name if at is None or name.endswith(f"_{at}") or parse(name) == self else ""
 
     def iter_calc(self, qrels: Any, run: Any) -> Iterator[Metric]:
         """The value of each judged query, one after the other (the idiom of ir_measures).
@@ -278,29 +295,41 @@ class Measure:
             run: Anything that :meth:`Run.of` takes.
 
         Yields:
-            ``Metric(query_id, measure, value)``; an undefined value is 0.0.
+            ``Metric(query_id, measure, value)``; an undefined value is 0.0. A curve (``IPrec``)
+            yields one for each of its points.
 
         Example:
             >>> list((parse("P@1")).iter_calc({"q1": {"d1"}}, {"q1": ["d1"]}))
             [Metric(query_id='q1', measure=P@1, value=1.0)]
         """
-        measured, truth = self().complete(), Qrels.of(qrels)
+        truth = Qrels.of(qrels)
+        for measured, values in self._of_queries(truth, run):
+            for query, value in zip(truth.query_ids, values.tolist(), strict=True):
+                yield Metric(query, measured, 0.0 if math.isnan(value) else value)
+
+    def _of_queries(self, truth: Qrels, run: Any) -> list[tuple[Measure, Values]]:
+        """The measure, or all points of its curve, with a value for each judged query."""
         found = Run.of(run)
         joined = join(truth, found, ties="trec", table=found.without_repeats("error"))
-        values = np.zeros(len(truth))
+        results = [(measured, np.zeros(len(truth))) for measured in _expanded(self)]
         for places, block in joined.blocks(np.arange(len(truth))):
-            values[places] = np.nan_to_num(measured.values(block), nan=0.0)
-        for query, value in zip(truth.query_ids, values.tolist(), strict=True):
-            yield Metric(query, measured, value)
+            for measured, values in results:
+                values[places] = measured.values(block)
+        return results
 
     def calc_aggregate(self, qrels: Any, run: Any) -> float:
-        """The mean over all judged queries (the idiom of ir_measures).
+        """The mean over all judged queries (the idiom of ir_measures), as ``evaluate`` has it.
+
+        Raises:
+            UnknownName: For a curve, which has no one mean.
 
         Example:
             >>> parse("RR").calc_aggregate({"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
             0.5
         """
-        return self.mean([metric.value for metric in self.iter_calc(qrels, run)])
+        parse(self)  # refuses a curve
+        ((measured, values),) = self._of_queries(Qrels.of(qrels), run)
+        return measured.mean(values.tolist())
 
 
 def parse(text: str | Measure) -> Measure:
@@ -377,7 +406,7 @@ def _trec_twin(text: str) -> Measure | None:
     stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
     if text.startswith("iprec_at_recall_"):
         stem, joint, at = text.rpartition("_")
-    if joint and stem + "_" in _TREC and at.replace(".", "").isdigit():
+    if joint and stem + "_" in _TREC and _DIGITS.fullmatch(at):
         name, word = _TREC[stem + "_"]
         return Measure(name)(**{word: at})
     return None

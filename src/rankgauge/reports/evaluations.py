@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import get_args
-
-import numpy as np
 
 from rankgauge.catalogue import unknown
 from rankgauge.errors import InputError
@@ -13,7 +12,7 @@ from rankgauge.evaluation import Evaluation
 from rankgauge.kernels.measure import Measure
 from rankgauge.render import Cell, Form, Table, render, to_csv
 
-__all__ = ["FORMS", "report", "tables"]
+__all__ = ["FORMS", "report", "report_notes", "tables"]
 
 FORMS = (*get_args(Form), "trec")
 _EPSILON = 1e-12
@@ -75,18 +74,22 @@ def tables(evaluations: Sequence[Evaluation], *, per_query: bool = False) -> Ite
         found = [_run_table(evaluations)]
     yield from found[:-1]
     last = found[-1]
-    notes = tuple(_notes(evaluations))
+    notes = tuple(report_notes(evaluations))
     yield Table(last.columns, last.rows, last.title, notes, last.digits, last.best)
 
 
-def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Notes that all runs share once, the others with the name of their run."""
+def report_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+    """The notes of all runs: what they share once, the others with the name of their run.
+
+    Example:
+        >>> import rankgauge
+        >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+        >>> report_notes([ev, ev])[0]
+        '1 query: all that are judged'
+    """
     shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
-    yield from shared
-    for evaluation in evaluations:
-        for note in evaluation.notes:
-            if note not in shared:
-                yield f"{evaluation.run_name}: {note}"
+    own = [(e.run_name, note) for e in evaluations for note in e.notes if note not in shared]
+    return shared + [f"{name}: {note}" for name, note in own]
 
 
 def _family(measure: Measure) -> str:
@@ -121,12 +124,18 @@ def _grids(evaluation: Evaluation) -> Iterator[Table]:
         )
 
 
+def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
+    """The measures of all runs, each once; a run need not have every one."""
+    return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
+
+
 def _run_table(evaluations: Sequence[Evaluation]) -> Table:
-    measures = evaluations[0].measures
+    measures = _all_measures(evaluations)
     rows = []
     for evaluation in evaluations:
         means = evaluation.mean()
-        rows.append((evaluation.run_name, *(_cell(m, means[str(m)]) for m in measures)))
+        cells = (_cell(m, means.get(str(m), math.nan)) for m in measures)
+        rows.append((evaluation.run_name, *cells))
     return Table(
         columns=("run", *map(str, measures)),
         rows=tuple(rows),
@@ -150,24 +159,24 @@ def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterat
 
 def _query_table(evaluations: Sequence[Evaluation]) -> Table:
     many = len(evaluations) > 1
+    measures = _all_measures(evaluations)
     rows: list[tuple[Cell, ...]] = []
     for evaluation in evaluations:
         head: tuple[str, ...] = (evaluation.run_name,) if many else ()
         for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
-            cells = (_cell(m, v) for m, v in zip(evaluation.measures, values, strict=True))
-            rows.append((*head, query, *cells))
+            known = dict(zip(evaluation.measures, values, strict=True))
+            rows.append((*head, query, *(_cell(m, known.get(m, math.nan)) for m in measures)))
     return Table(
-        columns=(*(("run",) if many else ()), "query", *map(str, evaluations[0].measures)),
+        columns=(*(("run",) if many else ()), "query", *map(str, measures)),
         rows=tuple(rows),
         title="" if many else evaluations[0].run_name,
     )
 
 
 def _cell(measure: Measure, value: float) -> Cell:
-    if np.isnan(value):
+    if math.isnan(value):
         return None
-    counts = measure.declaration.bounds[0] >= 1 or measure.declaration.mean == "sum"
-    return int(value) if counts and value == int(value) else value
+    return int(value) if measure.declaration.mean == "sum" else value
 
 
 def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
@@ -184,6 +193,6 @@ def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
 
 
 def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
-    value = 0.0 if np.isnan(value) else value  # trec_eval has no word for undefined
+    value = 0.0 if math.isnan(value) else value  # trec_eval has no word for undefined
     shown = f"{value:.0f}" if measure.declaration.mean == "sum" else f"{value:6.4f}"
     return f"{name:<22}\t{query}\t{shown}\n"

@@ -1,0 +1,20 @@
+"""What is printed, on whatever can be printed on."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+__all__ = ["say"]
+
+_PLAIN = str.maketrans({"─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2"})
+
+
+def say(text: str, *, color: bool = False) -> None:
+    """Print to standard output; where its encoding lacks our lines and bullets, plain ones."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN)
+    click.echo(text, nl=False, color=color)
