@@ -367,10 +367,10 @@ def evaluate(
     for block in blocks:
         gathering.add(block)
     gathered = gathering.finished()
-    shares = None if weights is None else _weights(weights, gathered.query_ids)
+    shares = None if weights is None else _weights(weights, gathered.ids.tolist())
     return Evaluation(
         run_name=gathered.run_name,
-        query_ids=tuple(map(show_id, gathered.query_ids)),
+        query_ids=gathered.query_ids,
         measures=measured,
         per_query=gathered.values,
         undefined=np.isnan(gathered.values),
@@ -378,7 +378,7 @@ def evaluate(
         counts=gathered.counts,
         notes=gathered.notes + (("means are weighted by query",) if shares else ()),
         weights=shares,
-        groups=None if groups is None else _groups(groups, gathered.query_ids),
+        groups=None if groups is None else _groups(groups, gathered.ids.tolist()),
         settings=gathered.settings,
     )
 

@@ -38,7 +38,8 @@ class Gathered:
     Attributes:
         run_name: What the run is called.
         settings: What made it.
-        query_ids: (Q,) the queries evaluated, as bytes.
+        query_ids: (Q,) the queries evaluated, as text.
+        ids: The same, as they are kept.
         values: (Q, M) the value of each measure, NaN where undefined.
         counts: What happened to how many queries and documents.
         notes: The same in sentences.
@@ -46,7 +47,8 @@ class Gathered:
 
     run_name: str
     settings: Mapping[str, Any]
-    query_ids: tuple[bytes, ...]
+    query_ids: tuple[str, ...]
+    ids: Ids
     values: Values
     counts: Mapping[str, int]
     notes: tuple[str, ...]
@@ -171,7 +173,9 @@ class Gathering:
         return Gathered(
             run_name=self.name,
             settings=self.settings,
-            query_ids=tuple(self.qrels.table.queries[row] for row in rows.tolist()),
+            # Kept with the judgments, so that the next run finds them made.
+            query_ids=tuple(map(self.qrels.query_ids.__getitem__, rows.tolist())),
+            ids=self.qrels.table.queries.take(rows),
             values=values,
             counts=counts,
             notes=tuple(self._said(counts, values, rows)),

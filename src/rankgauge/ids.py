@@ -28,6 +28,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
 _WORD = 8
+_LINE_FEED = 10
 # Row n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
@@ -90,6 +91,9 @@ class Ids:
             rows = values.tolist()
         else:
             rows = values if isinstance(values, list) else list(values)
+        quick = _text_lines(rows)
+        if quick is not None:
+            return _checked(quick, what, blame)
         kind = _kind_of(rows, what, blame)
         if kind is bytes:
             return _checked(_packed(b"".join(rows), map(len, rows)), what, blame)
@@ -396,6 +400,26 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _text_lines(rows: list[Any]) -> Ids | None:
+    """Ids that are all ASCII text without a line feed, which is nearly always; else None.
+
+    Joining them tells both whether they are text and, by the line feeds between, how long they
+    are, without another look at each object.
+    """
+    try:
+        text = "\n".join(rows)
+    except TypeError:
+        return None
+    if not rows or not text.isascii():
+        return None
+    data = np.frombuffer(text.encode("ascii") + bytes(_WORD), dtype=np.uint8)
+    ends = np.flatnonzero(data[:-_WORD] == _LINE_FEED)
+    if len(ends) != len(rows) - 1:
+        return None
+    starts = np.concatenate([[0], ends + 1])
+    return Ids(data, starts, np.append(ends, len(text)) - starts)
 
 
 def _packed(data: bytes, lengths: Iterable[int] | IntArray) -> Ids:
