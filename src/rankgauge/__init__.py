@@ -10,6 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.comparison import Comparison as Comparison
+    from rankgauge.comparison import Difference as Difference
+    from rankgauge.comparison import compare as compare
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from rankgauge.records import Records as Records
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
+    from rankgauge.reports.comparisons import report_comparison as report_comparison
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     nDCG: Measure
 
 _HOMES = {
+    "comparison": ("Comparison", "Difference", "compare"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
@@ -81,6 +86,7 @@ _HOMES = {
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
+    "reports.comparisons": ("report_comparison",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),

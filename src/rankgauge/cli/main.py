@@ -10,6 +10,7 @@ import traceback
 import click
 
 import rankgauge
+from rankgauge.cli.compare import compare
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.measures import measures
 
@@ -29,6 +30,7 @@ def cli() -> None:
 
 
 cli.add_command(evaluate)
+cli.add_command(compare)
 cli.add_command(measures)
 
 

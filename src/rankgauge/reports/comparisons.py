@@ -1,0 +1,41 @@
+"""A comparison as text: means side by side, then differences and what they say."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.comparison import Comparison
+from rankgauge.render import Form, render
+
+__all__ = ["report_comparison"]
+
+
+def report_comparison(
+    comparison: Comparison, form: str = "table", *, described: bool = True, color: bool = False
+) -> str:
+    """A comparison as text.
+
+    Args:
+        comparison: Made by :func:`compare`.
+        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``. The last two
+            hold the differences only, one a line.
+        described: Whether differences that are not tested are shown too.
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.comparison import compare
+        >>> qrels, runs = {"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q1": ["x", "d"]}}
+        >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0]
+        'run,measure,difference,95 % interval,effect,win/tie/loss,p,p corrected,verdict'
+    """
+    if form not in get_args(Form):
+        raise unknown("form", form, get_args(Form))
+    differences = comparison.differences_table(described=described)
+    if form in {"csv", "json"}:
+        return render(differences, form)
+    tables = (comparison.table(), differences)
+    return "\n".join(render(table, form, color=color) for table in tables)

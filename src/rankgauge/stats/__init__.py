@@ -1,0 +1,58 @@
+"""Paired tests, intervals, corrections and power, on plain arrays.
+
+A query is the unit: `differences` are one number per query, the value of system A minus that of
+system B, (Q,) or (Q, M) for M comparisons of the same queries. Everything is deterministic: random
+draws come from a seed, and sums that are compared with each other are sums of whole numbers below
+2**53, which are exact in any order, so counts are the same with any BLAS, number of threads or size
+of block. Two sums count as equal if they differ by less than 1e-9 of the largest sum possible, so
+that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
+"""
+
+from rankgauge.stats.arrays import seed_of
+from rankgauge.stats.columns import (
+    Bounds,
+    Interval,
+    Tested,
+    bootstrap_interval,
+    effect_size,
+    non_inferiority,
+    t_interval,
+    t_test,
+    wilcoxon,
+)
+from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
+from rankgauge.stats.randomised import (
+    Randomised,
+    max_t,
+    pairwise_test,
+    randomisation_test,
+    tukey_hsd,
+)
+from rankgauge.stats.sizes import detectable_difference, power, queries_needed
+from rankgauge.stats.student import student_t_cdf, student_t_quantile
+
+__all__ = [
+    "Bounds",
+    "Interval",
+    "Randomised",
+    "Tested",
+    "benjamini_hochberg",
+    "bonferroni",
+    "bootstrap_interval",
+    "detectable_difference",
+    "effect_size",
+    "holm",
+    "max_t",
+    "non_inferiority",
+    "pairwise_test",
+    "power",
+    "queries_needed",
+    "randomisation_test",
+    "seed_of",
+    "student_t_cdf",
+    "student_t_quantile",
+    "t_interval",
+    "t_test",
+    "tukey_hsd",
+    "wilcoxon",
+]

@@ -1,0 +1,207 @@
+"""What all of them share: checked input, exact sums, mean and spread, blocks of draws."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+
+__all__ = [
+    "ROUNDING",
+    "TIE",
+    "BoolArray",
+    "FloatArray",
+    "blocks",
+    "check_amount",
+    "check_draws",
+    "check_share",
+    "moments",
+    "one_column",
+    "p_values",
+    "root",
+    "seed_of",
+    "slack",
+    "t_statistic",
+    "table_of",
+    "total",
+    "whole_numbers",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+TIE = 1e-9  # of the largest sum possible: sums nearer than this are equal
+ROUNDING = 1e-12  # of the largest difference: differences nearer than this are equal
+_CELLS = 1 << 22  # of one block of draws: 32 MB
+_LARGEST = 1e100  # no measure is so large, and no square of it overflows
+
+
+def seed_of(*arrays: npt.ArrayLike) -> int:
+    """A seed below 2**32 derived from the data: the same numbers give the same draws, everywhere.
+
+    SHA-256 over shapes and 64-bit little-endian bytes; 0 and -0 are the same.
+
+    Example:
+        >>> seed_of([0.2, 0.0]) == seed_of([0.2, -0.0]) != seed_of([0.0, 0.2])
+        True
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        values = np.asarray(array, dtype=np.float64) + 0.0
+        digest.update(repr(values.shape).encode())
+        digest.update(values.astype("<f8").tobytes())
+    return int.from_bytes(digest.digest()[:4], "big")
+
+
+def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what} are not numbers in rows of one length", where=where, fix="give an array"
+        ) from None
+    if not values.size:
+        raise InputError(f"no {what}", where=where, fix="give at least one")
+    wrong = ~(np.abs(values) <= _LARGEST)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise InputError(
+            f"{what} have {values[at]} at index {', '.join(map(str, at))}",
+            where=where,
+            fix="leave undefined queries out or count them as 0 before testing",
+        )
+    return values
+
+
+def one_column(given: npt.ArrayLike, where: str) -> FloatArray:
+    """(Q,) finite differences, at least two."""
+    values = _numbers(given, where, "differences")
+    if values.ndim != 1:
+        raise InputError(
+            f"differences have {values.ndim} dimensions, not 1",
+            where=where,
+            fix="give one difference per query, one comparison at a time",
+        )
+    return table_of(values, where)[:, 0]
+
+
+def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
+    """(Q, M) finite values of at least two queries; one column from (Q,)."""
+    values = _numbers(given, where, "values")
+    if values.ndim not in {1, 2}:
+        raise InputError(
+            f"values have {values.ndim} dimensions",
+            where=where,
+            fix="give one row per query, one column per comparison or system",
+        )
+    if len(values) < 2:
+        raise InputError(
+            "one query: its spread is unknown", where=where, fix="give two queries or more"
+        )
+    return values.reshape(len(values), -1)
+
+
+def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
+    """(m,) p-values, each from 0 to 1."""
+    values = _numbers(given, where, "p-values")
+    if values.ndim != 1 or values.min() < 0 or values.max() > 1:
+        raise InputError(
+            "p-values are one row of numbers from 0 to 1",
+            where=where,
+            fix="give the p-values of one family, uncorrected",
+        )
+    return values
+
+
+def check_share(value: float, name: str, where: str) -> None:
+    """Refuse what is not between 0 and 1."""
+    if not 0 < value < 1:
+        raise InputError(
+            f"{name}={value} is not between 0 and 1", where=where, fix=f"write {name}=0.95, say"
+        )
+
+
+def check_amount(value: float, name: str, where: str, *, positive: bool = False) -> None:
+    """Refuse what is not a number from 0 on (above 0 if `positive`)."""
+    if not 0 <= value <= _LARGEST or (positive and value == 0):
+        least = "above 0" if positive else "0 or more"
+        raise InputError(
+            f"{name}={value} is not possible", where=where, fix=f"{name} is a number, {least}"
+        )
+
+
+def check_draws(draws: Any, seed: Any, where: str) -> None:
+    """Refuse fewer draws than one, and seeds below 0."""
+    for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(
+                f"{name}={value!r} is not possible",
+                where=where,
+                fix=f"{name} is a whole number, {least} or more",
+            )
+
+
+def root(reached: Callable[[float], bool], low: float, high: float) -> float:
+    """Where `reached` turns from False to True, to the last bit."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def moments(column: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation (n - 1); a spread that rounding can explain is 0."""
+    top = float(np.abs(column).max())
+    low, high = float(column.min()), float(column.max())
+    if low == high:
+        return low, 0.0
+    exponent = math.frexp(top)[1]  # so that no square overflows or vanishes
+    scaled = np.ldexp(column, -exponent).tolist()
+    mean = math.fsum(scaled) / len(scaled)
+    if high - low <= ROUNDING * top:
+        return math.ldexp(mean, exponent), 0.0
+    variance = math.fsum((value - mean) ** 2 for value in scaled) / (len(scaled) - 1)
+    return math.ldexp(mean, exponent), math.ldexp(math.sqrt(variance), exponent)
+
+
+def t_statistic(mean: float, sd: float, queries: int) -> float:
+    """mean / (sd / sqrt(queries)); 0 for 0 / 0, else ±inf without spread."""
+    if sd == 0:
+        return math.copysign(math.inf, mean) if mean else 0.0
+    return mean / sd * math.sqrt(queries)
+
+
+def blocks(draws: int, cells: int) -> Iterator[tuple[int, int]]:
+    """Where each block of draws starts and how many it has, for so many cells a draw."""
+    size = max(1, _CELLS // cells)
+    for start in range(0, draws, size):
+        yield start, min(size, draws - start)
+
+
+def whole_numbers(values: FloatArray, *, joint: bool = False) -> tuple[FloatArray, Any]:
+    """The values of each column as whole multiples of a power of two, and its exponent.
+
+    The unit is so small that they keep 52 - log2(Q) bits, and so large that no sum of signed values
+    passes 2**52: sums are exact, in any order. `joint`: one unit for all columns.
+    """
+    top = np.abs(values).max(axis=None if joint else 0)
+    unit = np.frexp(top)[1] + (len(values) - 1).bit_length() - 52
+    return np.rint(np.ldexp(values, -unit)), unit
+
+
+def slack(whole: FloatArray) -> FloatArray:
+    """How near two sums are equal: 1e-9 of the largest one, and what making them whole may move."""
+    return np.maximum(TIE * total(np.abs(whole)), len(whole))
+
+
+def total(values: FloatArray) -> FloatArray:
+    """The sum of each column, added one after the other."""
+    return np.cumsum(values, axis=0)[-1]

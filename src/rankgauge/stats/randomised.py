@@ -1,0 +1,262 @@
+"""Many comparisons at once, by randomisation: signs flipped or systems permuted within a query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import (
+    TIE,
+    BoolArray,
+    FloatArray,
+    blocks,
+    check_draws,
+    slack,
+    table_of,
+    total,
+    whole_numbers,
+)
+
+__all__ = ["Randomised", "max_t", "pairwise_test", "randomisation_test", "tukey_hsd"]
+
+_ENUMERATED = 16  # up to so many changed queries, all sign patterns are gone through
+
+
+@dataclass(frozen=True, eq=False)
+class Randomised:
+    """A randomised test of one or many comparisons.
+
+    Attributes:
+        name: Of the test.
+        p: Two-sided p-values: (M,), or (S, S) for all pairs of systems.
+        exact: Same shape; True where all possibilities were gone through and none was drawn.
+        draws: How many were drawn where not.
+        seed: Of the draws.
+    """
+
+    name: str
+    p: FloatArray
+    exact: BoolArray
+    draws: int
+    seed: int
+
+
+def randomisation_test(
+    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0
+) -> Randomised:
+    """Paired two-sided randomisation test of the mean difference, by sign flips (Fisher 1935).
+
+    Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
+    whose |sum| is at least the observed one. Columns with at most 16 differences that are not 0 go
+    through all patterns (p >= 2 ** (1 - changed)); for others p = (b + 1) / (draws + 1) with b of
+    `draws` random patterns (Phipson and Smyth 2010). All columns see the same patterns. A query
+    where nothing differs changes nothing. Identical systems have p = 1.
+
+    Args:
+        differences: (Q,) or (Q, M), at least two queries.
+        draws: Number of random patterns.
+        seed: Of the draws; see :func:`seed_of`.
+
+    Returns:
+        `p` is (M,), one for (Q,).
+
+    Example:
+        >>> randomisation_test([0.2, 0.0, 0.4, 0.0, 0.1]).p.tolist()
+        [0.25]
+    """
+    where = "randomisation_test"
+    table = table_of(differences, where)
+    check_draws(draws, seed, where)
+    exact = np.count_nonzero(table, axis=0) <= _ENUMERATED
+    p = np.ones(table.shape[1])
+    for column in np.flatnonzero(exact):
+        p[column] = _enumerated(table[:, column])
+    sampled = np.flatnonzero(~exact)
+    if len(sampled):
+        whole = whole_numbers(_changed(table[:, sampled]))[0]
+        edge = np.abs(total(whole)) - slack(whole)
+        reaching = np.zeros(len(sampled))
+        for sums in _flipped(whole, draws, seed):
+            reaching += np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
+        p[sampled] = (reaching + 1) / (draws + 1)
+    return Randomised("randomisation", p, exact, draws, seed)
+
+
+def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
+    """:func:`randomisation_test` of all pairs of S systems, without making their differences.
+
+    A pair's flipped sum is the difference of two systems' flipped sums, so that the work grows with
+    S and not with S * S. Not corrected: see :func:`holm`, :func:`tukey_hsd`, :func:`max_t`.
+
+    Args:
+        values: (Q, S) the value of each system for each query.
+        draws: Number of random patterns.
+        seed: Of the draws.
+
+    Returns:
+        `p` is (S, S), 1 on the diagonal.
+
+    Example:
+        >>> pairwise_test([[0.4, 0.2], [0.1, 0.1], [0.9, 0.5], [0.6, 0.5]]).p.tolist()
+        [[1.0, 0.25], [0.25, 1.0]]
+    """
+    where = "pairwise_test"
+    table = table_of(values, where)
+    check_draws(draws, seed, where)
+    systems = table.shape[1]
+    p, exact = np.ones((systems, systems)), np.ones((systems, systems), dtype=bool)
+    for one in range(systems):
+        apart = table[:, [one]] - table[:, one + 1 :]
+        few = np.count_nonzero(apart, axis=0) <= _ENUMERATED
+        exact[one, one + 1 :] = exact[one + 1 :, one] = few
+        for other in np.flatnonzero(few):
+            p[one, one + 1 + other] = _enumerated(apart[:, other])
+    if not exact.all():
+        whole = whole_numbers(_changed(table, to_first=True), joint=True)[0]
+        reaching = np.zeros((systems, systems))
+        edges = [
+            np.abs(total(apart)) - slack(apart)
+            for apart in (whole[:, [one]] - whole[:, one + 1 :] for one in range(systems - 1))
+        ]
+        for sums in _flipped(whole, draws, seed):
+            by_system = np.ascontiguousarray(sums.T)
+            for one, edge in enumerate(edges):
+                apart = np.abs(by_system[one] - by_system[one + 1 :])
+                reaching[one, one + 1 :] += np.count_nonzero(apart >= edge[:, None], axis=1)
+        p = np.where(exact, p, (reaching + 1) / (draws + 1))
+    p = np.triu(p, 1)
+    return Randomised("randomisation", p + p.T + np.eye(systems), exact, draws, seed)
+
+
+def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
+    """Single-step max-T: p-values corrected for M comparisons (Westfall and Young 1993).
+
+    Null hypothesis of the family: in no comparison do the systems differ. The same signs are
+    flipped in all columns; p of a column is the share of sign patterns whose largest |t| over all
+    columns is at least its own |t|: exact if at most 16 queries differ anywhere, else
+    (b + 1) / (draws + 1). It uses how the columns hang together, so it loses less than Holm.
+
+    Args:
+        differences: (Q, M).
+        draws: Number of random patterns.
+        seed: Of the draws.
+
+    Returns:
+        `p` is (M,), corrected.
+
+    Example:
+        >>> table = [[0.2, 0.1], [0.1, 0.0], [0.4, -0.1], [0.3, 0.0], [0.1, 0.2]]
+        >>> max_t(table).p.tolist()
+        [0.0625, 0.875]
+    """
+    where = "max_t"
+    table = table_of(differences, where)
+    check_draws(draws, seed, where)
+    rows = _changed(table)
+    few = len(rows) <= _ENUMERATED
+    exact = np.full(table.shape[1], few)
+    if not len(rows):
+        return Randomised("max-T", np.ones(table.shape[1]), exact, draws, seed)
+    whole = whole_numbers(rows)[0]
+    # |t| grows with |sum| / norm: a flip of signs does not change the sum of squares.
+    norm = np.sqrt(total(whole**2))
+    norm[norm == 0] = 1.0
+    observed = np.abs(total(whole)) / norm
+    largest = np.concatenate(
+        [
+            (np.abs(sums, out=sums) / norm).max(axis=1)
+            for sums in _flipped(whole, None if few else draws, seed)
+        ]
+    )
+    edge = observed - TIE * math.sqrt(len(whole))
+    return Randomised("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
+
+
+def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
+    """Randomised Tukey HSD: all pairs of systems, corrected (Carterette, TOIS 2012).
+
+    Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
+    systems within every query and keeps the largest mean minus the smallest; p of a pair is
+    (b + 1) / (draws + 1), b the draws where that is at least the pair's |difference of means|.
+
+    Args:
+        values: (Q, S) the value of each system for each query.
+        draws: Number of random permutations.
+        seed: Of the draws.
+
+    Returns:
+        `p` is (S, S), 1 on the diagonal and for identical systems.
+
+    Example:
+        >>> tukey_hsd([[0.4, 0.2], [0.1, 0.1], [0.9, 0.9]], draws=99).p.tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
+    where = "tukey_hsd"
+    table = table_of(values, where)
+    check_draws(draws, seed, where)
+    systems = table.shape[1]
+    if systems < 2:
+        raise InputError("one system", where=where, fix="give (Q, S) values of two or more")
+    exact = np.zeros((systems, systems), dtype=bool)
+    rows = _changed(table, to_first=True)
+    if not len(rows):
+        return Randomised("Tukey HSD", np.ones((systems, systems)), ~exact, draws, seed)
+    whole = whole_numbers(rows, joint=True)[0]
+    rng = np.random.Generator(np.random.PCG64(seed))
+    ranges = np.empty(draws)
+    for start, count in blocks(draws, whole.size):
+        drawn = rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2).sum(axis=1)
+        ranges[start : start + count] = drawn.max(axis=1) - drawn.min(axis=1)
+    sums = total(whole)
+    near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
+    edge = np.abs(sums[:, None] - sums) - near
+    p = _share(ranges, edge.ravel(), all_of_them=False).reshape(edge.shape)
+    return Randomised("Tukey HSD", p, exact, draws, seed)
+
+
+def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:
+    """The share of drawn statistics that reach each edge, by the convention for p-values."""
+    reached = len(drawn) - np.searchsorted(np.sort(drawn), edges, side="left")
+    return reached / len(drawn) if all_of_them else (reached + 1) / (len(drawn) + 1)
+
+
+def _enumerated(column: FloatArray) -> float:
+    """The p-value by all sign patterns; the first sign is held, the other half mirrors this."""
+    kept = column[column != 0]
+    if not len(kept):
+        return 1.0
+    whole = whole_numbers(kept)[0]
+    sums = whole[:1]
+    for step in whole[1:]:
+        sums = np.concatenate([sums + step, sums - step])
+    edge = abs(float(total(whole))) - float(slack(whole))
+    return float(np.count_nonzero(np.abs(sums) >= edge) / len(sums))
+
+
+def _flipped(whole: FloatArray, draws: int | None, seed: int) -> Iterator[FloatArray]:
+    """(block, M) the sums of the columns under random sign patterns; None: under all patterns."""
+    queries, columns = whole.shape
+    all_plus = total(whole)
+    bits_of = np.random.PCG64(seed)
+    words = -(-queries // 64)
+    for start, count in blocks(draws or 1 << queries, max(queries, columns)):
+        if draws is None:
+            raw = np.arange(start, start + count, dtype="<u8")
+        else:
+            raw = bits_of.random_raw(count * words).astype("<u8", copy=False)
+        octets = raw.reshape(count, -1).view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, count=queries, bitorder="little")
+        sums = bits.astype(np.float64) @ whole
+        sums *= 2
+        sums -= all_plus
+        yield sums
+
+
+def _changed(table: FloatArray, *, to_first: bool = False) -> FloatArray:
+    """The queries where some column is not 0 (or, `to_first`, not what the first one is)."""
+    return table[(table != (table[:, :1] if to_first else 0.0)).any(axis=1)]

@@ -1,0 +1,501 @@
+"""Statistics: against SciPy and statsmodels, by simulation, and by what must not matter."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+
+from rankgauge import stats
+from rankgauge.errors import InputError
+from rankgauge.stats import arrays
+
+RNG_SEED = 20_260
+SMALL = [0.2, 0.0, 0.4, 0.0, 0.1, -0.3, 0.25, 0.15]
+COLUMNS = [
+    stats.t_interval,
+    stats.t_test,
+    stats.wilcoxon,
+    stats.effect_size,
+    stats.bootstrap_interval,
+    stats.randomisation_test,
+    stats.max_t,
+    lambda given: stats.non_inferiority(given, 0.02),
+]
+TABLES = [stats.randomisation_test, stats.max_t, stats.pairwise_test, stats.tukey_hsd]
+
+
+def normal(*shape, seed=RNG_SEED, mean=0.0):
+    return np.random.default_rng(seed).normal(mean, 1.0, size=shape)
+
+
+def precision_like(queries, columns, seed=RNG_SEED):
+    """Differences of P@5: sums of fifths, each with its own rounding."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 6, (queries, columns)) / 5 - rng.integers(0, 6, (queries, columns)) / 5
+
+
+def band(rejected, experiments, rate=0.05):
+    """Whether a count of false positives lies in its 99.9 % binomial band."""
+    low, high = scipy_stats.binom.interval(0.999, experiments, rate)
+    return low <= rejected <= high
+
+
+# ---- Student's t
+
+
+@pytest.mark.parametrize("df", [1, 2, 3.5, 10, 99, 100, 101, 1_000, 1_000_000])
+def test_the_t_distribution_is_scipys(df):
+    for t in (0.0, 1e-6, 0.01, 0.7, 1.0, 2.0, 5.0, 40.0):
+        expected = scipy_stats.t.cdf(-t, df)
+        assert stats.student_t_cdf(-t, df) == pytest.approx(expected, rel=2e-9, abs=1e-300)
+        assert stats.student_t_cdf(t, df) == pytest.approx(1 - expected, rel=1e-10)
+    for share in (1e-9, 0.025, 0.4, 0.5, 0.6, 0.995):
+        expected = scipy_stats.t.ppf(share, df)
+        assert stats.student_t_quantile(share, df) == pytest.approx(expected, rel=1e-8, abs=1e-15)
+
+
+def test_with_one_degree_of_freedom_it_is_cauchys():
+    # SciPy is 1e-11 off near 0 here.
+    for t in (-1e6, -3.0, -1e-6, 0.0, 1e-6, 0.3, 20.0):
+        expected = 0.5 + math.atan(t) / math.pi
+        assert stats.student_t_cdf(t, 1) == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+def test_the_t_distribution_has_its_ends():
+    assert stats.student_t_cdf(math.inf, 3) == 1
+    assert stats.student_t_cdf(-math.inf, 3) == 0
+    for t, df in ((math.nan, 3), (1, 0), (1, math.inf)):
+        with pytest.raises(InputError, match="df"):
+            stats.student_t_cdf(t, df)
+
+
+# ---- one column
+
+
+@pytest.mark.parametrize("queries", [2, 5, 50, 1_000])
+def test_the_t_test_and_its_interval_are_scipys(queries):
+    differences = normal(queries, mean=0.1)
+    expected = scipy_stats.ttest_rel(differences, np.zeros(queries))
+    found = stats.t_test(differences)
+    assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+    low, high = expected.confidence_interval(0.9)
+    interval = stats.t_interval(differences, 0.9)
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+    assert stats.effect_size(differences) == pytest.approx(
+        differences.mean() / differences.std(ddof=1)
+    )
+
+
+@pytest.mark.parametrize("differences", [normal(5), normal(50), normal(51), precision_like(40, 1)])
+def test_wilcoxon_is_scipys(differences):
+    differences = np.round(differences.ravel(), 12)
+    tied = len(np.unique(np.abs(differences))) < len(differences)
+    expected = scipy_stats.wilcoxon(
+        differences,
+        method="approx" if tied or len(differences) > 50 else "exact",
+    )
+    found = stats.wilcoxon(differences)
+    assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+    assert "not a test of the mean" in found.hypothesis
+
+
+def test_wilcoxon_takes_what_rounding_parts_for_a_tie():
+    rounded = stats.wilcoxon([0.3, -0.3, 0.5, 0.7])
+    assert stats.wilcoxon([0.1 + 0.2, -0.3, 0.5, 0.7]) == rounded
+    assert not rounded.exact
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_the_bootstrap_is_scipys_within_monte_carlo_error(method):
+    differences = np.random.default_rng(1).exponential(size=60) - 0.5
+    expected = scipy_stats.bootstrap(
+        (differences,), np.mean, n_resamples=20_000, method=method, random_state=1
+    ).confidence_interval
+    found = stats.bootstrap_interval(differences, draws=20_000, method=method)
+    error = 0.04 * (expected.high - expected.low)
+    assert found.low == pytest.approx(expected.low, abs=error)
+    assert found.high == pytest.approx(expected.high, abs=error)
+    assert found == stats.bootstrap_interval(differences, draws=20_000, method=method)
+
+
+def test_one_sided_bounds_are_one_sided_t_tests():
+    differences = normal(30, mean=-0.1)
+    found = stats.non_inferiority(differences, 0.2, level=0.9, upper_level=0.98)
+    above = scipy_stats.ttest_1samp(differences, -0.2, alternative="greater")
+    below = scipy_stats.ttest_1samp(differences, 0, alternative="less")
+    assert (found.p_margin, found.p_worse) == pytest.approx((above.pvalue, below.pvalue))
+    assert found.lower == pytest.approx(above.confidence_interval(0.9).low)
+    assert found.upper == pytest.approx(below.confidence_interval(0.98).high)
+    assert found.not_inferior == (found.p_margin < 0.1)
+
+
+@pytest.mark.parametrize("queries", [2, 7, 300])
+def test_identical_systems_have_p_1_and_no_width(queries):
+    same = np.zeros(queries)
+    assert stats.t_test(same).p == stats.wilcoxon(same).p == 1
+    assert stats.effect_size(same) == stats.t_test(same).statistic == 0
+    for interval in (stats.t_interval(same), stats.bootstrap_interval(same, method="bca")):
+        assert (interval.mean, interval.low, interval.high) == (0, 0, 0)
+    bounds = stats.non_inferiority(same, 0.02)
+    assert (bounds.lower, bounds.upper, bounds.p_worse, bounds.not_inferior) == (0, 0, 0.5, True)
+    for test in TABLES:
+        assert (test(np.zeros((queries, 3)), draws=50).p == 1).all()
+
+
+def test_equal_differences_have_no_spread_even_after_rounding():
+    for column in ([0.2, 0.2, 0.2], [0.2, 0.3 - 0.1, 0.6 - 0.4]):
+        assert stats.t_interval(column).high - stats.t_interval(column).low == 0
+        assert stats.effect_size(column) == math.inf
+        assert stats.effect_size(np.negative(column)) == -math.inf
+        assert (stats.t_test(column).statistic, stats.t_test(column).p) == (math.inf, 0)
+        assert stats.randomisation_test(column).p.tolist() == [0.25]
+
+
+# ---- randomised tests
+
+
+@pytest.mark.parametrize("differences", [normal(11, mean=0.4), precision_like(12, 1)[:, 0]])
+def test_few_differences_go_through_all_patterns_as_scipy_does(differences):
+    expected = scipy_stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    found = stats.randomisation_test(differences)
+    assert found.exact.all()
+    assert found.p[0] == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+@pytest.mark.parametrize("discrete", [True, False])
+def test_drawn_patterns_come_near_the_t_test_and_all_patterns(discrete):
+    table = precision_like(18, 30) if discrete else normal(18, 30)
+    table[table == 0] = 0.2
+    found = stats.randomisation_test(table, draws=20_000)
+    assert not found.exact.any()
+    signs = 1 - 2 * ((np.arange(1 << 18)[:, None] >> np.arange(18)) & 1)
+    sums = np.abs(signs @ table)
+    expected = (sums >= np.abs(table.sum(axis=0)) - 1e-9).mean(axis=0)
+    assert np.abs(found.p - expected).max() < 4.5 * math.sqrt(0.25 / 20_000)
+
+
+def test_all_pairs_are_what_each_pair_is():
+    values = np.random.default_rng(3).integers(0, 6, (40, 7)) / 5
+    values[:, 6] = values[:, 5]
+    values[:9, 6] += 0.1
+    one, other = np.triu_indices(7, 1)
+    together = stats.pairwise_test(values, draws=500, seed=4)
+    apart = stats.randomisation_test(values[:, one] - values[:, other], draws=500, seed=4)
+    assert together.p[one, other].tolist() == apart.p.tolist()
+    assert together.exact[one, other].tolist() == apart.exact.tolist()
+    assert (together.p == together.p.T).all()
+    assert (np.diag(together.p) == 1).all()
+
+
+@pytest.mark.parametrize("queries", [6, 30])
+def test_max_t_is_the_largest_t_of_the_same_patterns(queries):
+    table = precision_like(queries, 4) + 0.2
+    found = stats.max_t(table, draws=4_000)
+    observed = np.abs(scipy_stats.ttest_1samp(table, 0).statistic)
+    if queries == 6:
+        signs = np.array(list(itertools.product([1, -1], repeat=6)))
+    else:
+        signs = np.random.default_rng(8).choice([1, -1], (4_000, queries))
+    flipped = signs[:, :, None] * table
+    spread = flipped.std(axis=1, ddof=1) / math.sqrt(queries)
+    with np.errstate(divide="ignore"):
+        largest = np.abs(flipped.mean(axis=1) / spread).max(axis=1)
+    expected = (largest[:, None] >= observed - 1e-9).mean(axis=0)
+    assert found.exact.all() == (queries == 6)
+    assert found.p == pytest.approx(expected, abs=1e-12 if queries == 6 else 0.04)
+    alone = stats.randomisation_test(table, draws=4_000).p
+    assert (found.p >= alone - 0.02).all()
+
+
+def test_tukey_hsd_is_near_all_permutations():
+    values = np.array([[0.9, 0.4, 0.2], [0.6, 0.6, 0.1], [0.8, 0.3, 0.4], [0.5, 0.5, 0.5]])
+    orders = [list(order) for order in itertools.permutations(range(3))]
+    ranges = []
+    for chosen in itertools.product(orders, repeat=3):
+        sums = sum(row[order] for row, order in zip(values[:3], chosen, strict=True))
+        ranges.append(sums.max() - sums.min())
+    sums = values.sum(axis=0)
+    apart = np.abs(sums[:, None] - sums)
+    expected = (np.array(ranges) >= apart[:, :, None] - 1e-9).mean(axis=2)
+    found = stats.tukey_hsd(values, draws=20_000)
+    assert found.p == pytest.approx(expected, abs=0.015)
+    assert (found.p == found.p.T).all()
+
+
+@pytest.mark.parametrize("test", TABLES)
+def test_p_is_never_0_and_a_seed_repeats_it(test):
+    values = normal(40, 3) + np.array([0, 5, 50])
+    first, again, other = (test(values, draws=200, seed=seed) for seed in (1, 1, 2))
+    assert first.p.tolist() == again.p.tolist()
+    assert (first.p >= 1 / 201).all()
+    assert (first.p <= 1).all()
+    assert first.p.min() == 1 / 201
+    assert (first.draws, first.seed, other.seed) == (200, 1, 2)
+    noise = normal(40, 3)
+    assert test(noise, draws=200, seed=1).p.tolist() != test(noise, draws=200, seed=2).p.tolist()
+
+
+@pytest.mark.parametrize("test", TABLES)
+@pytest.mark.parametrize("table", [normal(30, 4), precision_like(30, 4), precision_like(9, 4)])
+def test_scale_sign_blocks_and_tied_queries_do_not_matter(test, table, monkeypatch):
+    expected = test(table, draws=300, seed=5).p.tolist()
+    for factor in (2.0**-40, 8.0, -1.0):
+        assert test(table * factor, draws=300, seed=5).p.tolist() == expected
+    tied = np.insert(table, [0, 3, 3, 9], 0.0, axis=0)
+    assert test(tied, draws=300, seed=5).p.tolist() == expected
+    monkeypatch.setattr(arrays, "_CELLS", 1_000)
+    assert test(table, draws=300, seed=5).p.tolist() == expected
+
+
+@pytest.mark.parametrize("test", [stats.randomisation_test, stats.max_t, stats.pairwise_test])
+def test_the_order_of_columns_does_not_matter(test):
+    table, order = precision_like(40, 5), [3, 1, 4, 0, 2]
+    p, turned = test(table, draws=300).p, test(table[:, order], draws=300).p
+    expected = p[np.ix_(order, order)] if p.ndim == 2 else p[order]
+    assert turned.tolist() == expected.tolist()
+
+
+def test_the_bootstrap_does_not_depend_on_blocks(monkeypatch):
+    expected = stats.bootstrap_interval(SMALL, draws=500, method="bca")
+    monkeypatch.setattr(arrays, "_CELLS", 100)
+    assert stats.bootstrap_interval(SMALL, draws=500, method="bca") == expected
+
+
+@given(st.lists(st.sampled_from([-0.6, -0.2, 0.1 + 0.2, 0.2, 0.0]), min_size=2, max_size=24))
+def test_discrete_differences_tie_as_their_whole_numbers_do(column):
+    whole = np.round(np.multiply(column, 10))
+    for test in (stats.randomisation_test, stats.max_t):
+        assert test(column, draws=200).p.tolist() == test(whole, draws=200).p.tolist()
+
+
+THREADS = """
+import numpy as np
+from rankgauge import stats
+rng = np.random.default_rng(7)
+table = (rng.integers(0, 6, (700, 60)) - rng.integers(0, 6, (700, 60))) / 5
+print(stats.randomisation_test(table, draws=2000).p.tolist())
+print(stats.max_t(table, draws=2000).p.tolist())
+print(stats.pairwise_test(table, draws=2000).p[0].tolist())
+print(stats.tukey_hsd(table[:, :4], draws=100).p.tolist())
+print(stats.bootstrap_interval(table[:, 0], draws=1000, method="bca"))
+"""
+
+
+def test_the_number_of_threads_does_not_matter():
+    said = set()
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = os.environ | dict.fromkeys(names, threads)
+        ran = subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        said.add(ran.stdout)
+    assert len(said) == 1
+
+
+MEMORY = r"""
+import re
+import numpy as np
+from rankgauge import stats
+stats.randomisation_test(np.random.default_rng(0).normal(size=(1000, 500)))
+print(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_is_bounded_by_blocks():
+    # Not ru_maxrss: a child's begins with what its parent had.
+    ran = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
+    assert int(ran.stdout) < 300_000
+
+
+# ---- by simulation: nothing differs, at level .05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [20, 50])
+@pytest.mark.parametrize("discrete", [True, False])
+def test_t_and_randomisation_reject_the_true_null_as_often_as_they_say(queries, discrete):
+    table = precision_like(queries, 2_000) if discrete else normal(queries, 2_000)
+    by_t = sum(stats.t_test(column).p <= 0.05 for column in table.T)
+    assert band(by_t, 2_000)
+    by_flips = int((stats.randomisation_test(table, draws=1_999).p <= 0.05).sum())
+    assert band(by_flips, 2_000)
+    assert abs(by_t - by_flips) <= 40
+
+
+@pytest.mark.slow
+def test_max_t_and_tukey_hsd_keep_the_error_of_the_family():
+    rng = np.random.default_rng(RNG_SEED)
+    max_t = hsd = uncorrected = 0
+    for seed in range(1_500):
+        values = rng.normal(size=(20, 1)) + rng.normal(size=(20, 4))
+        differences = values[:, 1:] - values[:, :1]
+        max_t += stats.max_t(differences, draws=399, seed=seed).p.min() <= 0.05
+        hsd += stats.tukey_hsd(values, draws=399, seed=seed).p.min() <= 0.05
+        uncorrected += stats.pairwise_test(values, draws=399, seed=seed).p.min() <= 0.05
+    assert band(max_t, 1_500)
+    assert band(hsd, 1_500)
+    assert uncorrected > 2 * hsd
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [20, 50])
+@pytest.mark.parametrize("discrete", [True, False])
+def test_the_t_interval_covers_as_often_as_it_says(queries, discrete):
+    table = precision_like(queries, 2_000) if discrete else normal(queries, 2_000)
+    intervals = [stats.t_interval(column) for column in table.T]
+    assert 0.93 <= sum(found.low <= 0 <= found.high for found in intervals) / 2_000 <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_the_bootstrap_covers_a_little_too_little_at_50_queries(method):
+    intervals = [
+        stats.bootstrap_interval(column, draws=599, seed=seed, method=method)
+        for seed, column in enumerate(normal(50, 4_000).T)
+    ]
+    assert 0.92 <= sum(found.low <= 0 <= found.high for found in intervals) / 4_000 <= 0.96
+
+
+# ---- corrections
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_corrections_are_those_of_statsmodels(given_p):
+    for correct, name in (
+        (stats.holm, "holm"),
+        (stats.bonferroni, "bonferroni"),
+        (stats.benjamini_hochberg, "fdr_bh"),
+    ):
+        assert correct(given_p) == pytest.approx(multipletests(given_p, method=name)[1], abs=1e-12)
+
+
+# ---- power
+
+
+# Not 1,000 queries with 0.3 or more, where statsmodels says NaN.
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize(
+    ("queries", "difference"),
+    [*itertools.product([3, 5, 20, 50], [0.0, 0.05, 0.3, -1.0]), (1_000, 0.0), (1_000, 0.05)],
+)
+def test_power_is_that_of_statsmodels(queries, difference, alpha):
+    expected = TTestPower().power(difference, queries, alpha)
+    assert stats.power(1.0, queries, difference, alpha) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.3, 1.0])
+def test_sizes_are_those_of_statsmodels(effect):
+    fractional = TTestPower().solve_power(effect, alpha=0.05, power=0.8)
+    assert stats.queries_needed(0.1, 0.1 * effect) == math.ceil(fractional)
+    queries = stats.queries_needed(0.1, -0.1 * effect)
+    assert stats.power(0.1, queries, 0.1 * effect) >= 0.8
+    assert stats.power(0.1, queries - 1, 0.1 * effect) < 0.8
+
+
+@pytest.mark.parametrize("queries", [2, 5, 50, 1_000])
+def test_the_detectable_difference_has_its_power(queries):
+    found = stats.detectable_difference(0.1, queries)
+    noncentral, df = found / 0.1 * math.sqrt(queries), queries - 1
+    critical = scipy_stats.t.ppf(0.975, df)
+    assert scipy_stats.nct.sf(critical, df, noncentral) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_without_spread_any_difference_is_seen():
+    assert stats.power(0.0, 5, 0.1) == 1
+    assert stats.power(0.0, 5, 0.0) == 0
+    assert stats.detectable_difference(0.0, 5) == 0
+    assert stats.queries_needed(0.0, 0.1) == 2
+
+
+# ---- seeds
+
+
+def test_a_seed_comes_from_numbers_and_shape():
+    assert stats.seed_of([1, 2]) == stats.seed_of(np.array([1.0, 2.0])) < 2**32
+    assert stats.seed_of([1, 2]) == stats.seed_of(np.array([[1, 0], [2, 0]])[:, 0])
+    assert stats.seed_of([1, 2]) != stats.seed_of([[1, 2]])
+    assert stats.seed_of([1, 2]) != stats.seed_of([1], [2])
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize("function", COLUMNS)
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([0.1, math.nan, 0.2], "nan at index 1"),
+        ([0.1, math.inf], "inf at index 1"),
+        ([0.1, -1e200], "index 1"),
+        ([], "no (differences|values)"),
+        ([0.1], "one query"),
+        (["a", "b"], "not numbers"),
+        ([[0.1], [0.2, 0.3]], "not numbers"),
+        ([[[0.1]], [[0.2]]], "3 dimensions"),
+    ],
+)
+def test_bad_differences_say_what_where_and_how_to_mend_it(function, column, message):
+    with pytest.raises(InputError, match=message) as caught:
+        function(column)
+    assert caught.value.where
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: stats.t_interval(SMALL, 1.0), "level=1.0"),
+        (lambda: stats.t_interval(SMALL, math.nan), "level=nan"),
+        (lambda: stats.t_test([SMALL, SMALL]), "2 dimensions"),
+        (lambda: stats.bootstrap_interval(SMALL, 95), "level=95"),
+        (lambda: stats.bootstrap_interval(SMALL, method="magic"), "percentile or bca"),
+        (lambda: stats.bootstrap_interval(SMALL, draws=-7), "draws=-7"),
+        (lambda: stats.non_inferiority(SMALL, -0.1), "margin=-0.1"),
+        (lambda: stats.non_inferiority(SMALL, 0.1, level=0), "level=0"),
+        (lambda: stats.non_inferiority(SMALL, 0.1, upper_level=2), "upper_level=2"),
+        (lambda: stats.randomisation_test(SMALL, draws=0), "draws=0"),
+        (lambda: stats.randomisation_test(SMALL, draws=1.5), "draws=1.5"),
+        (lambda: stats.randomisation_test(SMALL, seed=-1), "seed=-1"),
+        (lambda: stats.max_t(SMALL, draws=True), "draws=True"),
+        (lambda: stats.pairwise_test(SMALL, draws=-5), "draws=-5"),
+        (lambda: stats.tukey_hsd(SMALL), "one system"),
+        (lambda: stats.tukey_hsd([[1, 2], [1, 3]], draws=-1), "draws=-1"),
+        (lambda: stats.holm([]), "no p-values"),
+        (lambda: stats.bonferroni([1.1]), "from 0 to 1"),
+        (lambda: stats.benjamini_hochberg([0.1, math.nan]), "nan at index 1"),
+        (lambda: stats.power(-1, 5, 0.1), "sd=-1"),
+        (lambda: stats.power(1, 1, 0.1), "queries=1"),
+        (lambda: stats.power(1, 5, math.nan), "difference=nan"),
+        (lambda: stats.power(1, 5, 0.1, alpha=5), "alpha=5"),
+        (lambda: stats.power(1, math.nan, 0.1), "queries=nan"),
+        (lambda: stats.queries_needed(1, 0.0), "difference=0.0"),
+        (lambda: stats.queries_needed(1, 1e-9), "more than"),
+        (lambda: stats.queries_needed(1, 0.1, power=0.01), "not above alpha"),
+        (lambda: stats.detectable_difference(1, 5, power=1), "power=1"),
+        (lambda: stats.student_t_quantile(0, 5), "probability=0"),
+    ],
+)
+def test_bad_settings_say_what_where_and_how_to_mend_it(call, message):
+    with pytest.raises(InputError, match=message) as caught:
+        call()
+    assert caught.value.where
+    assert caught.value.fix
