@@ -185,3 +185,41 @@ def test_output_that_cannot_be_written_is_an_error():
     assert done.returncode == 2
     assert "cannot write" in done.stderr
     assert "fault of rankgauge" not in done.stderr
+
+
+# ---- compare
+
+
+def test_runs_are_compared_and_the_verdict_is_in_words():
+    done = run("compare", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "RR", "--short")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["measure", "bm25", "keyword"]
+    assert "keyword is worse than bm25 by nDCG@10: difference -0.1633" in done.stdout
+    assert "keyword   RR " not in done.stdout.partition("against bm25")[2]
+
+
+def test_compared_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
+    paths = []
+    for folder, source in (("a", BM25), ("b", KEYWORD)):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "run.txt"
+        path.write_bytes(Path(source).read_bytes())
+        paths.append(str(path))
+    done = run("compare", QRELS, *paths, "-m", "RR", "--as", "csv")
+    assert done.stdout.splitlines()[1].split(",")[0] == paths[1]
+    assert "has the highest RR" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((BM25,), "got 1 run, wanted two or more"),
+        ((BM25, KEYWORD, "--baseline", "nope"), "no run is called 'nope'"),
+        ((BM25, BM25), "two runs are called"),
+        ((), "Missing argument"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_ends_with_2(words, said):
+    done = run("compare", QRELS, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
