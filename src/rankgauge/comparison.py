@@ -159,8 +159,14 @@ class Comparison:
         rows = tuple(_line(d) for d in self.differences if described or d.verdict is not None)
         return Table(
             columns=(
-                "run", "measure", "difference", "95 % interval", "effect", "win/tie/loss",
-                "p", "p corrected", "verdict",
+                "run",
+                "measure",
+                "difference",
+                "95 % interval",
+                "effect",
+                "win/tie/loss",
+                f"p ({self.correction})",
+                "verdict",
             ),
             rows=rows,
             title=f"against {self.baseline}",
@@ -409,11 +415,10 @@ def _line(found: Difference) -> tuple[str | float | None, ...]:
     return (
         found.run,
         str(found.measure),
-        f"{found.difference:+.4f}",
-        f"{found.low:+.4f} to {found.high:+.4f}",
+        f"{found.difference:+.3f}",
+        f"{found.low:+.3f} to {found.high:+.3f}",
         f"{found.effect:+.2f}",
         f"{found.wins}/{found.ties}/{found.losses}",
-        None if found.p is None else f"{found.p:.4f}",
         None if found.corrected is None else f"{found.corrected:.4f}",
         found.verdict or "",
     )
@@ -441,7 +446,7 @@ def _sentences(
 
 
 def _said(run: str, base: str, d: Difference, queries: int) -> str:
-    spread = f"difference {d.difference:+.4f}, interval {d.low:+.4f} to {d.high:+.4f}"
+    spread = f"difference {d.difference:+.3f}, interval {d.low:+.3f} to {d.high:+.3f}"
     if d.verdict == "identical":
         return f"{run} and {base}: identical by {d.measure} in every query"
     if d.verdict in {"better", "worse"}:

@@ -30,7 +30,7 @@ def report_comparison(
         >>> from rankgauge.comparison import compare
         >>> qrels, runs = {"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q1": ["x", "d"]}}
         >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0]
-        'run,measure,difference,95 % interval,effect,win/tie/loss,p,p corrected,verdict'
+        'run,measure,difference,95 % interval,effect,win/tie/loss,p (holm),verdict'
     """
     if form not in get_args(Form):
         raise unknown("form", form, get_args(Form))
