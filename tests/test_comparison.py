@@ -182,3 +182,25 @@ def test_tables_name_every_run_and_measure():
     assert "<table" in FOUND._repr_html_()
     assert len(report_comparison(FOUND, "csv", described=False).splitlines()) == 3
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
+
+
+def test_an_unknown_test_is_refused_also_where_none_is_needed():
+    with pytest.raises(UnknownName, match="test='sign' is not possible"):
+        compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "RR", test="sign")
+
+
+def test_interval_and_p_value_that_disagree_are_borderline():
+    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval lies above zero."""
+    qrels = {f"q{n}": {"d": 1} for n in range(30)}
+    old = {f"q{n}": ["x", "d"] for n in range(30)}
+    new = {f"q{n}": ["d", "x"] if n < 5 else ["x", "d"] for n in range(30)}
+    found = compare(qrels, {"old": old, "new": new}, "RR").difference("new")
+    assert found.p == 0.0625
+    assert found.low > 0
+    assert found.verdict == "borderline"
+
+
+def test_both_means_stand_beside_the_difference():
+    for d in FOUND.differences:
+        assert d.mean == evaluate(QRELS, RUNS[d.run], d.measure).mean()[str(d.measure)]
+        assert d.baseline_mean == evaluate(QRELS, RUNS["s0"], d.measure).mean()[str(d.measure)]

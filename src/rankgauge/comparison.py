@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -233,6 +233,10 @@ def compare(
         >>> found.difference, found.p, found.verdict
         (0.5, 0.0078125, 'better')
     """
+    if test not in get_args(Test):
+        raise UnknownName(
+            f"test={test!r} is not possible", fix=f"choose one of: {', '.join(get_args(Test))}"
+        )
     if correction not in _CORRECTIONS:
         raise UnknownName(
             f"correction={correction!r} is not possible",
@@ -348,10 +352,6 @@ class _Pairs:
             return stats.t_test(apart).p
         if self.test == "wilcoxon":
             return stats.wilcoxon(apart).p
-        if self.test != "randomisation":
-            raise UnknownName(
-                f"test={self.test!r} is not possible", fix="choose randomisation, t or wilcoxon"
-            )
         return float(stats.randomisation_test(apart, self.draws, self.seed).p[0])
 
 
