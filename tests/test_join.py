@@ -350,3 +350,27 @@ def test_a_tie_counts_only_where_it_can_matter() -> None:
     found = joined(qrels, run)
     names = [found.qrels.query_ids[number] for number in found.tied()]
     assert names == ["differ", "unjudged"]
+
+
+@given(batches())
+def test_a_ranked_run_stands_in_the_order_of_trec_eval(made: Batch) -> None:
+    found = rankgauge.join.ranked(Run.of(made.run))
+    table = found.table
+    docs, ends = table.docs.tolist(), table.offsets.tolist()
+    rows = {
+        query.decode(): [doc.decode() for doc in docs[ends[number] : ends[number + 1]]]
+        for number, query in enumerate(table.queries.tolist())
+    }
+    assert rows == {query: ranked(scores) for query, scores in made.run.items()}
+    assert found == rankgauge.join.ranked(found)
+
+
+def test_a_ranked_run_keeps_ties_as_they_came_where_asked() -> None:
+    run = Run.of([("q1", "a", 1), ("q2", "x", 5), ("q1", "b", 2), ("q1", "c", 1)])
+    assert list(rankgauge.join.ranked(run, ties="input")["q1"]) == ["b", "a", "c"]
+    assert list(rankgauge.join.ranked(run)["q1"]) == ["b", "c", "a"]
+
+
+def test_a_run_with_a_document_twice_has_no_ranks() -> None:
+    with pytest.raises(InputError, match="stands twice"):
+        rankgauge.join.ranked(Run.of([("q1", "a", 1), ("q1", "a", 2)]))

@@ -10,6 +10,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.collection import Collection as Collection
+    from rankgauge.collection import Document as Document
+    from rankgauge.collection import Query as Query
+    from rankgauge.collection import read_documents as read_documents
+    from rankgauge.collection import read_queries as read_queries
     from rankgauge.comparison import Comparison as Comparison
     from rankgauge.comparison import Difference as Difference
     from rankgauge.comparison import compare as compare
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
     from rankgauge.kernels.measure import Metric as Metric
@@ -74,6 +80,7 @@ if TYPE_CHECKING:
     nDCG: Measure
 
 _HOMES = {
+    "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "Difference", "compare"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
@@ -81,6 +88,7 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),

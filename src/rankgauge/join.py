@@ -13,7 +13,7 @@ Three steps, each over whole columns:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
-from rankgauge.model import Qrels, Run
+from rankgauge.model import Qrels, Run, Ties
 from rankgauge.table import FloatArray, PairTable, pair_keys
 
-__all__ = ["Joined", "join"]
+__all__ = ["Joined", "join", "ranked"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
@@ -223,22 +223,69 @@ def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntAr
     query = _query_of(table, rows)
     order = _best_first(table, np.unique(query))
     scores = table.values if order is None else table.values[order]
-    starts = np.ones(len(scores) + 1, dtype=bool)
-    np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
-    starts[table.offsets] = True
-    heads = np.flatnonzero(starts)
+    heads = _heads(scores, table)
     place = rows if order is None else _inverse(order)[rows]
     group = np.searchsorted(heads, place, side="right") - 1
     first, last = heads[group], heads[group + 1] - 1
     tied = np.unique(group[first < last])
     if ties == "trec" and len(tied):
-        sizes = heads[tied + 1] - heads[tied]
-        spans = np.repeat(heads[tied] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-        members = spans if order is None else order[spans]
-        by_id = table.docs.descending(members, np.repeat(np.arange(len(tied)), sizes))
+        spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
         place = _moved(place, spans, by_id)
     base = table.offsets[query] - 1
     return place - base, first - base, last - base
+
+
+def _heads(scores: FloatArray, table: PairTable) -> IntArray:
+    """Where each group of equal scores of one query starts, and behind the last where it ends."""
+    starts = np.ones(len(scores) + 1, dtype=bool)
+    np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
+    starts[table.offsets] = True
+    return np.flatnonzero(starts)
+
+
+def _by_id(
+    table: PairTable, order: IntArray | None, starts: IntArray, stops: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The places of these groups of equal scores, and the order that puts their ids descending."""
+    sizes = stops - starts
+    spans = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    members = spans if order is None else order[spans]
+    return spans, table.docs.descending(members, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def ranked(run: Run, *, ties: Ties = "trec") -> Run:
+    """The same run with the documents of each query in the order of their ranks.
+
+    Evaluation never needs it: it ranks what is judged only. It is for whoever shows a ranking or
+    makes another run of it.
+
+    Args:
+        run: The run.
+        ties: Order of documents with equal scores.
+
+    Raises:
+        InputError: If a document stands twice in a ranking.
+
+    Example:
+        >>> list(ranked(Run.of({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}))["q1"])
+        ['d2', 'd3', 'd1']
+    """
+    table = run.without_repeats("error")
+    order = _best_first(table, np.arange(len(table.queries)))
+    if order is None:
+        order = np.arange(len(table))
+    scores = table.values[order]
+    heads = _heads(scores, table)
+    tied = np.flatnonzero(np.diff(heads) > 1)
+    if ties == "trec" and len(tied):
+        spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
+        order[spans] = order[spans][by_id]
+    return replace(
+        run,
+        table=replace(
+            table, docs=table.docs.take(order), values=table.values[order], unique=True, lines=None
+        ),
+    )
 
 
 def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:

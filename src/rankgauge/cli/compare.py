@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -64,7 +65,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
             rankgauge.read_qrels(qrels),
-            _told_apart([rankgauge.read_run(path) for path in runs], runs),
+            read_runs(runs),
             names or None,
             tested=tested or None,
             baseline=baseline,
@@ -77,12 +78,3 @@ def compare(  # noqa: PLR0917 - one parameter an option
     if form in {"csv", "json"}:
         for line in (*comparison.sentences, *comparison.warnings):
             click.echo(line, err=True)
-
-
-def _told_apart(runs: list[rankgauge.Run], paths: tuple[str, ...]) -> list[rankgauge.Run]:
-    """Runs from files of the same name get their whole path as a name."""
-    names = [run.name for run in runs]
-    return [
-        rankgauge.Run.of(run, name=path) if names.count(run.name) > 1 else run
-        for run, path in zip(runs, paths, strict=True)
-    ]

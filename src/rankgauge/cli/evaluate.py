@@ -10,6 +10,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import told_apart
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -97,7 +98,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     undefined=undefined,
                 )
             )
-    evaluations = _told_apart(evaluations, runs)
+    if runs:
+        own = told_apart([evaluation.run_name for evaluation in evaluations], runs)
+        evaluations = [replace(one, run_name=n) for one, n in zip(evaluations, own, strict=True)]
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
     for note in rankgauge.report_notes(evaluations):
@@ -110,14 +113,3 @@ def _queries(text: str) -> Literal["all", "intersection"] | Path:
     if text == "all":
         return "all"
     return "intersection" if text == "intersection" else Path(text)
-
-
-def _told_apart(
-    evaluations: list[rankgauge.Evaluation], paths: tuple[str, ...]
-) -> list[rankgauge.Evaluation]:
-    """Runs from files of the same name get their whole path as a name."""
-    names = [evaluation.run_name for evaluation in evaluations]
-    return [
-        replace(evaluation, run_name=path) if names.count(evaluation.run_name) > 1 else evaluation
-        for evaluation, path in zip(evaluations, paths or names, strict=True)
-    ]

@@ -31,6 +31,7 @@ __all__ = [
     "json_lines",
     "json_lines_text",
     "json_text",
+    "objects",
     "read_delimited",
     "read_json",
     "read_json_lines",
@@ -157,7 +158,7 @@ def read_json_lines(lines: Lines, name: str, layout: Layout) -> PairTable:
     """
     rows = _Rows(name, layout)
     columns = None
-    for number, value in _objects(lines, name):
+    for number, value in objects(lines, name):
         columns = columns or columns_of(value, layout)
         if columns is None:
             what, fix = wrong_columns(value, layout)
@@ -179,10 +180,15 @@ def json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, dict[str, Any
     Raises:
         FormatError: With the first line that is no object.
     """
-    return _objects(numbered_lines(stream, name), name)
+    return objects(numbered_lines(stream, name), name)
 
 
-def _objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object of each line, with its number.
+
+    Raises:
+        FormatError: With the first line that is no object.
+    """
     for number, line in lines:
         if not line.strip():
             continue

@@ -1,0 +1,23 @@
+"""What several commands read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import rankgauge
+
+__all__ = ["read_runs", "told_apart"]
+
+
+def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """The names of runs; those of files of the same name become their whole path."""
+    return [
+        path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)
+    ]
+
+
+def read_runs(paths: Sequence[str]) -> list[rankgauge.Run]:
+    """The runs of these files, each with a name of its own."""
+    runs = [rankgauge.read_run(path) for path in paths]
+    names = told_apart([run.name for run in runs], paths)
+    return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
