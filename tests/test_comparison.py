@@ -1,14 +1,27 @@
 """compare() and Comparison: which run is better, by how much, and how sure that is."""
 
+import json
 import math
 import pickle
+from importlib import resources
 
+import jsonschema
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import InputError, Run, UnknownName, compare, evaluate, report_comparison
+from rankgauge import (
+    Design,
+    InputError,
+    Run,
+    UnknownName,
+    compare,
+    compare_evaluations,
+    evaluate,
+    report_comparison,
+    stats,
+)
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:
@@ -204,3 +217,204 @@ def test_both_means_stand_beside_the_difference():
     for d in FOUND.differences:
         assert d.mean == evaluate(QRELS, RUNS[d.run], d.measure).mean()[str(d.measure)]
         assert d.baseline_mean == evaluate(QRELS, RUNS["s0"], d.measure).mean()[str(d.measure)]
+
+
+def test_all_pairs_are_compared_where_asked_and_seen_from_either_side():
+    found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
+    pairs = [(d.run, d.baseline) for d in found.differences]
+    assert pairs == [("s1", "s0"), ("s2", "s0"), ("s2", "s1")]
+    apart = _values("s2", "nDCG@10") - _values("s1", "nDCG@10")
+    one = found.difference("s2", baseline="s1")
+    assert one.difference == pytest.approx(apart.mean(), abs=1e-12)
+    other = found.difference("s1", baseline="s2")
+    assert (other.difference, other.low, other.high) == (-one.difference, -one.high, -one.low)
+    assert (other.wins, other.losses, other.mean) == (one.losses, one.wins, one.baseline_mean)
+    assert {one.verdict, other.verdict} in ({"better", "worse"}, {"cannot tell"}, {"borderline"})
+    assert other.mirrored() == one
+
+
+def test_all_pairs_have_the_p_values_of_each_pair_by_itself():
+    """The draws differ; what is left is the error of 10,000 of them."""
+    found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
+    theirs = scipy_stats.permutation_test(
+        (_values("s2", "nDCG@10"), _values("s1", "nDCG@10")),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=np.random.default_rng(1),
+    ) if hasattr(scipy_stats, "permutation_test") else None  # fmt: skip
+    assert theirs is not None
+    assert found.difference("s2", baseline="s1").p == pytest.approx(theirs.pvalue, abs=0.01)
+
+
+def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, RUNS, names, tested=names, test="tukey-hsd", draws=2_000)
+    for name in names:
+        values = np.stack([_values(run, name) for run in RUNS], axis=1)
+        theirs = stats.tukey_hsd(values, 2_000, found.design.seed).p
+        for place, run in enumerate(RUNS):
+            if run != "s0":
+                ours = found.difference(run, name)
+                assert ours.p == theirs[0, place]
+                assert ours.corrected == min(1.0, 2 * ours.p)
+    assert "randomised Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
+    assert "Bonferroni over 2 measures" in found.design.in_words()
+
+
+def test_max_t_corrects_over_runs_and_measures_at_once():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, RUNS, names, tested=names, correction="max-t", draws=2_000)
+    columns = [_values(r, n) - _values("s0", n) for r in ("s1", "s2") for n in names]
+    theirs = stats.max_t(np.stack(columns, axis=1), 2_000, found.design.seed).p
+    assert [d.corrected for d in found.differences] == theirs.tolist()
+    assert all(d.corrected >= d.p - 0.02 for d in found.differences)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_by_bootstrap_are_those_of_scipy(method):
+    found = compare(QRELS, RUNS, "nDCG@10", interval=method).difference("s2")
+    apart = _values("s2", "nDCG@10") - _values("s0", "nDCG@10")
+    theirs = scipy_stats.bootstrap(
+        (apart,), np.mean, method=method, n_resamples=20_000, random_state=1
+    ).confidence_interval
+    width = theirs.high - theirs.low
+    assert found.low == pytest.approx(theirs.low, abs=0.05 * width)
+    assert found.high == pytest.approx(theirs.high, abs=0.05 * width)
+
+
+def test_what_is_detectable_is_by_the_power_of_the_t_test():
+    found = FOUND.difference("s1")
+    assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
+    needed = found.queries_needed
+    assert stats.power(found.sd, needed, found.difference) >= 0.8
+    assert stats.power(found.sd, needed - 1, found.difference) < 0.8
+
+
+def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
+    qrels = {f"q{n}": {"d": 1} for n in range(20_000)}
+    old = {f"q{n}": ["d", "x"] if n % 2 else ["x", "d"] for n in range(20_000)}
+    new = {f"q{n}": ["x", "d"] if n % 2 and n > 1 else ["d", "x"] for n in range(20_000)}
+    found = compare(qrels, {"old": old, "new": new}, "RR").difference("new")
+    assert 0 < found.difference < 1e-4
+    assert found.queries_needed is None
+    assert found.verdict == "cannot tell"
+
+
+def test_the_best_of_several_runs_is_held_against_all_of_them():
+    """s1 is nearly s2: nothing was said of the two by the comparison with s0 alone."""
+    near = {q: dict(docs) for q, docs in RUNS["s2"].items()}
+    near["q0"] = dict(reversed(list(near["q1"].items())))
+    found = compare(QRELS, {"s0": RUNS["s0"], "s1": near, "s2": RUNS["s2"]}, "nDCG@10")
+    assert "; not distinguishable from " in found.sentences[0]
+    assert "Tukey HSD" in found.sentences[0]
+
+
+def test_many_runs_are_told_in_a_few_sentences():
+    runs = {f"r{n}": RUNS["s2" if n < 7 else "s0"] for n in range(12)}
+    found = compare(QRELS, runs, "nDCG@10", pairs="all", draws=200)
+    assert len(found.sentences) == 22
+    assert found.sentences[-1].startswith("46 more comparisons were tested: ")
+    assert "r0, r1, r2, r3, r4 and 2 more have the highest" in found.sentences[0]
+
+
+def test_the_table_can_be_transposed():
+    table, turned = FOUND.table(), FOUND.table(transposed=True)
+    assert turned.columns == ("run", "nDCG@10", "AP")
+    assert [row[0] for row in turned.rows] == ["s0", "s1", "s2"]
+    for row, column in table.best:
+        assert (column - 1, row + 1) in turned.best
+        assert table.rows[row][column] == turned.rows[column - 1][row + 1]
+    assert len(table.best) == len(turned.best) == 2
+
+
+def test_the_json_is_by_its_schema():
+    schema = json.loads(
+        resources.files("rankgauge.schemas").joinpath("comparison-1.json").read_text()
+    )
+    equal = {q: ["d", "x"] for q in ("q1", "q2")}, {q: ["x", "d"] for q in ("q1", "q2")}
+    judged = {"q1": {"d"}, "q2": {"d"}}
+    for found in (
+        FOUND,
+        compare(QRELS, RUNS, ["RR", "AP"], pairs="all", test="t", interval="bca", draws=500),
+        compare(judged, {"a": equal[0], "b": equal[1]}, ["RR", "FirstRel", "NumRel"]),
+        compare(judged, {"a": equal[0], "b": {"q1": []}}, "nDCG@10"),
+    ):
+        data = json.loads(found.to_json())
+        jsonschema.validate(data, schema)
+        assert data["differences"][0]["difference"] == found.differences[0].difference
+        assert data["design"]["seed"] == found.design.seed
+
+
+def test_evaluations_are_compared_as_their_runs_are():
+    evaluations = [
+        evaluate(QRELS, Run.of(run, name=n), ["nDCG@10", "AP"]) for n, run in RUNS.items()
+    ]
+    found = compare_evaluations(evaluations)
+    assert found.differences == FOUND.differences
+    assert found.sentences == FOUND.sentences
+    again = compare_evaluations(evaluations, Design(("AP",), "s1", pairs="all", test="t"))
+    assert [str(m) for m in again.tested] == ["AP"]
+    assert again.baseline == "s1"
+
+
+def test_queries_that_are_in_every_run_can_be_compared_alone():
+    short = {q: docs for q, docs in RUNS["s1"].items() if int(q[1:]) < 40}
+    shorter = {q: docs for q, docs in RUNS["s2"].items() if int(q[1:]) >= 10}
+    runs = {"a": RUNS["s0"], "b": short, "c": shorter}
+    found = compare(QRELS, runs, "RR", queries="intersection")
+    assert [e.query_ids for e in found.evaluations] == [tuple(f"q{n}" for n in range(10, 40))] * 3
+    every = compare(QRELS, runs, "RR")
+    assert any("count as empty rankings (b 20, c 10)" in text for text in every.warnings)
+
+
+def test_ties_that_could_change_the_numbers_are_a_warning():
+    flat = {q: dict.fromkeys(docs, 1.0) for q, docs in RUNS["s0"].items()}
+    found = compare(QRELS, {"a": RUNS["s0"], "flat": flat}, "nDCG@10")
+    assert any("of 60 queries (flat 60)" in text for text in found.warnings)
+
+
+def test_one_query_that_carries_the_difference_is_named():
+    qrels = {f"q{n}": {"d": 1} for n in range(30)}
+    old = {q: ["d", "x"] for q in qrels}
+    some = old | {f"q{n}": ["x", "d"] for n in range(7)}
+    deep = some | {"q9": [*(f"y{m}" for m in range(100)), "d"]}
+    found = compare(qrels, {"old": old, "new": deep}, "FirstRel")
+    assert "new against old: query 'q9' alone carries most of the difference" in found.warnings
+    even = compare(qrels, {"old": old, "new": some}, "FirstRel")
+    assert not any("alone carries" in text for text in even.warnings)
+
+
+def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
+    qrels = {f"q{n}": {"d": 1} for n in range(12)}
+    one = {q: ["d"] for q in list(qrels)[:3]}
+    two = {q: ["x", "d"] for q in list(qrels)[1:4]}
+    found = compare(qrels, {"a": one, "b": two}, "FirstRel", queries="all").difference("b")
+    assert found.queries == 2
+    assert (found.difference, found.wins, found.losses) == (1.0, 0, 2)
+    nothing = compare(qrels, {"a": one, "b": {"q11": ["d"]}}, "FirstRel").difference("b")
+    assert (nothing.queries, nothing.p, nothing.verdict) == (0, 1.0, "identical")
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda: compare(QRELS, RUNS, "RR", test="t", correction="max-t"), "max-t corrects the"),
+        (lambda: compare(QRELS, RUNS, "RR", interval="normal"), "interval='normal'"),
+        (lambda: compare(QRELS, RUNS, "RR", pairs="some"), "pairs='some'"),
+        (lambda: Design((), "a"), "no measure is tested"),
+        (lambda: compare_evaluations(FOUND.evaluations[:1]), "got 1 run"),
+        (lambda: compare_evaluations(FOUND.evaluations, Design(("RR",), "s0")),
+         "RR was not evaluated"),
+        (lambda: compare_evaluations(FOUND.evaluations, Design(("AP",), "x")), "no run is called"),
+        (lambda: compare_evaluations([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
+         "differ in their measures"),
+        (lambda: compare({"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}},
+                         "RR", queries="intersection"), "no judged query is in every run"),
+    ],
+)  # fmt: skip
+def test_designs_that_cannot_be_are_refused(act, said):
+    with pytest.raises((InputError, UnknownName)) as caught:
+        act()
+    assert said in str(caught.value)
+    assert caught.value.fix

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from rankgauge.collection import read_documents as read_documents
     from rankgauge.collection import read_queries as read_queries
     from rankgauge.comparison import Comparison as Comparison
-    from rankgauge.comparison import Difference as Difference
     from rankgauge.comparison import compare as compare
+    from rankgauge.comparison import compare_evaluations as compare_evaluations
+    from rankgauge.differences import Design as Design
+    from rankgauge.differences import Difference as Difference
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
@@ -81,7 +83,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
-    "comparison": ("Comparison", "Difference", "compare"),
+    "comparison": ("Comparison", "compare", "compare_evaluations"),
+    "differences": ("Design", "Difference"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",

@@ -39,6 +39,7 @@ DEFAULT_MEASURES = (
     "AP",
 )
 _SCHEMA = "rankgauge/evaluation/1"
+_MAPPINGS = ("counts", "settings", "coverage")
 # Weights up to here can be added without overflow.
 _MOST = 1e100
 
@@ -57,6 +58,8 @@ class Evaluation:
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: What was decided where definitions are silent.
         counts: Numbers of queries, and what happened to them (see `notes`, which says it in words).
+        coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
+            Judged@k. Empty if nothing was retrieved.
         notes: What a reader of the numbers has to know, one sentence each.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
@@ -78,15 +81,16 @@ class Evaluation:
     weights: tuple[float, ...] | None = None
     groups: tuple[str, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    coverage: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         freeze(self.per_query, self.undefined)
-        for name in ("counts", "settings"):
+        for name in _MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getstate__(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
-        return state | {"counts": dict(self.counts), "settings": dict(self.settings)}
+        return state | {name: dict(getattr(self, name)) for name in _MAPPINGS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -195,6 +199,7 @@ class Evaluation:
             "settings": dict(self.settings),
             "policies": asdict(self.policies),
             "counts": dict(self.counts),
+            "coverage": {str(k): share for k, share in self.coverage.items()},
             "measures": [
                 {
                     "name": str(measure),
@@ -250,6 +255,7 @@ class Evaluation:
                 undefined=np.isnan(values),
                 policies=Policies(**data["policies"]),
                 counts=data["counts"],
+                coverage={int(k): float(v) for k, v in data["coverage"].items()},
                 notes=tuple(data["notes"]),
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
@@ -376,6 +382,7 @@ def evaluate(
         undefined=np.isnan(gathered.values),
         policies=policies,
         counts=gathered.counts,
+        coverage=gathered.coverage,
         notes=gathered.notes + (("means are weighted by query",) if shares else ()),
         weights=shares,
         groups=None if groups is None else _groups(groups, gathered.ids.tolist()),

@@ -42,6 +42,7 @@ class Gathered:
         ids: The same, as they are kept.
         values: (Q, M) the value of each measure, NaN where undefined.
         counts: What happened to how many queries and documents.
+        coverage: The mean share of judged documents at each cut-off, and at 10.
         notes: The same in sentences.
     """
 
@@ -51,6 +52,7 @@ class Gathered:
     ids: Ids
     values: Values
     counts: Mapping[str, int]
+    coverage: Mapping[int, float]
     notes: tuple[str, ...]
 
 
@@ -66,15 +68,17 @@ class Gathering:
             )
         self.qrels, self.graded, self.policies = qrels, graded, policies
         self.measures = measures
-        cutoffs = [value for m in measures for word, value in m.params if word == "k"]
-        depth = max(map(int, cutoffs), default=_JUDGED_AT)  # type: ignore[arg-type] # k is an int
-        self.coverage = parse(f"Judged@{depth}")
+        cutoffs = {value for m in measures for word, value in m.params if word == "k"}
+        depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
+        self.deepest = depths[-1] if depths else _JUDGED_AT
+        self.depths = sorted({*depths, _JUDGED_AT})
+        self.coverage = [parse(f"Judged@{depth}") for depth in self.depths]
         # The mean of RR hides where the first relevant documents stand; the notes say it.
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
         self.judged_apart = any(_reads_judged(measure) for measure in measures)
         self.values = np.full((len(qrels), len(measures)), np.nan)
-        self.judged = np.full(len(qrels), np.nan)
+        self.judged = np.full((len(qrels), len(self.depths)), np.nan)
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
@@ -144,7 +148,8 @@ class Gathering:
                 for number, measure in columns:
                     self.values[at, number] = measure.values(block)
                 if source is joined:
-                    self.judged[at] = self.coverage.values(block)
+                    for number, covered in enumerate(self.coverage):
+                        self.judged[at, number] = covered.values(block)
                     for first, ranks in self.first_ranks.items():
                         ranks[at] = first.values(block)
             if graded is joined:
@@ -178,6 +183,7 @@ class Gathering:
             ids=self.qrels.table.queries.take(rows),
             values=values,
             counts=counts,
+            coverage=self._coverage(rows),
             notes=tuple(self._said(counts, values, rows)),
         )
 
@@ -219,13 +225,10 @@ class Gathering:
                 f"{some(self._judged_sample().shown())}; "
                 "check that both use the same document ids"
             )
-        known = self.judged[rows]
-        known = known[~np.isnan(known)]
-        if len(known):
-            share = math.fsum(known.tolist()) / len(known)
-            yield (
-                f"documents without a judgment count as not relevant; {self.coverage} = {share:.3f}"
-            )
+        covered = self._coverage(rows)
+        if covered:
+            known = f"Judged@{self.deepest} = {covered[self.deepest]:.3f}"
+            yield f"documents without a judgment count as not relevant; {known}"
         for first, ranks in self.first_ranks.items():
             yield first_ranks_note(first, ranks[rows])
         yield from undefined_notes(self.measures, values, self.policies)
@@ -238,6 +241,15 @@ class Gathering:
                 f"(duplicates={self.policies.duplicates})"
             )
         yield from dict.fromkeys(self.notes)
+
+    def _coverage(self, rows: IntArray) -> dict[int, float]:
+        """The mean share of judged documents at each cut-off; empty if nothing was retrieved."""
+        known = self.judged[rows]
+        known = known[~np.isnan(known[:, 0])]
+        if not len(known):
+            return {}
+        columns = zip(self.depths, known.T.tolist(), strict=True)
+        return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
     def _judged_sample(self) -> Ids:
         docs = self.qrels.table.docs

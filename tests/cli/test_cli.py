@@ -210,9 +210,24 @@ def test_compared_runs_of_one_file_name_are_told_apart_by_their_paths(tmp_path):
     assert "has the highest RR" in done.stderr
 
 
+def test_a_comparison_can_be_transposed_and_tested_in_every_way():
+    words = ("compare", QRELS, BM25, KEYWORD, "-m", "RR", "--draws", "500")
+    done = run(*words, "--transpose", "--all-pairs", "--test", "tukey-hsd", "--interval", "bca")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["run", "RR"]
+    assert "every run against every other" in done.stdout
+    assert "Tukey HSD over all runs, 500 draws" in done.stdout
+    done = run(*words, "--correction", "max-t", "--queries", "intersection", "--as", "json")
+    found = json.loads(done.stdout)
+    assert found["design"]["correction"] == "max-t"
+    assert found["policies"]["queries"] == "given"
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ((BM25, KEYWORD, "--test", "t", "--correction", "max-t"), "max-t corrects the"),
         ((BM25,), "got 1 run, wanted two or more"),
         ((BM25, KEYWORD, "--baseline", "nope"), "no run is called 'nope'"),
         ((BM25, BM25), "two runs are called"),

@@ -28,29 +28,49 @@ __all__ = ["compare"]
     help="A measure whose differences are tested, declared before looking; again for more.",
 )  # fmt: skip
 @click.option("--baseline", metavar="NAME", help="The run the others are held against: the first.")
+@click.option("--all-pairs", is_flag=True, help="Hold every run against every other, too.")
 @click.option(
-    "--test", type=click.Choice(["randomisation", "t", "wilcoxon"]), default="randomisation",
-    show_default=True, help="The test; wilcoxon does not test the mean.",
+    "--test", type=click.Choice(["randomisation", "t", "wilcoxon", "tukey-hsd"]),
+    default="randomisation", show_default=True,
+    help="The test; wilcoxon does not test the mean, tukey-hsd takes all runs at once.",
 )  # fmt: skip
 @click.option(
-    "--correction", type=click.Choice(["holm", "bonferroni", "benjamini-hochberg"]),
-    default="holm", show_default=True, help="Over all runs and tested measures.",
+    "--correction", type=click.Choice(["holm", "bonferroni", "benjamini-hochberg", "max-t"]),
+    default="holm", show_default=True, help="Over all pairs and tested measures.",
+)  # fmt: skip
+@click.option(
+    "--interval", type=click.Choice(["t", "percentile", "bca"]), default="t", show_default=True,
+    help="Of the difference: paired t, or a bootstrap (covers too little below 100 queries).",
+)  # fmt: skip
+@click.option(
+    "--draws", type=click.IntRange(1), default=10_000, show_default=True,
+    help="Random draws of tests and bootstraps.",
+)  # fmt: skip
+@click.option(
+    "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
+    help="All that are judged, or those that are also in every run.",
 )  # fmt: skip
 @click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
 )  # fmt: skip
+@click.option("--transpose", is_flag=True, help="Runs down and measures across.")
 @click.option("--short", is_flag=True, help="Leave out differences that are described only.")
-def compare(  # noqa: PLR0917 - one parameter an option
+def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
     names: tuple[str, ...],
     tested: tuple[str, ...],
     baseline: str | None,
-    test: Literal["randomisation", "t", "wilcoxon"],
-    correction: Literal["holm", "bonferroni", "benjamini-hochberg"],
+    all_pairs: bool,  # noqa: FBT001 - click passes by name
+    test: Literal["randomisation", "t", "wilcoxon", "tukey-hsd"],
+    correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
+    interval: Literal["t", "percentile", "bca"],
+    draws: int,
+    queries: Literal["all", "intersection"],
     form: str,
-    short: bool,  # noqa: FBT001 - click passes by name
+    transpose: bool,  # noqa: FBT001 - the same
+    short: bool,  # noqa: FBT001 - the same
 ) -> None:
     """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
 
@@ -61,6 +81,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge compare qrels.txt bm25.run dense.run
       rankgauge compare qrels.txt bm25.run dense.run hybrid.run -m nDCG@10 -m AP --short
+      rankgauge compare qrels.txt *.run --all-pairs --test tukey-hsd
     """  # noqa: D301 - click reads the \b
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
@@ -69,12 +90,18 @@ def compare(  # noqa: PLR0917 - one parameter an option
             names or None,
             tested=tested or None,
             baseline=baseline,
+            pairs="all" if all_pairs else "baseline",
             test=test,
             correction=correction,
+            interval=interval,
+            draws=draws,
+            queries=queries,
         )
     color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.report_comparison(comparison, form, described=not short, color=color)
+    text = rankgauge.report_comparison(
+        comparison, form, described=not short, transposed=transpose, color=color
+    )
     say(text, color=color)
-    if form in {"csv", "json"}:
+    if form == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
             click.echo(line, err=True)

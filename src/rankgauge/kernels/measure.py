@@ -21,6 +21,8 @@ from rankgauge.model import Qrels, Run
 __all__ = ["Declaration", "Measure", "Metric", "measure", "measures", "parse", "parse_all"]
 
 Kernel: TypeAlias = Callable[..., Values]
+# Means are sums of a few products; what is nearer than this is the same value.
+_SAME = 1e-12
 _SMALLEST = 1e-5
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -275,6 +277,22 @@ class Measure:
             logs = math.fsum(w * math.log(max(v, _SMALLEST)) for w, v in pairs)
             return math.exp(logs / whole)
         return math.fsum(w * v for w, v in pairs) / whole
+
+    def best(self, values: Sequence[float]) -> tuple[int, ...]:
+        """The places of the best of these values: more than one where some are the same.
+
+        NaN is never best; of a measure that has no better side none is.
+
+        Example:
+            >>> parse("AP").best([0.25, 0.5, 0.5])
+            (1, 2)
+        """
+        better = self.declaration.better
+        known = [value for value in values if not math.isnan(value)]
+        if better == "neither" or not known:
+            return ()
+        best = max(known) if better == "higher" else min(known)
+        return tuple(place for place, value in enumerate(values) if abs(value - best) <= _SAME)
 
     def trec_name(self) -> str:
         """The name of the same measure in trec_eval, empty if it has none."""

@@ -12,15 +12,21 @@ __all__ = ["report_comparison"]
 
 
 def report_comparison(
-    comparison: Comparison, form: str = "table", *, described: bool = True, color: bool = False
+    comparison: Comparison,
+    form: str = "table",
+    *,
+    described: bool = True,
+    transposed: bool = False,
+    color: bool = False,
 ) -> str:
     """A comparison as text.
 
     Args:
         comparison: Made by :func:`compare`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``. The last two
-            hold the differences only, one a line.
+        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` (the differences only) or
+            ``json`` (all of it, see :meth:`Comparison.to_json`).
         described: Whether differences that are not tested are shown too.
+        transposed: Runs down and measures across in the table of means.
         color: Whether a table may use the colours of a terminal.
 
     Raises:
@@ -34,8 +40,10 @@ def report_comparison(
     """
     if form not in get_args(Form):
         raise unknown("form", form, get_args(Form))
+    if form == "json":
+        return comparison.to_json() + "\n"
     differences = comparison.differences_table(described=described)
-    if form in {"csv", "json"}:
+    if form == "csv":
         return render(differences, form)
-    tables = (comparison.table(), differences)
+    tables = (comparison.table(transposed=transposed), differences)
     return "\n".join(render(table, form, color=color) for table in tables)

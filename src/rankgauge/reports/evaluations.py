@@ -15,7 +15,6 @@ from rankgauge.render import Cell, Form, Table, render, to_csv
 __all__ = ["FORMS", "report", "report_notes", "tables"]
 
 FORMS = (*get_args(Form), "trec")
-_EPSILON = 1e-12
 
 
 def report(
@@ -146,15 +145,10 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
 def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterator[tuple[int, int]]:
     """The cells that hold the best value of a measure; all of them where some are equal."""
     for column, measure in enumerate(measures, start=1):
-        better = measure.declaration.better
         cells = [row[column] for row in rows]
-        numbers = [cell for cell in cells if isinstance(cell, int | float)]
-        if better == "neither" or not numbers:
-            continue
-        best = max(numbers) if better == "higher" else min(numbers)
-        for place, cell in enumerate(cells):
-            if isinstance(cell, int | float) and abs(cell - best) <= _EPSILON:
-                yield place, column
+        values = [cell if isinstance(cell, int | float) else math.nan for cell in cells]
+        for place in measure.best(values):
+            yield place, column
 
 
 def _query_table(evaluations: Sequence[Evaluation]) -> Table:

@@ -31,6 +31,7 @@ __all__ = [
     "Tested",
     "bootstrap_interval",
     "effect_size",
+    "mean_and_sd",
     "non_inferiority",
     "t_interval",
     "t_test",
@@ -130,6 +131,16 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
     mean, sd = moments(column)
     half = student_t_quantile((1 + level) / 2, len(column) - 1) * sd / math.sqrt(len(column))
     return Interval(mean, mean - half, mean + half, level, "t")
+
+
+def mean_and_sd(differences: npt.ArrayLike) -> tuple[float, float]:
+    """Mean and standard deviation (Q - 1) of the differences; a spread of rounding alone is 0.
+
+    Example:
+        >>> mean_and_sd([0.0, 0.2, 0.4])
+        (0.2, 0.2)
+    """
+    return moments(one_column(differences, "mean_and_sd"))
 
 
 def t_test(differences: npt.ArrayLike) -> Tested:

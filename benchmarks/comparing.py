@@ -1,0 +1,117 @@
+"""How long a comparison takes, beside the peer that has one: prints a table in Markdown.
+
+    python benchmarks/comparing.py
+
+Judgments and runs are prepared in the form each engine likes best before the clock starts; what is
+timed is the one call that evaluates, tests and corrects. Each engine runs in a process of its own.
+The peer (ranx) is heavy and is not installed for this: without it its column is empty. Its Fisher
+test is the same randomisation test by sign flips, of every pair, without correction, interval and
+win/tie/loss.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from itertools import islice
+
+import numpy as np
+
+TEN = ("ndcg@10", "map", "mrr", "precision@5", "precision@10", "recall@5", "recall@10", "ndcg@5",
+       "hit_rate@1", "hit_rate@5")  # fmt: skip
+OURS = {
+    "ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "map": "AP", "mrr": "RR", "precision@5": "P@5",
+    "precision@10": "P@10", "recall@5": "R@5", "recall@10": "R@10", "hit_rate@1": "Success@1",
+    "hit_rate@5": "Success@5",
+}  # fmt: skip
+# queries, documents of a run, runs, measures, permutations
+WORK = (
+    (7000, 100, 2, 1, 10_000),
+    (1000, 20, 10, 10, 1_000),
+    (1000, 20, 100, 10, 10_000),
+)
+PATIENCE = 900
+
+Columns = tuple[list[str], list[str], list[float]]
+
+
+def made(queries: int, depth: int, runs: int) -> tuple[Columns, list[Columns]]:
+    """Judgments and runs as columns, from a seed."""
+    rng = np.random.default_rng(7)
+    names = [f"q{q}" for q in range(queries) for _ in range(10)]
+    docs = [f"d{d}" for _ in range(queries) for d in rng.choice(3 * depth, 10, replace=False)]
+    qrels = (names, docs, rng.integers(0, 3, len(docs)).tolist())
+    found = []
+    for _ in range(runs):
+        rows = [f"q{q}" for q in range(queries) for _ in range(depth)]
+        ids = [f"d{d}" for _ in range(queries) for d in rng.permutation(3 * depth)[:depth]]
+        found.append((rows, ids, np.tile(np.arange(depth, 0, -1.0), queries).tolist()))
+    return qrels, found
+
+
+def _dicts(columns: Columns) -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = {}
+    for query, doc, value in zip(*columns, strict=True):
+        table.setdefault(query, {})[doc] = value
+    return table
+
+
+def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
+    queries, depth, runs, measures, draws = work
+    qrels, found = made(queries, depth, runs)
+    names = list(islice(TEN, measures))
+    if engine == "rankgauge":
+        import rankgauge
+
+        truth = rankgauge.Qrels.from_columns(*qrels)
+        ready = [
+            rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)
+        ]  # fmt: skip
+        start = time.process_time()
+        ours = [OURS[name] for name in names]
+        rankgauge.compare(truth, ready, ours, tested=ours, pairs="all", draws=draws)
+        return time.process_time() - start
+    import ranx
+
+    truth = ranx.Qrels(_dicts((qrels[0], qrels[1], [int(g) for g in qrels[2]])))
+    ready = [ranx.Run(_dicts(run), name=f"s{n}") for n, run in enumerate(found)]
+    ranx.compare(truth, ready[:2], names[:1], stat_test="fisher", n_permutations=10)  # compile
+    start = time.process_time()
+    ranx.compare(truth, ready, names, stat_test="fisher", n_permutations=draws)
+    return time.process_time() - start
+
+
+def _apart(engine: str, work: tuple[int, int, int, int, int]) -> float | None:
+    """The CPU seconds of one call in a process of its own; None if it takes too long."""
+    words = [sys.executable, __file__, engine, json.dumps(work)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
+    return float(done.stdout)
+
+
+def main() -> None:
+    """Print the table."""
+    if len(sys.argv) > 1:
+        queries, depth, runs, measures, draws = json.loads(sys.argv[2])
+        print(_timed(sys.argv[1], (queries, depth, runs, measures, draws)))
+        return
+    there = importlib.util.find_spec("ranx") is not None
+    print("| runs × queries × measures, permutations | rankgauge s | ranx s | ranx / rankgauge |")
+    print("| --- | ---: | ---: | ---: |")
+    for work in WORK:
+        queries, _, runs, measures, draws = work
+        ours = _apart("rankgauge", work)
+        theirs = _apart("ranx", work) if there else None
+        peer = "–" if not there else f"over {PATIENCE}" if theirs is None else f"{theirs:.1f}"
+        ratio = f"{theirs / ours:.1f}" if theirs and ours else "–"
+        what = f"{runs} × {queries:,} × {measures}, {draws:,}"
+        print(f"| {what} | {ours:.2f} | {peer} | {ratio} |")
+
+
+if __name__ == "__main__":
+    main()
