@@ -19,11 +19,18 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # The quick part: loops, pytrec_eval and the laws, then the join.
 TESTS = ("tests/kernels/test_measures.py", "tests/test_judged.py", "tests/test_join.py")
+# What stands above the measures has tests of its own.
+TESTS_OF = {
+    "comparison.py": ("tests/test_comparison.py",),
+    "differences.py": ("tests/test_comparison.py",),
+    "remarks.py": ("tests/test_comparison.py",),
+}
 AT_ONCE = 2
 PATIENCE = 180
 
@@ -219,7 +226,7 @@ BUGS = (
     # ---- the join
     Bug("ties by ascending id", "join.py",
         "new[order] = spans", "new[order] = spans[::-1]"),
-    Bug("ties in the order given", "join.py", 'if ties == "trec" and', 'if ties == "none" and'),
+    Bug("ties in the order given", "join.py", "place = _moved(place, spans, by_id)", "pass"),
     Bug("ranks count from 0", "join.py",
         "base = table.offsets[query] - 1", "base = table.offsets[query]"),
     Bug("worst first", "join.py",
@@ -274,6 +281,43 @@ BUGS = (
         "return np.lexsort((*keys, groups))", "return np.lexsort((*keys[1:], keys[0], groups))"),
     Bug("ids ordered as little-endian words", "ids.py",
         "~self._words(number, rows).byteswap()", "~self._words(number, rows)"),
+    # ---- comparisons
+    Bug("baseline minus run", "differences.py",
+        "result: FloatArray = values[:, 0] - values[:, 1]",
+        "result: FloatArray = values[:, 1] - values[:, 0]"),
+    Bug("what rounding sets apart is a difference", "differences.py",
+        "result[np.abs(result) <= SAME] = 0.0", "pass"),
+    Bug("undefined is 0 where it is left out", "differences.py",
+        "return values[~np.isnan(values).any(axis=1)]", "return np.nan_to_num(values, nan=0.0)"),
+    Bug("a lower value is never better", "differences.py",
+        'gains = -apart if measure.declaration.better == "lower" else apart', "gains = apart"),
+    Bug("an interval of one standard deviation", "differences.py",
+        "half = reach * sd / math.sqrt(len(apart))", "half = reach * sd"),
+    Bug("an interval of 90 %", "differences.py", "_LEVEL = 0.95", "_LEVEL = 0.9"),
+    Bug("Tukey HSD for free over measures", "differences.py",
+        "return [min(1.0, p * len(design.tested)) for p in raw]", "return list(raw)"),
+    Bug("p-values of the other pair", "differences.py",
+        "float(tables[m][place[run], place[base]])", "float(tables[m][place[base], place[base]])"),
+    Bug("p-values are not corrected", "differences.py",
+        "return _ALONE[design.correction](raw).tolist()", "return list(raw)"),
+    Bug("the p-value alone decides", "differences.py",
+        "if (corrected < ALPHA) != sure_by_interval:", "if False:"),
+    Bug("wins and losses of the mirrored pair stay", "differences.py",
+        "wins=self.losses,", "wins=self.wins,"),
+    Bug("the interval of the mirrored pair stays", "differences.py",
+        "low=-self.high,", "low=-self.low,"),
+    Bug("pairs with the baseline only", "differences.py",
+        "return [(run, against) for against, run in combinations([base, *rest], 2)]",
+        "return [(name, base) for name in rest]"),
+    Bug("the winner is not held against the others", "remarks.py",
+        "near = set(indistinct(evaluations, design, best[0]))", "near = set()"),
+    Bug("holes are never told", "remarks.py", "_HOLES = 0.05", "_HOLES = 2.0"),
+    Bug("the best value of the transposed table", "comparison.py",
+        "best = {(column, place) for place, column in best}", "best = set(best)"),
+    Bug("queries of the first run are common to all", "comparison.py",
+        "all(q in run.query_index for run in runs)", "q in runs[0].query_index"),
+    Bug("evaluations of other queries are compared", "comparison.py",
+        'for what in ("measures", "policies", "query_ids"):', 'for what in ("measures",):'),
 )  # fmt: skip
 
 
@@ -295,7 +339,8 @@ def _run(bug: Bug | None) -> tuple[bool, str]:
             path.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
         env = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no"]
-        command += ["-p", "no:cacheprovider", *TESTS]
+        tests = TESTS_OF.get(bug.file, TESTS) if bug else {*TESTS, *chain(*TESTS_OF.values())}
+        command += ["-p", "no:cacheprovider", *sorted(tests)]
         try:
             done = subprocess.run(
                 command, cwd=folder, env=env, capture_output=True, text=True,
