@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from rankgauge.model import read_run as read_run
     from rankgauge.model import write_qrels as write_qrels
     from rankgauge.model import write_run as write_run
+    from rankgauge.overlap import Overlap as Overlap
+    from rankgauge.overlap import rbo as rbo
     from rankgauge.records import Records as Records
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
@@ -92,6 +94,7 @@ _HOMES = {
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "overlap": ("Overlap", "rbo"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
