@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Id, IntArray, freeze, id_bytes, show_id
@@ -212,6 +213,23 @@ class Meeting:
         return (
             np.bincount(self.query[inside], minlength=queries),
             np.bincount(self.query[alike], minlength=queries),
+        )
+
+    def same_top(self, k: int) -> npt.NDArray[np.bool_]:
+        """(Q,) whether the first k of both are the same documents in the same order."""
+        _, alike = self.top(k)
+        shown_a, shown_b = np.minimum(self.length_a, k), np.minimum(self.length_b, k)
+        return (alike == shown_a) & (alike == shown_b)
+
+    def upto(self, depth: int) -> Meeting:
+        """The same for the first ranks only."""
+        kept = (self.rank_a <= depth) & (self.rank_b <= depth)
+        return Meeting(
+            length_a=np.minimum(self.length_a, depth),
+            length_b=np.minimum(self.length_b, depth),
+            query=self.query[kept],
+            rank_a=self.rank_a[kept],
+            rank_b=self.rank_b[kept],
         )
 
 
