@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rankgauge
 from rankgauge import InputError, MismatchError, Run, rbo
 
 LETTERS = "abcdefghij"
@@ -184,3 +185,16 @@ def test_it_shows_itself():
     assert repr(found) == "<Overlap of 'old' and 'new': 1 queries; RBO=0.0000>"
     assert "<table" in found._repr_html_()
     assert found.table().columns == ("query", "RBO", "RBO_min", "residual", "common@10")
+
+
+def test_real_runs_agree_with_the_slow_loop(data_folder):
+    folder = data_folder / "cranfield" / "runs"
+    one, other = (
+        Run.of(folder / f"{name}.run.gz")
+        for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine")
+    )
+    found = rbo(one, other, depth=100)
+    ranked_one, ranked_other = (rankgauge.ranked(run, depth=100) for run in (one, other))
+    for query in found.query_ids[:20]:
+        wanted = slow_extrapolated(list(ranked_one[query]), list(ranked_other[query]), 0.9)
+        assert found.value(query) == pytest.approx(wanted, abs=1e-12)

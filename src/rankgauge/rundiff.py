@@ -226,7 +226,9 @@ class RunDiff:
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
         }  # fmt: skip
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        # A lone surrogate (in the name of a file) could not be written anywhere.
+        return text.encode("utf-8", "backslashreplace").decode()
 
     def _repr_html_(self) -> str:
         return to_html(self.table())
@@ -487,9 +489,9 @@ def _shares(found: RunDiff) -> Iterator[str]:
     ):  # fmt: skip
         number = int((amounts > 0).sum())
         if number:
+            which = "query shown that" if number == 1 else f"{number} queries shown that"
             carry = "carries" if number == 1 else "carry"
-            count = many(number, "query")
-            yield f"the {count} shown that {word} {carry} {share:.0%} of all that was {word}"
+            yield f"the {which} {word} {carry} {share:.0%} of all that was {word}"
 
 
 def _share(amounts: Values, rows: Sequence[int]) -> float:

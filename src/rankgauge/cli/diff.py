@@ -72,6 +72,7 @@ def diff(  # noqa: PLR0917 - one parameter an option
         )  # fmt: skip
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report_diff(found, form, color=color), color=color)
-    if form in {"csv", "json"}:
-        for note in found.notes:
+    # JSON holds the notes; a warning must be seen all the same.
+    for note in found.notes:
+        if form == "csv" or (form == "json" and note.startswith("WARNING")):
             click.echo(note, err=True)

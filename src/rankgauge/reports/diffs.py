@@ -84,7 +84,10 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
             texts = [_cut(text, max(room, _TITLE)) for text in texts]
         heads = (*heads, "asked")
         rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
-    notes = [*diff.notes, _LEGEND] if diff.shown else [*diff.notes, "no query to show"]
+    nothing = (
+        "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
+    )
+    notes = [*diff.notes, _LEGEND if diff.shown else nothing]
     return Table(
         columns=heads,
         rows=tuple(rows),
