@@ -105,6 +105,20 @@ def test_values_worked_out_by_hand():
     assert found.common[0] == 0.75
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "p", "said"),
+    [
+        ("abcde", "bcdae", 0.9, 0.8280000000000001),
+        ("abcdefghij", "cazb", 0.98, 0.7284993333333333),
+        ("ab", "xyzabcd", 0.5, 0.037797619047619045),
+        ("abcdefgh", "hgfedcba", 0.8, 0.33111283809523817),
+    ],
+)
+def test_another_package_says_the_same(one, other, p, said):
+    """What `rbo_ext` of the package rbo 0.1.3 gives."""
+    assert rbo({"q": list(one)}, {"q": list(other)}, p).ext[0] == pytest.approx(said, abs=1e-14)
+
+
 @given(RANKINGS, RANKINGS, PATIENCE)
 def test_it_stays_between_its_bounds_and_is_the_same_both_ways(one, other, p):
     found, back = rbo({"q": one}, {"q": other}, p), rbo({"q": other}, {"q": one}, p)
@@ -127,6 +141,16 @@ def test_names_of_documents_do_not_matter(one, other):
     renamed = {doc: f"{ord(doc) * 7919 % 101}" for doc in LETTERS}
     again = rbo({"q": [renamed[d] for d in one]}, {"q": [renamed[d] for d in other]})
     assert rbo({"q": one}, {"q": other}).ext[0] == again.ext[0]
+
+
+def test_the_ends_of_the_range_of_p_are_no_trap():
+    """Next to 0 only the first rank counts, next to 1 only what is assumed far below."""
+    one, other = {"q": list("abc")}, {"q": list("adbe")}
+    low, high = rbo(one, other, 5e-324), rbo(one, other, 1 - 2**-53)
+    assert (low.ext[0], low.low[0], low.residual[0]) == (1.0, 1.0, 0.0)
+    assert high.ext[0] == pytest.approx((2 + 2 / 3) / 4, abs=1e-12)
+    assert high.low[0] == pytest.approx(0, abs=1e-12)
+    assert high.residual[0] == pytest.approx(1, abs=1e-12)
 
 
 def test_queries_stand_alone_and_the_mean_is_over_all():
@@ -190,8 +214,7 @@ def test_it_shows_itself():
 def test_real_runs_agree_with_the_slow_loop(data_folder):
     folder = data_folder / "cranfield" / "runs"
     one, other = (
-        Run.of(folder / f"{name}.run.gz")
-        for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine")
+        Run.of(folder / f"{name}.run.gz") for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine")
     )
     found = rbo(one, other, depth=100)
     ranked_one, ranked_other = (rankgauge.ranked(run, depth=100) for run in (one, other))

@@ -1,8 +1,8 @@
 """How alike two rankings are, without judgments: rank-biased overlap.
 
-A document that both rankings hold is seen twice from that depth on at which the deeper of its two
-ranks stands. So all sums of the paper are sums over common documents, and the common documents come
-out of the join: run B stands in the place of the judgments, with its ranks for grades.
+A document that both rankings hold is common to both from the deeper of its two ranks on. So all
+sums of the paper are sums over common documents, and these come out of the join: run B stands in
+the place of the judgments, with its ranks for grades.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ def rbo(
         run_b: Another.
         p: The persistence, above 0 and below 1: the higher, the deeper it looks.
         k: The cut-off of the share of common documents, `Overlap.common`.
-        depth: Only the first so many ranks are looked at; all of them if left out.
+        depth: Only the first so many ranks are looked at, which is quicker where runs are deep; all
+            of them if left out.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
 
@@ -267,8 +268,8 @@ def overlaps(meeting: Meeting, p: float) -> tuple[Values, Values, Values]:
     full = long + short - seen
     powers, shares = _weights(p, int(full.max(initial=0)))
     power = np.power(np.float64(p), np.stack([short, long, full]))
-    weight = (1 - p) / p
-    rest = -math.log1p(-p)
+    weight = 1 - p
+    rest = -math.log1p(-p) / p
     gathered = np.bincount(of, weights=shares[long[of]] - shares[since - 1], minlength=queries)
     reach = seen_short / np.maximum(short, 1)
     tail = reach * (powers[long] - powers[short] - short * (shares[long] - shares[short]))
@@ -306,8 +307,8 @@ def whole_number(given: Any, what: str, least: int = 1) -> int:
 
 
 def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:
-    """The sums of p^d and of p^d / d over the first ranks, by how many they are."""
-    powers = [p**rank for rank in range(1, depth + 1)]
+    """The sums of p^(d-1) and of p^(d-1) / d over the first ranks d, by how many they are."""
+    powers = [p ** (rank - 1) for rank in range(1, depth + 1)]
     shares = [power / rank for rank, power in enumerate(powers, start=1)]
     return np.array([0.0, *accumulate(powers)]), np.array([0.0, *accumulate(shares)])
 
