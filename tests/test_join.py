@@ -374,3 +374,13 @@ def test_a_ranked_run_keeps_ties_as_they_came_where_asked() -> None:
 def test_a_run_with_a_document_twice_has_no_ranks() -> None:
     with pytest.raises(InputError, match="stands twice"):
         rankgauge.join.ranked(Run.of([("q1", "a", 1), ("q1", "a", 2)]))
+
+
+@given(batches(scores=few_scores), st.integers(1, 4))
+def test_a_ranked_run_cut_at_a_depth_is_the_beginning_of_the_whole(made: Batch, depth: int) -> None:
+    for ties in ("trec", "input"):
+        whole = rankgauge.join.ranked(Run.of(made.run), ties=ties)
+        cut = rankgauge.join.ranked(Run.of(made.run), ties=ties, depth=depth)
+        assert {query: list(cut[query].items()) for query in cut} == {
+            query: list(whole[query].items())[:depth] for query in whole
+        }

@@ -42,14 +42,21 @@ if TYPE_CHECKING:
     from rankgauge.model import read_run as read_run
     from rankgauge.model import write_qrels as write_qrels
     from rankgauge.model import write_run as write_run
+    from rankgauge.overlap import Overlap as Overlap
+    from rankgauge.overlap import rbo as rbo
     from rankgauge.records import Records as Records
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.comparisons import report_comparison as report_comparison
+    from rankgauge.reports.diffs import report_diff as report_diff
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.rundiff import QueryDiff as QueryDiff
+    from rankgauge.rundiff import RunDiff as RunDiff
+    from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
+    from rankgauge.sidebyside import Place as Place
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
     from rankgauge.usecases import use_case as use_case
@@ -95,11 +102,15 @@ _HOMES = {
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "overlap": ("Overlap", "rbo"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
+    "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
+    "sidebyside": ("Place",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

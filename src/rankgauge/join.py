@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
 from rankgauge.model import Qrels, Run, Ties
-from rankgauge.table import FloatArray, PairTable, pair_keys
+from rankgauge.table import FloatArray, PairTable, offsets_of, pair_keys
 
 __all__ = ["Joined", "join", "ranked"]
 
@@ -253,7 +253,7 @@ def _by_id(
     return spans, table.docs.descending(members, np.repeat(np.arange(len(sizes)), sizes))
 
 
-def ranked(run: Run, *, ties: Ties = "trec") -> Run:
+def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
     """The same run with the documents of each query in the order of their ranks.
 
     Evaluation never needs it: it ranks what is judged only. It is for whoever shows a ranking or
@@ -262,6 +262,7 @@ def ranked(run: Run, *, ties: Ties = "trec") -> Run:
     Args:
         run: The run.
         ties: Order of documents with equal scores.
+        depth: How many documents of each query are kept; all of them if left out.
 
     Raises:
         InputError: If a document stands twice in a ranking.
@@ -277,15 +278,28 @@ def ranked(run: Run, *, ties: Ties = "trec") -> Run:
     scores = table.values[order]
     heads = _heads(scores, table)
     tied = np.flatnonzero(np.diff(heads) > 1)
+    if depth is not None:
+        # What stands below is cut off: its order need not be known.
+        tied = tied[_depth_of(table, heads[tied]) < depth]
     if ties == "trec" and len(tied):
         spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
         order[spans] = order[spans][by_id]
+    if depth is not None:
+        kept = np.flatnonzero(_depth_of(table, np.arange(len(table))) < depth)
+        order = order[kept]
+        sizes = np.minimum(np.diff(table.offsets), depth)
+        table = replace(table, offsets=offsets_of(sizes))
     return replace(
         run,
         table=replace(
             table, docs=table.docs.take(order), values=table.values[order], unique=True, lines=None
         ),
     )
+
+
+def _depth_of(table: PairTable, rows: IntArray) -> IntArray:
+    """How many rows of the same query stand above each of these."""
+    return rows - table.offsets[_query_of(table, rows)]
 
 
 def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:

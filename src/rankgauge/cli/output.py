@@ -8,7 +8,12 @@ import click
 
 __all__ = ["say"]
 
-_PLAIN = str.maketrans({"─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2"})
+_PLAIN = str.maketrans(
+    {
+        "─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2",
+        "→": ">", "↑": "^", "↓": "v", "·": ".", "…": "~",
+    }
+)  # fmt: skip
 
 
 def say(text: str, *, color: bool = False) -> None:

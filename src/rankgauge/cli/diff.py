@@ -1,0 +1,78 @@
+"""``rankgauge diff``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["diff"]
+
+
+@click.command(short_help="Look at the queries that changed from one run to another.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("run_a", metavar="RUN_A")
+@click.argument("run_b", metavar="RUN_B")
+@click.option(
+    "-m", "--measure", metavar="NAME", default="nDCG@10", show_default=True,
+    help="The measure that says which queries gain and lose.",
+)  # fmt: skip
+@click.option(
+    "--collection", metavar="FOLDER",
+    help="Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.",
+)  # fmt: skip
+@click.option(
+    "--query", "queries", multiple=True, metavar="ID",
+    help="A query to show, changed or not; again for more. Without: those that changed most.",
+)  # fmt: skip
+@click.option(
+    "-n", "most", type=click.IntRange(0), default=5, show_default=True,
+    help="How many of the largest losses to show, and how many of the largest gains.",
+)  # fmt: skip
+@click.option(
+    "-k", "depth", type=click.IntRange(1), default=10, show_default=True,
+    help="How many ranks to show.",
+)  # fmt: skip
+@click.option(
+    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
+    default="table", show_default=True, help="How to print.",
+)  # fmt: skip
+def diff(  # noqa: PLR0917 - one parameter an option
+    qrels: str,
+    run_a: str,
+    run_b: str,
+    measure: str,
+    collection: str | None,
+    queries: tuple[str, ...],
+    most: int,
+    depth: int,
+    form: str,
+) -> None:
+    """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
+
+    Prints the queries that changed most, then both rankings of each beside each other: the grade
+    of each document, and where it stands in the other run.
+
+    \b
+    Examples:
+      rankgauge diff qrels.txt old.run new.run
+      rankgauge diff qrels.txt old.run new.run -m RR --collection corpus/ -n 3 -k 5
+      rankgauge diff qrels.txt old.run new.run --query q17 --as html
+    """  # noqa: D301 - click reads the \b
+    with working("looking at 2 runs"):
+        first, second = read_runs([run_a, run_b])
+        found = rankgauge.diff(
+            rankgauge.read_qrels(qrels), first, second, measure, collection=collection,
+            queries=queries or None, most=most, depth=depth,
+        )  # fmt: skip
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_diff(found, form, color=color), color=color)
+    # JSON holds the notes; a warning must be seen all the same.
+    for note in found.notes:
+        if form == "csv" or (form == "json" and note.startswith("WARNING")):
+            click.echo(note, err=True)

@@ -1,0 +1,235 @@
+"""What changed from one run to another as text: the queries, then both rankings of each."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.render import Cell, Form, Table, render
+from rankgauge.rundiff import QueryDiff, RunDiff
+from rankgauge.sidebyside import Place
+
+__all__ = ["report_diff"]
+
+_WIDE = 100
+# What is left of it for a document on either side, beside ranks, grades and moves.
+_DOCUMENT = 29
+# With less room than this for the title beside the id, it stands on a line of its own.
+_TITLE = 16
+# The longest name of a run above a column of values.
+_NAME = 16
+_GAP = 3
+_UNJUDGED = "·"
+_ARROWS = {"up": "↑", "down": "↓"}
+_LEGEND = (
+    f"grade {_UNJUDGED}: not judged; now, was: the rank in the other run (= the same, gone or new: "
+    "not retrieved there)"
+)
+
+
+def report_diff(diff: RunDiff, form: str = "table", *, color: bool = False) -> str:
+    """What changed from one run to another as text.
+
+    Args:
+        diff: Made by :func:`diff`.
+        form: ``table`` (for a terminal, 100 columns wide: what is longer is cut), ``markdown``,
+            ``html``, ``csv`` (one line for each judged query, without rankings) or ``json``
+            (everything, in one document).
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.rundiff import diff
+        >>> found = diff({"q1": {"d1": 1}}, {"q1": ["d1"]}, {"q1": ["d2", "d1"]}, "RR")
+        >>> print(report_diff(found, "csv"), end="")
+        query,run A,run B,change,RBO,first relevant in run A,first relevant in run B
+        q1,1.0,0.5,-0.5,0.45,1,2
+    """
+    if form not in get_args(Form):
+        raise unknown("form", form, get_args(Form))
+    if form == "json":
+        return diff.to_json() + "\n"
+    if form == "csv":
+        return render(diff.table(), form)
+    narrow = form == "table"
+    tables = [_overview(diff, narrow=narrow)]
+    tables += [_side_by_side(diff, query, narrow=narrow) for query in diff.shown]
+    return "\n".join(render(table, form, color=color) for table in tables)
+
+
+def _overview(diff: RunDiff, *, narrow: bool) -> Table:
+    """The queries that are shown, one line each."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            query.query,
+            query.value_a,
+            query.value_b,
+            f"{query.change:+.4f}",
+            query.rbo,
+            _firsts(query),
+        )
+        for query in diff.shown
+    ]
+    names = [_middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
+    heads = ("query", *names, "change", "RBO", "first relevant")
+    if any(query.text for query in diff.shown):
+        texts = [query.text for query in diff.shown]
+        if narrow:
+            room = _WIDE - sum(_column_widths(heads, rows))
+            texts = [_cut(text, max(room, _TITLE)) for text in texts]
+        heads = (*heads, "asked")
+        rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
+    nothing = (
+        "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
+    )
+    notes = [*diff.notes, _LEGEND if diff.shown else nothing]
+    return Table(
+        columns=heads,
+        rows=tuple(rows),
+        title=diff.title(),
+        notes=tuple(map(_wrapped, notes)) if narrow else tuple(notes),
+    )
+
+
+def _column_widths(heads: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[int]:
+    """What the columns take on a terminal, with the gap behind each."""
+    shown = Table(tuple(heads), tuple(rows))
+    for column, head in enumerate(heads):
+        yield max(len(head), *(len(shown.text(row[column])) for row in rows)) + _GAP
+
+
+def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
+    """Both rankings of a query."""
+    cells_a, cells_b = (
+        _documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b)
+    )
+    rows: list[tuple[Cell, ...]] = []
+    places = zip_longest(query.ranking_a, query.ranking_b)
+    texts = zip_longest(cells_a, cells_b, fillvalue="")
+    for rank, ((a, b), (text_a, text_b)) in enumerate(zip(places, texts, strict=True), start=1):
+        rows.append((rank, text_a, _grade(a), _moved(a), text_b, _grade(b), _moved(b)))
+    title = f"{query.query}: {query.text}" if query.text else query.query
+    facts, notes = _facts(diff, query), tuple(_notes(diff, query))
+    if narrow:
+        title = _wrapped(title, indent="") + "\n" + facts
+        notes = tuple(map(_wrapped, notes))
+    else:
+        notes = (facts, *notes)
+    names = (diff.run_a, diff.run_b)
+    head_a, head_b = (_middle_cut(name, _DOCUMENT) if narrow else name for name in names)
+    return Table(
+        columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
+        rows=tuple(rows),
+        title=title,
+        notes=notes,
+        best=frozenset(_relevant(diff, query)),
+    )
+
+
+def _facts(diff: RunDiff, query: QueryDiff) -> str:
+    values = " → ".join(_value(value) for value in (query.value_a, query.value_b))
+    return (
+        f"{diff.measure} {values} ({query.change:+.4f}), first relevant {_firsts(query)}, "
+        f"RBO {_value(query.rbo)}"
+    )
+
+
+def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
+    """What is not seen at once: what is missing, and which relevant documents came and went."""
+    for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
+        if retrieved is None:
+            yield f"{run} does not have this query: an empty ranking"
+        elif retrieved == 0:
+            yield f"{run} retrieved nothing"
+    if query.fell_out:
+        yield f"relevant, fell out of the top {diff.depth}: {_listed(query.fell_out, 'now')}"
+    if query.came_in:
+        yield f"relevant, came into the top {diff.depth}: {_listed(query.came_in, 'was')}"
+
+
+def _listed(places: Iterable[Place], word: str) -> str:
+    return ", ".join(
+        f"{at.document} (grade {_grade(at)}, "
+        f"{at.move if at.other_rank is None else f'{word} {at.other_rank}'})"
+        for at in places
+    )
+
+
+def _relevant(diff: RunDiff, query: QueryDiff) -> Iterator[tuple[int, int]]:
+    """The cells of grades that count as relevant."""
+    for column, ranking in ((2, query.ranking_a), (5, query.ranking_b)):
+        for row, at in enumerate(ranking):
+            if at.grade is not None and at.grade >= diff.level:
+                yield row, column
+
+
+def _documents(ranking: Sequence[Place], *, narrow: bool) -> list[str]:
+    """Ids with their titles: beside each other if there is room, else below each other."""
+    if not narrow:
+        return [f"{at.document}: {at.text}" if at.text else at.document for at in ranking]
+    longest = max((len(at.document) for at in ranking), default=0)
+    beside = longest <= _DOCUMENT - _TITLE
+    cells = []
+    for at in ranking:
+        if beside:
+            cells.append(_cut(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT))
+        else:
+            name = _middle_cut(at.document, _DOCUMENT)
+            cells.append(f"{name}\n  {_cut(at.text, _DOCUMENT - 2)}" if at.text else name)
+    return cells
+
+
+def _grade(at: Place | None) -> str:
+    if at is None:
+        return ""
+    return _UNJUDGED if at.grade is None else f"{at.grade:g}"
+
+
+def _moved(at: Place | None) -> str:
+    """Where it stands in the other ranking, with an arrow from A to B."""
+    if at is None:
+        return ""
+    if at.move == "same":
+        return "="
+    return f"{_ARROWS[at.move]} {at.other_rank}" if at.move in _ARROWS else at.move
+
+
+def _firsts(query: QueryDiff) -> str:
+    ranks = ("–" if rank is None else str(rank) for rank in (query.first_a, query.first_b))
+    return " → ".join(ranks)
+
+
+def _value(value: float) -> str:
+    return "–" if value != value else f"{value:.4f}"  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(
+        text, _WIDE - len(indent), subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _cut(text: str, width: int) -> str:
+    """The beginning of a text, in at most so many cells of a terminal."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    kept = text[: width - 1]
+    while cell_len(kept) > width - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def _middle_cut(text: str, width: int) -> str:
+    """A long name without its middle: ids of one kind differ at the end."""
+    if len(text) <= width:
+        return text
+    begin = width // 3
+    return text[:begin] + "…" + text[begin + 1 - width :]
