@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from rankgauge.comparison import Comparison as Comparison
     from rankgauge.comparison import Difference as Difference
     from rankgauge.comparison import compare as compare
+    from rankgauge.diagnosing.bands import Band as Band
+    from rankgauge.diagnosing.bands import Bands as Bands
+    from rankgauge.diagnosing.causes import CAUSES as CAUSES
+    from rankgauge.diagnosing.causes import Cause as Cause
+    from rankgauge.diagnosing.causes import Finding as Finding
+    from rankgauge.diagnosing.causes import Missed as Missed
+    from rankgauge.diagnosing.diagnosis import Diagnosis as Diagnosis
+    from rankgauge.diagnosing.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.comparisons import report_comparison as report_comparison
+    from rankgauge.reports.diagnoses import report_diagnosis as report_diagnosis
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
@@ -82,6 +91,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "Difference", "compare"),
+    "diagnosing.bands": ("Band", "Bands"),
+    "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
@@ -95,6 +107,7 @@ _HOMES = {
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
+    "reports.diagnoses": ("report_diagnosis",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),

@@ -8,7 +8,20 @@ import click
 
 __all__ = ["say"]
 
-_PLAIN = str.maketrans({"─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2"})
+_PLAIN = str.maketrans(
+    {
+        "─": "-",
+        "•": "*",
+        "–": "-",
+        "×": "x",
+        "≥": ">=",
+        "²": "2",
+        "“": '"',
+        "”": '"',
+        "…": "...",
+        "█": "#",
+    }
+)
 
 
 def say(text: str, *, color: bool = False) -> None:
