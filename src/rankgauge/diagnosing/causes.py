@@ -47,19 +47,19 @@ SUSPICIOUS = Cause(
     "in the collection; a judged document, or one in the first k, has the same words as a relevant "
     "one and another grade or none; or at least 5 documents are judged and all have one grade, "
     "though in most queries grades differ and some documents are judged not relevant",
-    "look at the judgments and at the ids first",
+    "check judgments and ids first",
 )  # fmt: skip
 UNJUDGED = Cause(
     "unjudged at the top", "query", "ranks",
     "at least half of the documents in the first k have no grade, in judgments that also say of "
     "some documents that they are not relevant",
-    "judge these first: the value may be wrong",
+    "judge these first",
 )  # fmt: skip
 DUPLICATES = Cause(
     "duplicates crowd the top", "query", "documents",
     "a document in the first k repeats a better placed one: Jaccard similarity of their runs of "
     "five words at least .9",
-    "keep one of each in the index, or collapse them after retrieval",
+    "keep one of each",
 )  # fmt: skip
 GAP = Cause(
     "vocabulary gap", "document", "documents and queries",
@@ -82,7 +82,7 @@ LENGTH = Cause(
 NOT_RETRIEVED = Cause(
     "not retrieved", "document", "ranks",
     "the document stands at no rank of the run",
-    "another embedding model, retriever or depth; no reranking",
+    "another embedding model, or more depth",
 )  # fmt: skip
 BELOW_K = Cause(
     "ranked below k", "document", "ranks",

@@ -155,8 +155,7 @@ class Evidence:
             row = fewer[-1]
             yield (
                 f"k = {row.k} instead of {self.k} would lift precision from {here.precision:.2f} "
-                f"to {row.precision:.2f}, and recall would fall from {here.recall:.2f} to "
-                f"{row.recall:.2f}"
+                f"to {row.precision:.2f}, {_moved('recall', here.recall, row.recall)}"
             )
         whole, best = (self.sweep.thresholds or (None,))[0], self.sweep.best
         if whole is not None and best is not None and best is not whole:
@@ -174,8 +173,7 @@ class Evidence:
         if row is not None:
             yield (
                 f"k = {row.k} instead of {self.k} would lift recall from {here.recall:.2f} to "
-                f"{row.recall:.2f}, and precision would fall from {here.precision:.2f} to "
-                f"{row.precision:.2f}"
+                f"{row.recall:.2f}, {_moved('precision', here.precision, row.precision)}"
             )
         for cure in ("embedding model", "chunking", "hybrid search"):
             yield from self._lifts(cure, r.measure)
@@ -301,6 +299,12 @@ class Evidence:
 
 def _said(quality: Quality) -> str:
     return f"{quality.measure} is {quality.level} ({quality.mean:.2f})"
+
+
+def _moved(name: str, now: float, then: float) -> str:
+    if abs(now - then) < _NOTHING:
+        return f"and {name} would stay at {now:.2f}"
+    return f"and {name} would {'fall' if then < now else 'rise'} from {now:.2f} to {then:.2f}"
 
 
 def _threshold_sentence(whole: Threshold, best: Threshold) -> str:

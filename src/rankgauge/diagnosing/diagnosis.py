@@ -108,15 +108,16 @@ class Diagnosis:
         data = {
             "schema": _SCHEMA,
             "rankgauge": metadata.version("rankgauge"),
+            "run": _plain(self.run_name),
             "failing": self.failing,
-            **{part.name: _plain(getattr(self, part.name)) for part in fields(self)},
         }
+        data |= {part.name: _plain(getattr(self, part.name)) for part in fields(self)[1:]}
         return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
         return (
-            f"<Diagnosis of {self.run_name!r}: {self.failing} of {many(self.queries, 'query')} "
-            f"miss a relevant document in the first {self.k}>"
+            f"<Diagnosis of {self.run_name!r}: in {self.failing} of {self.queries} queries the "
+            f"first {self.k} miss a relevant document>"
         )
 
 
@@ -177,8 +178,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
         >>> run = {"q1": ["x", "y", "d1"], "q2": ["x", "y"]}
         >>> found = diagnose(qrels, run, k=2)
-        >>> [(one.query_id, one.primary, one.missed[0].evidence) for one in found.findings]
-        [('q2', 'not retrieved', ('not among the 2 retrieved',)), ('q1', 'ranked below k', ('rank 3',))]
+        >>> [(one.query_id, one.primary, one.missed[0].rank) for one in found.findings]
+        [('q2', 'not retrieved', None), ('q1', 'ranked below k', 3)]
     """
     by = _measure(measure)
     _check(k=k, worst=worst, depth=depth, rel=rel)

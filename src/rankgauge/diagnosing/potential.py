@@ -34,7 +34,8 @@ class Potential:
     Attributes:
         cure: The cure it belongs to.
         what: What was changed.
-        kind: ``at most`` if the change knows the judgments, so that no real cure reaches more;
+        kind: ``at most`` if the change knows the judgments, so that no cure of its kind
+            reaches more;
             ``measured`` if it can be made as it stands; ``judged only`` if all that is unjudged
             was taken out, which says how much hangs on it.
         means: The means after it, by measure.
@@ -126,7 +127,7 @@ class Workshop:
             found = shares(findings, cause.name)
             if found:
                 number = sum(map(len, found.values()))
-                what = f"{many(number, 'missed document')} put on top ({cause.name})"
+                what = f"{many(number, 'missed document')} put in place ({cause.name})"
                 yield self._made(cure, what, _lifted(found), "at most")
         yield from self._filtered()
         for depth in self._depths():
@@ -275,10 +276,21 @@ def _fields(item: Document | Query | None) -> dict[str, set[str]]:
 
 
 def _lifted(found: Mapping[str, frozenset[str]]) -> Callable[[View], list[str]]:
+    """Each of these documents before the first one of a lower grade; the others keep their order.
+
+    At the very top they would push down documents that are better still.
+    """
+
     def change(view: View) -> list[str]:
         lifted = found.get(view.query_id, frozenset())
-        rest = [doc for doc in view.docs if doc not in lifted]
-        return [*(doc for doc in view.relevant if doc in lifted), *rest]
+        waiting = [doc for doc in reversed(view.relevant) if doc in lifted]
+        order: list[str] = []
+        for doc in view.docs:
+            if doc not in lifted:
+                while waiting and view.worth(waiting[-1]) > view.worth(doc):
+                    order.append(waiting.pop())
+                order.append(doc)
+        return order + waiting[::-1]
 
     return change
 

@@ -50,7 +50,8 @@ def report_diagnosis(diagnosis: Diagnosis, form: str = "table", *, color: bool =
         return diagnosis.to_json() + "\n"
     if form == "csv":
         return render(_missed_table(diagnosis), form)
-    return "\n".join(render(table, form, color=color) for table in _tables(diagnosis))
+    text = "\n".join(render(table, form, color=color) for table in _tables(diagnosis))
+    return text if text.endswith("\n") else text + "\n"
 
 
 def _tables(found: Diagnosis) -> Iterator[Table]:
@@ -97,8 +98,8 @@ def _causes(found: Diagnosis) -> Table:
         if total.queries
     )
     title = (
-        f"what went wrong: {found.failing} of {many(found.queries, 'query')} miss a relevant "
-        f"document in the first {found.k}"
+        f"what went wrong: in {found.failing} of {found.queries} queries the first {found.k} miss "
+        "a relevant document"
     )
     unjudged = [len(finding.unjudged) for finding in found.findings if finding.unjudged]
     notes = [f"not looked at: {text}" for text in found.not_looked_at]
@@ -168,9 +169,9 @@ def _potential(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.potentials]
     note = (
-        "each row is a run, evaluated; at most: the change knows the judgments, no real cure "
-        "reaches more; measured: it can be made as it stands; judged only: how much hangs on what "
-        "is unjudged"
+        "each row is a run, evaluated; at most: the change knows the judgments, no cure of "
+        "its kind reaches more; measured: it can be made as it stands; judged only: how much hangs "
+        "on what is unjudged"
     )
     return Table(
         columns=("what could be gained", *names, "kind"),
@@ -186,7 +187,11 @@ def _cures(found: Diagnosis) -> Table:
         told = cure.evidence or ("no evidence for it here",)
         rows.append((f"{number}. {cure.name}", told[0]))
         rows += [("", text) for text in told[1:]]
-    return Table(columns=("cures in their usual order", "what speaks for it"), rows=tuple(rows))
+    return Table(
+        columns=("cure", "what speaks for it"),
+        rows=tuple(rows),
+        title="cures in their usual order",
+    )
 
 
 def _cutoffs(found: Diagnosis) -> Table:
