@@ -68,8 +68,9 @@ GAP = Cause(
 )  # fmt: skip
 IGNORED = Cause(
     "terms ignored", "document", "documents and queries",
-    "the document holds at least 3 in 4 terms of the query, at least 2, and more than each of the "
-    "documents in the first k that have a lower grade: near in meaning, wrong in terms",
+    "the document holds at least 3 in 4 terms of the query, at least 2, and each document in the "
+    "first k that has a lower grade holds at most 3 in 4 of as many: near in meaning, wrong in "
+    "terms",
     "add keyword search",
 )  # fmt: skip
 LENGTH = Cause(
@@ -212,7 +213,7 @@ class Examiner:
 
     @cached_property
     def looked_at(self) -> frozenset[str]:
-        """Names of the causes that can be decided from what was given."""
+        """Names of the causes that can be decided in full from what was given."""
         known = {
             "ranks": True,
             "documents": bool(self._collection.documents),
@@ -221,8 +222,7 @@ class Examiner:
         names = {cause.name for cause in CAUSES if known[cause.reads]}
         if not self._judges_non_relevant:
             names.discard(UNJUDGED.name)
-        # One of its rules needs no text.
-        return frozenset(names | {SUSPICIOUS.name})
+        return frozenset(names)
 
     @cached_property
     def _judges_non_relevant(self) -> bool:
@@ -295,7 +295,7 @@ class Examiner:
         if not above or not all(map(self.texts.knows, above)):
             return ""
         most = max(len(self.texts.shared(view.query_id, other)) for other in above)
-        if most >= held:
+        if most > _NEARLY_ALL * held:
             return ""
         return f"holds {held} of {len(asked)} terms of the query; those in its place {most} at most"
 

@@ -325,9 +325,13 @@ def _findings(
 
 def _not_looked_at(examiner: Examiner, findings: tuple[Finding, ...]) -> Iterator[str]:
     texts = examiner.texts
-    without = [c.name for c in CAUSES if c.name not in examiner.looked_at and c != UNJUDGED]
+    without = [
+        f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
+        for c in CAUSES
+        if c.name not in examiner.looked_at and c != UNJUDGED
+    ]
     if not texts.collection.documents:
-        yield f"{', '.join([*without, SUSPICIOUS.name])}: no texts of documents were given"
+        yield f"{', '.join(without)}: no texts of documents were given"
     elif not texts.collection.queries:
         yield f"{', '.join(without)}: no texts of queries were given"
     else:
