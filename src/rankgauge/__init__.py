@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from rankgauge.comparison import compare_evaluations as compare_evaluations
     from rankgauge.differences import Design as Design
     from rankgauge.differences import Difference as Difference
+    from rankgauge.diagnosing.bands import Band as Band
+    from rankgauge.diagnosing.bands import Bands as Bands
+    from rankgauge.diagnosing.causes import CAUSES as CAUSES
+    from rankgauge.diagnosing.causes import Cause as Cause
+    from rankgauge.diagnosing.causes import Finding as Finding
+    from rankgauge.diagnosing.causes import Missed as Missed
+    from rankgauge.diagnosing.diagnosis import Diagnosis as Diagnosis
+    from rankgauge.diagnosing.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
@@ -49,6 +57,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.comparisons import report_comparison as report_comparison
     from rankgauge.reports.diffs import report_diff as report_diff
+    from rankgauge.reports.diagnoses import report_diagnosis as report_diagnosis
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
@@ -92,6 +101,10 @@ _HOMES = {
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
     "differences": ("Design", "Difference"),
+    "comparison": ("Comparison", "Difference", "compare"),
+    "diagnosing.bands": ("Band", "Bands"),
+    "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
@@ -107,6 +120,7 @@ _HOMES = {
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
     "reports.diffs": ("report_diff",),
+    "reports.diagnoses": ("report_diagnosis",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),

@@ -12,6 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli.compare import compare
 from rankgauge.cli.diff import diff
+from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.measures import measures
 
@@ -33,6 +34,7 @@ def cli() -> None:
 cli.add_command(evaluate)
 cli.add_command(compare)
 cli.add_command(diff)
+cli.add_command(diagnose)
 cli.add_command(measures)
 
 

@@ -1,0 +1,99 @@
+"""``rankgauge diagnose``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["diagnose"]
+
+
+@click.command(short_help="Say why a run is as good or bad as it is.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--collection", metavar="FOLDER",
+    help="The texts: a folder with corpus.jsonl and queries.jsonl. Without it only ranks and "
+    "judgments are looked at.",
+)  # fmt: skip
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME",
+    help="The measure by which queries are good or bad.",
+)  # fmt: skip
+@click.option(
+    "-k", type=click.IntRange(min=1), default=5, show_default=True,
+    help="The cut-off: a relevant document below it is missed.",
+)  # fmt: skip
+@click.option(
+    "-n", "--worst", type=click.IntRange(min=0), default=5, show_default=True,
+    help="How many of the worst queries are shown.",
+)  # fmt: skip
+@click.option(
+    "--rel", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True,
+    help="The grade from which a document counts as relevant.",
+)  # fmt: skip
+@click.option(
+    "--rerank-depth", "depth", type=click.IntRange(min=1), default=100, show_default=True,
+    help="How many documents a reranker would be given.",
+)  # fmt: skip
+@click.option(
+    "--group-by", metavar="FIELD", help="A field of the queries, by which means are given."
+)
+@click.option(
+    "--bands", metavar="FILE",
+    help="A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "
+    '"P@5" = [0.3, 0.5, 0.7].',
+)  # fmt: skip
+@click.option(
+    "--also", metavar="RUN", help="Another run, to measure what both could reach together."
+)
+@click.option(
+    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
+    default="table", show_default=True, help="How to print.",
+)  # fmt: skip
+def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
+    qrels: str,
+    run: str,
+    collection: str | None,
+    measure: str,
+    k: int,
+    worst: int,
+    rel: float,
+    depth: int,
+    group_by: str | None,
+    bands: str | None,
+    also: str | None,
+    form: str,
+) -> None:
+    """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
+
+    Prints quality in bands, causes with their evidence, the worst queries, what each cure could
+    gain at most, and which queries are hard.
+
+    \b
+    Examples:
+      rankgauge diagnose qrels.txt bm25.run
+      rankgauge diagnose qrels.txt bm25.run --collection data --group-by type
+      rankgauge diagnose qrels.txt dense.run --collection data --also bm25.run -n 10
+    """  # noqa: D301 - click reads the \b
+    with working(f"diagnosing {run}"):
+        diagnosis = rankgauge.diagnose(
+            rankgauge.read_qrels(qrels),
+            rankgauge.read_run(run),
+            None if collection is None else rankgauge.Collection.read(collection),
+            measure=measure,
+            k=k,
+            rel=rel,
+            worst=worst,
+            depth=depth,
+            bands=bands,
+            group_by=group_by,
+            also=None if also is None else rankgauge.read_run(also),
+        )
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_diagnosis(diagnosis, form, color=color), color=color)

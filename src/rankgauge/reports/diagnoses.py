@@ -1,0 +1,281 @@
+"""A diagnosis as text: how good, why, and what could be done about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.diagnosing.causes import CAUSES, GAP, IGNORED, UNJUDGED, Finding
+from rankgauge.diagnosing.diagnosis import Diagnosis
+from rankgauge.diagnosing.slices import ENOUGH
+from rankgauge.notes import many
+from rankgauge.render import Cell, Form, Table, render
+
+__all__ = ["report_diagnosis"]
+
+_SHOWN = 5
+_SCORES = (
+    "one threshold for all queries needs scores that mean the same in each: cosine similarity may, "
+    "BM25 and fused ranks do not"
+)
+_WIDTH = 72
+_OF_TERMS = (GAP.name, IGNORED.name)
+_CURE_OF = {cause.name: cause.cure for cause in CAUSES}
+
+
+def report_diagnosis(diagnosis: Diagnosis, form: str = "table", *, color: bool = False) -> str:
+    """A diagnosis as text.
+
+    Args:
+        diagnosis: Made by :func:`diagnose`.
+        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` (every missed document of
+            every query, one a line) or ``json`` (the whole, by the schema ``diagnosis-1.json``).
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.diagnosing.diagnosis import diagnose
+        >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
+        >>> print(report_diagnosis(found, "csv"), end="")
+        query,nDCG@10,attainable,primary cause,document,grade,rank,causes,evidence
+        q1,0.6309297535714575,1.0,ranked below k,d1,1.0,2,ranked below k,rank 2
+    """
+    if form not in get_args(Form):
+        raise unknown("form", form, get_args(Form))
+    if form == "json":
+        return diagnosis.to_json() + "\n"
+    if form == "csv":
+        return render(_missed_table(diagnosis), form)
+    text = "\n".join(render(table, form, color=color) for table in _tables(diagnosis))
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _tables(found: Diagnosis) -> Iterator[Table]:
+    yield _quality(found)
+    yield _causes(found)
+    yield from (_query(found, finding) for finding in found.worst)
+    yield _potential(found)
+    yield _cures(found)
+    yield _cutoffs(found)
+    if found.sweep.thresholds:
+        yield _thresholds(found)
+    yield _difficulty(found)
+    yield _slices(found)
+
+
+def _quality(found: Diagnosis) -> Table:
+    rows = tuple(
+        (str(one.measure), one.mean, one.level, one.attainable, one.highest)
+        for one in found.qualities
+    )
+    notes = [*found.reading.sentences]
+    notes += [
+        f"{one.measure} cannot pass {one.attainable:.2f} ({one.highest}) with these judgments, "
+        "whatever is retrieved"
+        for one in found.qualities
+        if one.highest not in {None, "Excellent"}
+    ]
+    notes.append(
+        "bands are a rule of thumb, lower bounds inclusive; attainable is the mean of the best "
+        "rankings that the judgments allow"
+    )
+    return Table(
+        columns=("measure", "mean", "band", "attainable", "its band"),
+        rows=rows,
+        title=f"{found.run_name}: how good",
+        notes=tuple(notes),
+    )
+
+
+def _causes(found: Diagnosis) -> Table:
+    rows = tuple(
+        (total.cause.name, total.queries, total.primary, total.documents, total.cause.cure)
+        for total in found.totals
+        if total.queries
+    )
+    title = (
+        f"what went wrong: in {found.failing} of {found.queries} queries the first {found.k} miss "
+        "a relevant document"
+    )
+    unjudged = [len(finding.unjudged) for finding in found.findings if finding.unjudged]
+    notes = [f"not looked at: {text}" for text in found.not_looked_at]
+    if unjudged:
+        notes.insert(
+            0,
+            f"unjudged in the first {found.k}: {many(sum(unjudged), 'document')} of "
+            f"{many(len(unjudged), 'query')} with something to mend; judge these first",
+        )
+    absent = [t.cause.name for t in found.totals if not t.queries and t.looked_at]
+    if absent:
+        notes.append(f"looked for and not found: {', '.join(absent)}")
+    return Table(
+        columns=("cause", "queries", "first in", "documents", "what to do"),
+        rows=rows,
+        title=title,
+        notes=tuple(notes),
+    )
+
+
+def _query(found: Diagnosis, finding: Finding) -> Table:
+    """One of the worst queries."""
+    shown = finding.missed[:_SHOWN]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            doc.doc_id,
+            f"{doc.grade:g}",
+            doc.rank,
+            # The rank has a column of its own.
+            "; ".join(text for text in doc.evidence if text != f"rank {doc.rank}"),
+        )
+        for doc in shown
+    ]
+    notes = list(finding.evidence)
+    if finding.terms and any(name in finding.causes for name in _OF_TERMS):
+        notes.append(f"terms looked for: {', '.join(finding.terms)}")
+    if len(finding.missed) > len(shown):
+        counts = Counter(name for doc in finding.missed for name in doc.causes)
+        said = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
+        notes.append(f"of {len(finding.missed)} missed documents: {said}")
+    if finding.unjudged and UNJUDGED.name not in finding.causes:
+        few = ", ".join(finding.unjudged[:_SHOWN])
+        notes.append(f"without a judgment in the first {found.k}: {few}")
+    if finding.primary:
+        notes.append(f"first: {finding.primary}; what to do: {_CURE_OF[finding.primary]}")
+    else:
+        notes.append(
+            f"nothing is wrong in the first {found.k}: what {found.measure} lacks stands deeper"
+        )
+    text = " ".join(finding.text.split())
+    text = text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
+    asked = f" “{text}”" if text else ""
+    return Table(
+        columns=("missed", "grade", "rank", "what was seen") if rows else ("missed",),
+        rows=tuple(rows) or (("nothing",),),
+        title=(
+            f"{finding.query_id}{asked}: {found.measure} {finding.value:.2f}, "
+            f"{finding.found} of {finding.relevant} relevant in the first {found.k}"
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _potential(found: Diagnosis) -> Table:
+    shown = list(dict.fromkeys([str(found.measure), f"P@{found.k}", f"R@{found.k}"]))
+    names = [name for name in shown if name in found.now]
+    rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
+    rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.potentials]
+    note = (
+        "each row is a run, evaluated; at most: the change knows the judgments, no cure of "
+        "its kind reaches more; measured: it can be made as it stands; judged only: how much hangs "
+        "on what is unjudged"
+    )
+    return Table(
+        columns=("what could be gained", *names, "kind"),
+        rows=tuple(rows),
+        notes=(note,),
+        digits=2,
+    )
+
+
+def _cures(found: Diagnosis) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for number, cure in enumerate(found.cures, start=1):
+        told = cure.evidence or ("no evidence for it here",)
+        rows.append((f"{number}. {cure.name}", told[0]))
+        rows += [("", text) for text in told[1:]]
+    return Table(
+        columns=("cure", "what speaks for it"),
+        rows=tuple(rows),
+        title="cures in their usual order",
+    )
+
+
+def _cutoffs(found: Diagnosis) -> Table:
+    rows = tuple((row.k, row.precision, row.recall, row.success) for row in found.cutoffs)
+    return Table(columns=("k", "P", "R", "Success"), rows=rows, title="another cut-off")
+
+
+def _thresholds(found: Diagnosis) -> Table:
+    best = found.sweep.best
+    return Table(
+        columns=("score at least", "documents shown", "precision", "recall", "F1", "left empty"),
+        rows=tuple(
+            (f"{row.score:.4g}", f"{row.shown:.1f}", row.precision, row.recall, row.f, row.empty)
+            for row in found.sweep.thresholds
+        ),
+        title=f"a threshold on the score, in the first {found.k}",
+        best=frozenset(
+            (place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best
+        ),
+        digits=2,
+        notes=(_SCORES, "the highest F1 was chosen on these queries: it is optimistic"),
+    )
+
+
+def _difficulty(found: Diagnosis) -> Table:
+    hard = found.difficulty
+    nowhere = (
+        f"no relevant document in the first {found.k}: {many(hard.nothing_at_k, 'query')}; at no "
+        f"rank at all: {hard.nothing_at_all}"
+    )
+    notes = [nowhere]
+    if hard.undefined:
+        notes.append(
+            f"{many(hard.undefined, 'query')} without a value: no relevant document is judged"
+        )
+    most = max(hard.counts, default=0)
+    rows = tuple(
+        (f"{place / 10:.1f} to {(place + 1) / 10:.1f}", count, "█" * round(30 * count / most))
+        for place, count in enumerate(hard.counts)
+    ) if most else ()  # fmt: skip
+    return Table(
+        columns=(str(found.measure), "queries", ""),
+        rows=rows,
+        title="how the queries spread",
+        notes=tuple(notes),
+    )
+
+
+def _slices(found: Diagnosis) -> Table:
+    rows = tuple(
+        (
+            one.by, one.label, one.queries, one.mean,
+            "too few to say" if one.low is None or one.high is None
+            else f"{one.low:.2f} to {one.high:.2f}",
+        )
+        for one in found.slices
+    )  # fmt: skip
+    notes = [f"below {ENOUGH} queries no interval is given", *found.notes]
+    if not found.sweep.thresholds:
+        notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
+    return Table(
+        columns=("by", "which", "queries", str(found.measure), "95 % interval"),
+        rows=rows,
+        title="which queries",
+        notes=tuple(notes),
+        digits=2,
+    )
+
+
+def _missed_table(found: Diagnosis) -> Table:
+    """For a program: every missed document, and queries that miss none with what was seen."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found.findings:
+        head = (one.query_id, one.value, one.attainable, one.primary)
+        rows += [
+            (*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence))
+            for d in one.missed
+        ]
+        if one.evidence or not one.missed:
+            rows.append((*head, "", None, None, "; ".join(one.causes), "; ".join(one.evidence)))
+    return Table(
+        columns=(
+            "query", str(found.measure), "attainable", "primary cause", "document", "grade",
+            "rank", "causes", "evidence",
+        ),
+        rows=tuple(rows),
+    )  # fmt: skip

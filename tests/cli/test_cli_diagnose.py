@@ -1,0 +1,65 @@
+"""``rankgauge diagnose``, as a process."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import rankgauge
+
+FOLDER = rankgauge.sample_path("qrels.txt").parent
+QRELS, BM25, KEYWORD = (
+    str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
+)
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", "diagnose", *words],
+        capture_output=True, text=True, timeout=60, encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
+    )  # fmt: skip
+
+
+def test_it_prints_what_the_library_says(tmp_path):
+    bands = tmp_path / "bands.toml"
+    bands.write_text("[bands]\nP = [0.1, 0.2, 0.25]\n")
+    done = run(
+        QRELS, BM25, "--collection", str(FOLDER), "--group-by", "type", "--also", KEYWORD,
+        "-m", "nDCG@5", "-k", "3", "-n", "2", "--rel", "2", "--rerank-depth", "10",
+        "--bands", str(bands), "--as", "json",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = rankgauge.diagnose(
+        QRELS, BM25, rankgauge.Collection.read(FOLDER), measure="nDCG@5", k=3, worst=2, rel=2,
+        depth=10, group_by="type", also=rankgauge.read_run(KEYWORD), bands={"P": (0.1, 0.2, 0.25)},
+    )  # fmt: skip
+    assert json.loads(done.stdout) == json.loads(found.to_json())
+
+
+def test_without_texts_it_says_what_it_did_not_look_at():
+    done = run(QRELS, BM25)
+    assert done.returncode == 0
+    assert "no texts of documents were given" in done.stdout
+    assert "vocabulary gap  " not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--collection", "no-such-folder"], "there is no such folder"),
+        (["--group-by", "type"], "no query has a field 'type'"),
+        (["--bands", "none.toml"], "cannot read it"),
+        (["-m", "nDGC@10"], "did you mean"),
+        (["-k", "0"], "Invalid value for '-k'"),
+        (["--also", "none.run"], "none.run"),
+        (["--rel", "9"], "no document has grade 9 or more"),
+    ],
+)
+def test_faults_are_told_and_end_with_2(words, said):
+    done = run(QRELS, BM25, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

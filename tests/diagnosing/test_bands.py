@@ -1,0 +1,102 @@
+"""Bands: where a mean lies, and how the bounds are chosen."""
+
+import math
+
+import pytest
+
+from rankgauge import Bands, InputError, UnknownName, parse
+
+
+def level(name, mean, given=None, **words):
+    found = Bands.of(given, **words)
+    return next(band for band in found if str(band.measure) == name).level(mean)
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [
+        ("P@5", (0.30, 0.50, 0.70)),
+        ("R@5", (0.40, 0.60, 0.80)),
+        ("Success@5", (0.60, 0.80, 0.90)),
+        ("RR", (0.40, 0.60, 0.80)),
+        ("nDCG@5", (0.40, 0.60, 0.80)),
+    ],
+)
+def test_lower_bounds_are_inclusive(name, bounds):
+    for bound, above, below in zip(
+        bounds, ("Acceptable", "Good", "Excellent"), ("Poor", "Acceptable", "Good"), strict=True
+    ):
+        assert level(name, bound) == above
+        assert level(name, bound - 0.0001) == below
+    assert level(name, 0.0) == "Poor"
+    assert level(name, 1.0) == "Excellent"
+
+
+def test_a_mean_that_is_a_bound_but_for_rounding_has_reached_it():
+    below = math.nextafter(0.7, 0)
+    assert below < 0.7
+    assert level("P@5", below) == "Excellent"
+
+
+def test_an_undefined_mean_has_no_band():
+    assert level("RR", math.nan) is None
+
+
+def test_the_defaults_follow_the_cut_off_and_the_relevance_level():
+    names = [str(band.measure) for band in Bands.of(k=3, rel=2)]
+    assert names == ["P(rel=2)@3", "R(rel=2)@3", "Success(rel=2)@3", "RR(rel=2)", "nDCG@3"]
+
+
+def test_given_bands_stand_in_the_place_of_the_defaults_or_beside_them(tmp_path):
+    given = {"P": [0.1, 0.2, 0.3], "AP": [0.2, 0.3, 0.4]}
+    assert level("P@5", 0.2, given) == "Good"
+    assert level("R@5", 0.2, given) == "Poor"
+    assert level("AP", 0.4, given) == "Excellent"
+    assert level("P@7", 0.2, Bands.of(given, k=7)) == "Good"
+    for table in ("[bands]", "[tool.rankgauge.bands]"):
+        path = tmp_path / "bands.toml"
+        path.write_text(f'{table}\nP = [0.1, 0.2, 0.3]\n"AP" = [0.2, 0.3, 0.4]\n')
+        assert Bands.of(path) == Bands.of(str(path)) == Bands.of(given)
+    assert parse("AP") in Bands.of(given).measures
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.5, 0.3, 0.7], [0.3, 0.3, 0.7], [0.1, 0.2], 0.5, ["a", "b", "c"], [0.1, 0.2, math.nan],
+     [0.1, 0.2, math.inf], None],
+)  # fmt: skip
+def test_bounds_that_do_not_rise_are_refused_with_the_place(values):
+    with pytest.raises(InputError, match="bands of P"):
+        Bands.of({"P": values})
+
+
+def test_measures_without_bands_are_refused():
+    with pytest.raises(UnknownName, match="did you mean"):
+        Bands.of({"nDGC@5": [0.1, 0.2, 0.3]})
+    with pytest.raises(UnknownName, match="not better the higher"):
+        Bands.of({"FirstRel": [0.1, 0.2, 0.3]})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no table of bands"),
+        ("[bands", "this is no TOML"),
+        ("bands = 3", "no table of bands"),
+        ("tool = 3", "no table of bands"),
+    ],
+)
+def test_a_file_without_bands_is_refused(tmp_path, text, said):
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        Bands.of(path)
+    with pytest.raises(InputError, match="cannot read it"):
+        Bands.of(tmp_path / "none.toml")
+    with pytest.raises(InputError, match="cannot read it"):
+        Bands.of(tmp_path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="this is no TOML"):
+        Bands.of(path)
+    with pytest.raises(InputError, match="got int for the bands"):
+        Bands.of(3)

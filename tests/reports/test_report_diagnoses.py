@@ -1,0 +1,113 @@
+"""A diagnosis as text: in every form, legible, and with texts made harmless."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from rankgauge import CAUSES, Collection, UnknownName, diagnose, report_diagnosis, sample_path
+
+FOLDER = sample_path("qrels.txt").parent
+SAMPLE = diagnose(
+    FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
+)
+EVIL = "<script>alert(1)</script>"
+HOSTILE = diagnose(
+    {"q": {"=d": 1, EVIL: 1}},
+    {"q": ["x", "y", "z"]},
+    Collection.of({"=d": EVIL, EVIL: "a", "x": "x", "y": "y", "z": "z"}, {"q": EVIL}),
+    k=2,
+)
+
+
+def test_every_section_stands_there_in_the_order_of_reading():
+    text = report_diagnosis(SAMPLE)
+    heads = (
+        "bm25: how good", "both are low:", "rule of thumb", "what went wrong: in 20 of 30 queries",
+        "q03 “my tablet", "what could be gained", "cures in their usual order", "another cut-off",
+        "a threshold on the score", "how the queries spread", "which queries", "too few to say",
+    )  # fmt: skip
+    places = [text.index(head) for head in heads]
+    assert places == sorted(places)
+    assert "\x1b" not in text
+
+
+def test_bands_stand_beside_what_is_attainable():
+    (line,) = (x for x in report_diagnosis(SAMPLE).splitlines() if x.startswith("P@5  "))
+    assert line.split() == ["P@5", "0.2800", "Poor", "0.5267", "Good"]
+    assert "P@5 cannot pass 0.53 (Good) with these judgments" in report_diagnosis(SAMPLE)
+
+
+def test_the_evidence_of_a_query_stands_under_it():
+    block = report_diagnosis(SAMPLE).split("q03 “")[1].split("\n\n")
+    (line,) = (x for x in block[0].splitlines() if x.startswith("ebooks-expiry"))
+    assert line.split(maxsplit=3) == [
+        "ebooks-expiry", "3", "–", "no term of the query in it; not among the 15 retrieved",
+    ]  # fmt: skip
+    assert "terms looked for: tablet, says, title, run, finished" in block[1]
+    assert "first: vocabulary gap; what to do: semantic or hybrid search" in block[1]
+
+
+def test_tables_are_hardly_wider_than_a_hundred_columns():
+    lines = report_diagnosis(SAMPLE).splitlines()
+    tables = [line for line in lines if not line.startswith("•") and "“" not in line]
+    assert max(map(len, tables)) <= 106
+
+
+def test_only_so_many_queries_are_shown_as_asked():
+    few = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", worst=0)
+    assert "relevant in the first 5\n" not in report_diagnosis(few)
+    assert "no texts of documents were given" in report_diagnosis(few)
+
+
+def test_csv_has_every_missed_document_with_its_causes():
+    rows = list(csv.DictReader(io.StringIO(report_diagnosis(SAMPLE, "csv"))))
+    missed = [(one.query_id, doc.doc_id) for one in SAMPLE.findings for doc in one.missed]
+    assert [(row["query"], row["document"]) for row in rows if row["document"]] == missed
+    names = {cause.name for cause in CAUSES}
+    for row in rows:
+        assert set(filter(None, row["causes"].split("; "))) <= names
+
+
+def test_texts_are_escaped_and_formulas_defused():
+    html = report_diagnosis(HOSTILE, "html")
+    assert EVIL not in html
+    assert "&lt;script&gt;" in html
+    assert "'=d" in report_diagnosis(HOSTILE, "csv")
+    assert EVIL not in report_diagnosis(HOSTILE, "markdown")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html", "csv", "json"])
+@pytest.mark.parametrize(
+    "found",
+    [
+        SAMPLE,
+        HOSTILE,
+        diagnose({"q": {"d"}}, {"q": ["d"]}),
+        diagnose({"q": {"d": 1}, "r": {"d": 0}}, {"q": []}, measure="AP"),
+        diagnose({"q": {"d": 3}}, {"q": ["x", "d"]}, measure="DCG@10", k=1),
+    ],
+    ids=["sample", "hostile", "perfect", "empty", "unbounded"],
+)
+def test_every_form_ends_with_one_line_feed(found, form):
+    text = report_diagnosis(found, form)
+    assert text.endswith("\n")
+    assert "nan" not in text.lower().replace("finance", "")
+    if form == "json":
+        assert json.loads(text)["schema"] == "rankgauge/diagnosis/1"
+
+
+def test_an_unknown_form_shows_the_nearest():
+    with pytest.raises(UnknownName, match="markdown"):
+        report_diagnosis(SAMPLE, "markdwn")
+
+
+def test_the_page_has_every_cause_with_its_rule():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "diagnose.md"
+    if not page.exists():
+        pytest.skip("there are no pages beside these tests")
+    text = page.read_text(encoding="utf-8")
+    rows = "".join(f"| {c.name} | {c.of} | {c.rule} | {c.cure} |\n" for c in CAUSES)
+    assert rows in text
