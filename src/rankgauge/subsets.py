@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 import numpy as np
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Among: TypeAlias = Literal["intersection", "union"]
-_T = TypeVar("_T", Qrels, Run)
+_T = TypeVar("_T", bound=Qrels | Run)
 
 
 def cut(run: Any, k: int, *, ties: Ties = "trec") -> Run:
@@ -118,7 +118,11 @@ def drawn(ids: Iterable[bytes], seed: int) -> list[bytes]:
     return sorted(ids, key=lot)
 
 
-def keep_queries(source: _T, queries: Any) -> _T:
+@overload
+def keep_queries(source: Qrels, queries: Any) -> Qrels: ...
+@overload
+def keep_queries(source: Run, queries: Any) -> Run: ...
+def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
     """Judgments or a run with some of the queries only, in the order they had.
 
     Args:

@@ -12,7 +12,9 @@ import click
 import rankgauge
 from rankgauge.cli.compare import compare
 from rankgauge.cli.evaluate import evaluate
+from rankgauge.cli.fuse import fuse
 from rankgauge.cli.measures import measures
+from rankgauge.cli.subsets import cut, sample
 
 __all__ = ["main"]
 
@@ -32,6 +34,9 @@ def cli() -> None:
 cli.add_command(evaluate)
 cli.add_command(compare)
 cli.add_command(measures)
+cli.add_command(fuse)
+cli.add_command(cut)
+cli.add_command(sample)
 
 
 def main() -> None:
