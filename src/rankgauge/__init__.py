@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
+    from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
+    from rankgauge.fusion import Fusion as Fusion
+    from rankgauge.fusion import fuse as fuse
     from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
@@ -66,6 +70,15 @@ if TYPE_CHECKING:
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.sidebyside import Place as Place
+    from rankgauge.reports.fusions import report_tuning as report_tuning
+    from rankgauge.sample import sample_path as sample_path
+    from rankgauge.subsets import cut as cut
+    from rankgauge.subsets import keep_queries as keep_queries
+    from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.tuning import Fold as Fold
+    from rankgauge.tuning import TunedFusion as TunedFusion
+    from rankgauge.tuning import tune_fusion as tune_fusion
+    from rankgauge.tuning import weight_grid as weight_grid
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
     from rankgauge.usecases import use_case as use_case
@@ -111,6 +124,7 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
@@ -125,6 +139,10 @@ _HOMES = {
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
+    "reports.fusions": ("report_tuning",),
+    "sample": ("sample_path",),
+    "subsets": ("cut", "keep_queries", "sample_queries"),
+    "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -456,7 +456,7 @@ def write_qrels(qrels: Any, path: Source) -> None:
     Args:
         qrels: Anything that :meth:`Qrels.of` takes.
         path: ``.csv``, ``.tsv``, ``.json`` or ``.jsonl`` by name, else TREC format; ``.gz`` behind
-            any packs it.
+            any packs it; ``-`` for standard output.
 
     Raises:
         InputError: If an id cannot be carried by the format, or the file cannot be written.
@@ -477,7 +477,7 @@ def write_run(run: Any, path: Source) -> None:
     Args:
         run: Anything that :meth:`Run.of` takes; its name becomes the tag.
         path: ``.csv``, ``.tsv``, ``.json`` or ``.jsonl`` by name, else TREC format; ``.gz`` behind
-            any packs it.
+            any packs it; ``-`` for standard output.
 
     Raises:
         InputError: If an id cannot be carried by the format, or the file cannot be written.

@@ -14,7 +14,9 @@ from rankgauge.cli.compare import compare
 from rankgauge.cli.diff import diff
 from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.evaluate import evaluate
+from rankgauge.cli.fuse import fuse
 from rankgauge.cli.measures import measures
+from rankgauge.cli.subsets import cut, sample
 
 __all__ = ["main"]
 
@@ -36,6 +38,9 @@ cli.add_command(compare)
 cli.add_command(diff)
 cli.add_command(diagnose)
 cli.add_command(measures)
+cli.add_command(fuse)
+cli.add_command(cut)
+cli.add_command(sample)
 
 
 def main() -> None:

@@ -16,10 +16,11 @@ _PLAIN = str.maketrans(
 )  # fmt: skip
 
 
-def say(text: str, *, color: bool = False) -> None:
-    """Print to standard output; where its encoding lacks our lines and bullets, plain ones."""
+def say(text: str, *, color: bool = False, err: bool = False) -> None:
+    """Print to standard output (or error); where its encoding lacks our lines, plain ones."""
+    stream = sys.stderr if err else sys.stdout
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         text = text.translate(_PLAIN)
-    click.echo(text, nl=False, color=color)
+    click.echo(text, nl=False, color=color, err=err)

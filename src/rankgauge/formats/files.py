@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -142,6 +143,7 @@ def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "")
     """Write a file: the whole of it or, if something fails, nothing.
 
     The name decides: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, else TREC; ``.gz`` behind any.
+    ``-`` is standard output, in TREC format.
 
     Raises:
         InputError: If the file cannot be written, or the format cannot carry an id.
@@ -153,6 +155,10 @@ def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "")
             where=source_name(target),
             fix="drop the query, or write JSON: give a path that ends in .json",
         )
+    if target == "-":
+        # All of it is made before the first byte goes out: ids may not fit.
+        sys.stdout.buffer.writelines(list(_chunks(table, layout, None, tag)))
+        return
     path = Path(target)
     if path.is_file():
         path = path.resolve()  # through a link, to what it points at

@@ -1,0 +1,153 @@
+"""``rankgauge fuse``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["fuse"]
+
+
+@click.command(short_help="Fuse runs into one, with or without tuning.")
+@click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
+@click.option(
+    "--method", default="rrf", show_default=True, metavar="NAME",
+    help=f"How: {', '.join(rankgauge.FUSION_METHODS)}.",
+)  # fmt: skip
+@click.option(
+    "--norm", metavar="NAME",
+    help=f"What is done to scores first: {', '.join(rankgauge.FUSION_NORMS)}.  [default: min-max]",
+)  # fmt: skip
+@click.option(
+    "--weights", metavar="W,W[,W]...",
+    help="A weight for each run, in their order; for wsum, rrf, rbc, borda and condorcet.",
+)  # fmt: skip
+@click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
+@click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")
+@click.option(
+    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
+    help="Order of documents with equal scores: document id descending, or as in the file.",
+)  # fmt: skip
+@click.option("--name", metavar="NAME", help="What the fused run is called.  [default: the method]")
+@click.option(
+    "-o", "--output", default="-", metavar="FILE",
+    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
+    "output]",
+)  # fmt: skip
+@click.option(
+    "--tune", metavar="QRELS",
+    help="Judgments to choose parameters by, never on the queries they are used for.",
+)  # fmt: skip
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME",
+    help="With --tune: what to tune for.",
+)  # fmt: skip
+@click.option(
+    "--folds", type=int, default=5, show_default=True,
+    help="With --tune: parts of the queries; each is fused with what is best on the others.",
+)  # fmt: skip
+@click.option(
+    "--train", metavar="FILE",
+    help="With --tune: choose on the queries in this file, one id a line, and fuse the others.",
+)  # fmt: skip
+@click.option(
+    "--grid", "grids", multiple=True, metavar="WORD=V,V...",
+    help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
+    "again for more. A parameter given by its own option is fixed.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="With --tune: decides the folds."
+)
+def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
+    runs: tuple[str, ...],
+    method: str,
+    norm: str | None,
+    weights: str | None,
+    k: float | None,
+    phi: float | None,
+    ties: Literal["trec", "input"],
+    name: str | None,
+    output: str,
+    tune: str | None,
+    measure: str,
+    folds: int,
+    train: str | None,
+    grids: tuple[str, ...],
+    seed: int,
+) -> None:
+    """Fuse each query of the RUNs into one ranking and write it.
+
+    Ranks (rrf, isr, rbc, borda, condorcet) or normalised scores (the others) are put together.
+    What was done is said on standard error.
+
+    \b
+    Examples:
+      rankgauge fuse bm25.run dense.run -o hybrid.run
+      rankgauge fuse bm25.run dense.run --method wsum --weights 0.3,0.7 -o hybrid.run
+      rankgauge fuse bm25.run dense.run --method wsum --tune qrels.txt -o hybrid.run
+    """  # noqa: D301 - click reads the \b
+    _fitting(tune)
+    given = _numbers(weights, "--weights", ",") if weights is not None else None
+    with working(f"fusing {len(runs)} runs"):
+        read = read_runs(runs)
+        if tune is None:
+            made = rankgauge.fuse(
+                read, method, norm=norm, weights=given, k=k, phi=phi, ties=ties, name=name
+            )
+        else:
+            fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
+            grid: dict[str, list[Any]] = dict(map(_grid, grids))
+            grid |= {word: [value] for word, value in fixed.items() if value is not None}
+            tuned = rankgauge.tune_fusion(
+                rankgauge.read_qrels(tune), read, measure, method=method, grid=grid, folds=folds,
+                train=None if train is None else Path(train), seed=seed, ties=ties,
+            )  # fmt: skip
+            made = rankgauge.Run.of(tuned.run, name=name)
+            say(rankgauge.report_tuning(tuned), err=True)
+    rankgauge.write_run(made, output)
+    if output != "-":
+        how = made.settings["fusion"]["method"]
+        names = ", ".join(run.name for run in read)
+        click.echo(f"{output}: {len(made)} queries, {names} fused by {how}", err=True)
+
+
+def _fitting(tune: str | None) -> None:
+    """Refuse what says nothing without tuning.
+
+    Raises:
+        click.UsageError: Naming the option.
+    """
+    context = click.get_current_context()
+    for word in ("measure", "folds", "train", "grids", "seed"):
+        source = context.get_parameter_source(word)
+        if tune is None and source is click.core.ParameterSource.COMMANDLINE:
+            option = "--grid" if word == "grids" else f"--{word}"
+            raise click.UsageError(f"{option} belongs to --tune QRELS")
+        if word == "folds" and source is click.core.ParameterSource.COMMANDLINE:
+            train = context.get_parameter_source("train")
+            if train is click.core.ParameterSource.COMMANDLINE:
+                raise click.UsageError("--train and --folds exclude each other")
+
+
+def _grid(text: str) -> tuple[str, list[Any]]:
+    word, _, values = text.partition("=")
+    parts = values.split(",")
+    if word == "weights":
+        return word, [_numbers(part, "--grid", "/") for part in parts]
+    return word, parts if word == "norm" else _numbers(values, "--grid", ",")
+
+
+def _numbers(text: str, option: str, between: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(between)]
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is not numbers with {between!r} between them", param_hint=option
+        ) from None

@@ -1,0 +1,138 @@
+"""``rankgauge cut`` and ``rankgauge sample``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.progress import working
+
+__all__ = ["cut", "sample"]
+
+
+@click.command(short_help="Keep the first k documents of each query.")
+@click.argument("run", metavar="RUN")
+@click.option("-k", required=True, type=int, help="How many ranks to keep.")
+@click.option(
+    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
+    help="Order of documents with equal scores: document id descending, or as in the file.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", default="-", metavar="FILE",
+    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
+    "output]",
+)  # fmt: skip
+def cut(run: str, k: int, ties: Literal["trec", "input"], output: str) -> None:
+    """Keep the first k documents of each query of a RUN, and write them in the order of ranks.
+
+    \b
+    Examples:
+      rankgauge cut bm25.run -k 100 -o bm25-100.run
+      rankgauge fuse bm25.run dense.run | rankgauge cut - -k 10
+    """  # noqa: D301 - click reads the \b
+    with working(f"reading {run}"):
+        top = rankgauge.cut(rankgauge.read_run(run), k, ties=ties)
+    rankgauge.write_run(top, output)
+
+
+@click.command(short_help="Keep a sample of the queries, the same in every file.")
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
+@click.option("-n", type=int, help="How many queries to draw.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other queries.")
+@click.option(
+    "--among", type=click.Choice(["intersection", "union"]), default="intersection",
+    show_default=True, help="Draw from queries that all files have, or from those that any has.",
+)  # fmt: skip
+@click.option("--queries", metavar="FILE", help="Keep these, one id a line; draw none.")
+@click.option(
+    "-o", "--output", metavar="FILE|FOLDER",
+    help="Of one file: where to write it (default: standard output). Of several: the folder "
+    "where each is written under its own name.",
+)  # fmt: skip
+def sample(  # noqa: PLR0917 - one parameter an option
+    runs: tuple[str, ...],
+    qrels: tuple[str, ...],
+    n: int | None,
+    seed: int,
+    among: Literal["intersection", "union"],
+    queries: str | None,
+    output: str | None,
+) -> None:
+    """Draw n queries and write each RUN and QRELS with these queries only.
+
+    The draw depends on the ids and the seed alone, so the same queries are drawn from all files,
+    in any order, on any machine; and a larger sample holds the smaller one.
+
+    \b
+    Examples:
+      rankgauge sample bm25.run dense.run --qrels qrels.txt -n 50 -o small
+      rankgauge sample bm25.run -n 50 --seed 1 -o bm25-50.run
+      rankgauge sample --qrels qrels.txt --queries ids.txt
+    """  # noqa: D301 - click reads the \b
+    targets = _targets((*qrels, *runs), output)
+    if (n is None) == (queries is None):
+        raise click.UsageError("give -n NUMBER, or --queries FILE")
+    with working(f"reading {len(targets)} files"):
+        judgments = [rankgauge.read_qrels(path) for path in qrels]
+        rankings = [rankgauge.read_run(path) for path in runs]
+    chosen: tuple[str, ...] | Path
+    if n is None:
+        chosen = Path(str(queries))
+    else:
+        chosen = rankgauge.sample_queries([*judgments, *rankings], n, seed=seed, among=among)
+        if len(targets) > 1 and among == "intersection":
+            common = set.intersection(*(set(one) for one in [*judgments, *rankings]))
+            click.echo(f"drawn: {n} of the {len(common)} queries that all files have", err=True)
+    parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
+    tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
+    if output is not None and len(targets) > 1:
+        _folder(output)
+    for one, target in zip(parts, targets, strict=False):
+        rankgauge.write_qrels(one, target)
+    for other, target in zip(tops, targets[len(parts) :], strict=True):
+        rankgauge.write_run(other, target)
+    for whole, part, path in zip(
+        [*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True
+    ):
+        click.echo(f"{path}: {len(part)} of {len(whole)} queries kept", err=True)
+
+
+def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
+    """Where each file is written.
+
+    Raises:
+        click.UsageError: If that cannot be told apart.
+    """
+    if not paths:
+        raise click.UsageError("give a RUN, or --qrels QRELS")
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
+    if len(paths) == 1:
+        return [output or "-"]
+    if output is None:
+        raise click.UsageError("several files: name a folder for them with -o")
+    names = [Path(path).name for path in paths]
+    twice = next((name for name in names if names.count(name) > 1 or name == "-"), None)
+    if twice is not None:
+        raise click.UsageError(f"{twice!r} is no name of its own in the folder: sample it alone")
+    targets = [Path(output) / name for name in names]
+    for path, target in zip(paths, targets, strict=True):
+        if target.exists() and target.samefile(path):
+            raise click.UsageError(f"{path} would be written over: name another folder with -o")
+    return list(map(str, targets))
+
+
+def _folder(path: str) -> None:
+    """Make the folder.
+
+    Raises:
+        click.UsageError: If it cannot be made.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"{path}: no folder can be made: {error.strerror}") from None

@@ -1,0 +1,52 @@
+"""Sums and products that keep what rounding loses, so that no order of adding changes them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["product", "quotient", "total"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+def total(high: FloatArray, low: FloatArray | None = None) -> FloatArray:
+    """The sum of each row of ``high + low``, added exactly as far as twice 53 bits go."""
+    terms = np.empty(high.shape, dtype=np.complex128)
+    terms.real = high
+    terms.imag = 0.0 if low is None else low
+    # Complex numbers are ordered by their first part, then by the second: runs in any order give
+    # the same terms in the same order.
+    terms.sort(axis=1)
+    result, rest = np.zeros(len(high)), np.zeros(len(high))
+    for column in terms.T:
+        term = column.real
+        more = result + term
+        back = more - result
+        rest += (result - (more - back)) + (term - back) + column.imag
+        result = more
+    exact: FloatArray = result + rest
+    return exact
+
+
+def product(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A product and what its rounding lost (Dekker 1971)."""
+    result = left * right
+    (a, b), (c, d) = _halves(left), _halves(right)
+    return result, ((a * c - result) + a * d + b * c) + b * d
+
+
+def quotient(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A quotient and what its rounding lost."""
+    result = left / right
+    back, lost = product(result, right)
+    return result, ((left - back) - lost) / right
+
+
+def _halves(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two numbers of at most 26 bits with this sum (Veltkamp)."""
+    scaled = values * 134217729.0  # 2^27 + 1
+    high = scaled - (scaled - values)
+    return high, values - high

@@ -1,0 +1,474 @@
+"""Fusion, against loops written from the papers in exact fractions, and the laws it keeps."""
+
+import itertools
+import math
+import random
+import statistics
+import zlib
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import few_scores, ids
+
+from rankgauge import FUSION_METHODS, FUSION_NORMS, InputError, Run, UnknownName, fuse, ranked
+
+READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed", "wsum")
+READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")
+WEIGHTED = ("wsum", "rrf", "rbc", "borda", "condorcet")
+
+# ---- second opinions: one query, runs as dictionaries of document to score
+
+
+def ranking(scores):
+    """As trec_eval ranks: score descending, then document id descending by its bytes."""
+    return sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
+
+
+def ranks(scores):
+    return {doc: place for place, doc in enumerate(ranking(scores), start=1)}
+
+
+def normed(scores, norm):
+    """The scores of one query of one run, in exact fractions (but for the root)."""
+    exact = {doc: Fraction(score) for doc, score in scores.items()}
+    if norm == "none" or not exact:
+        return exact
+    n, low, high = len(exact), min(exact.values()), max(exact.values())
+    if norm == "rank":
+        return {doc: 1 - Fraction(rank - 1, n) for doc, rank in ranks(scores).items()}
+    if norm == "min-max":
+        return {
+            d: (s - low) / (high - low) if high > low else Fraction(1) for d, s in exact.items()
+        }
+    whole = sum(s - low for s in exact.values())
+    if norm == "sum":
+        return {d: (s - low) / whole if whole else Fraction(1, n) for d, s in exact.items()}
+    mean = sum(exact.values()) / n
+    variance = sum((s - mean) ** 2 for s in exact.values()) / n
+    # The root to 200 digits.
+    root = Fraction(math.isqrt(int(variance * 10**400)), 10**200) or Fraction(1)
+    return {d: (s - mean) / root for d, s in exact.items()}
+
+
+def comb(combine):
+    def fused(runs, words):
+        columns = [normed(scores, words.norm) for scores in runs]
+        docs = set().union(*columns)
+        return {doc: combine([c[doc] for c in columns if doc in c]) for doc in docs}
+
+    return fused
+
+
+def added(term):
+    """A sum over the runs that retrieved a document."""
+
+    def fused(runs, words):
+        result = {}
+        for scores, weight in zip(runs, words.weights, strict=True):
+            column = normed(scores, words.norm) if words.norm else {}
+            for doc, rank in ranks(scores).items():
+                more = term(column[doc] if column else rank, words)
+                result[doc] = result.get(doc, 0) + Fraction(weight) * more
+        return result
+
+    return fused
+
+
+def isr(runs, _):
+    places = [ranks(scores) for scores in runs]
+    found = {doc: [p[doc] for p in places if doc in p] for doc in set().union(*places)}
+    return {doc: len(at) * sum(Fraction(1, r * r) for r in at) for doc, at in found.items()}
+
+
+def borda(runs, words):
+    """Aslam and Montague 2001: c, c - 1, ... points; the rest is split among the unranked."""
+    docs = set().union(*runs)
+    result = dict.fromkeys(docs, Fraction(0))
+    for scores, weight in zip(runs, words.weights, strict=True):
+        if not scores:
+            continue
+        points = list(range(len(docs), 0, -1))
+        for doc in ranking(scores):
+            result[doc] += Fraction(weight) * points.pop(0)
+        for doc in docs - set(scores):
+            result[doc] += Fraction(weight) * Fraction(sum(points), len(points))
+    return result
+
+
+def majority(runs, weights):
+    """Montague and Aslam 2002: a beats b by the runs that rank it higher; unranked is lowest."""
+    docs = sorted(set().union(*runs))
+    places = [ranks(scores) for scores in runs]
+
+    def beats(a, b):
+        votes = Fraction(0)
+        for place, weight in zip(places, weights, strict=True):
+            mine, theirs = place.get(a, math.inf), place.get(b, math.inf)
+            votes += Fraction(repr(weight)) * ((mine < theirs) - (mine > theirs))
+        return votes > 0
+
+    return docs, {(a, b): beats(a, b) for a in docs for b in docs if a != b}
+
+
+def condorcet(runs, words):
+    docs, beats = majority(runs, words.weights)
+    return {a: Fraction(sum(beats[a, b] - beats[b, a] for b in docs if b != a)) for a in docs}
+
+
+BY_LOOP = {
+    "rrf": added(lambda rank, words: 1 / (Fraction(words.k) + rank)),
+    "isr": isr,
+    "rbc": added(lambda rank, words: (1 - Fraction(words.phi)) * Fraction(words.phi) ** (rank - 1)),
+    "borda": borda,
+    "condorcet": condorcet,
+    "combsum": comb(sum),
+    "combmnz": comb(lambda found: sum(found) * len(found)),
+    "combanz": comb(lambda found: sum(found) / len(found)),
+    "combmin": comb(min),
+    "combmax": comb(max),
+    "combmed": comb(statistics.median),
+    "wsum": added(lambda score, _: score),
+}
+
+# ---- runs
+
+# What is not printable is shown escaped, so that it could not be found again by its id.
+_ids = ids.filter(str.isprintable)
+_scores = st.one_of(few_scores, st.floats(-1000, 1000, width=32, allow_subnormal=False))
+
+
+@st.composite
+def several(draw, scores=_scores):
+    """Two to five runs of a few queries over the same few documents, some queries missing."""
+    docs = draw(st.lists(_ids, min_size=1, max_size=8, unique=True))
+    result = []
+    for _ in range(draw(st.integers(2, 5))):
+        run = {}
+        for query in draw(st.lists(st.sampled_from(["q1", "q2", "é3"]), unique=True, min_size=1)):
+            found = draw(st.lists(st.sampled_from(docs), unique=True, min_size=1))
+            run[query] = {doc: draw(scores) for doc in found}
+        result.append(run)
+    return result
+
+
+_weights = st.sampled_from((0.1, 0.2, 0.3, 0.5, 1.0, 2.5))
+
+
+@st.composite
+def tasks(draw, methods=tuple(BY_LOOP)):
+    runs = draw(several())
+    method = draw(st.sampled_from(methods))
+    words = {}
+    if method in READS_SCORES:
+        words["norm"] = draw(st.sampled_from(tuple(FUSION_NORMS)))
+    if method == "wsum" or (method in WEIGHTED and draw(st.booleans())):
+        words["weights"] = tuple(draw(_weights) for _ in runs)
+    if method == "rrf":
+        words["k"] = draw(st.sampled_from((0, 1, 60, 0.5, 1000)))
+    if method == "rbc":
+        words["phi"] = draw(st.sampled_from((0.25, 0.5, 0.8, 0.99)))
+    return runs, method, words
+
+
+def expected(runs, method, words):
+    """Query to document to score, exact."""
+    defaults = {"norm": None, "weights": [1.0] * len(runs), "k": 60, "phi": 0.8}
+    full = SimpleNamespace(**(defaults | words))
+    queries = set().union(*runs)
+    return {q: BY_LOOP[method]([run.get(q, {}) for run in runs], full) for q in queries}
+
+
+def plain(run):
+    return {query: dict(docs) for query, docs in run.items()}
+
+
+def same(found, wanted):
+    assert set(found) == set(wanted)
+    for query, docs in wanted.items():
+        assert set(found[query]) == set(docs)
+        for doc, score in docs.items():
+            assert found[query][doc] == pytest.approx(float(score), rel=1e-12, abs=1e-12)
+
+
+@given(tasks())
+def test_every_method_and_norm_agrees_with_its_loop(task):
+    runs, method, words = task
+    same(fuse(runs, method, **words), expected(runs, method, words))
+
+
+def test_all_methods_and_norms_have_a_loop():
+    assert set(BY_LOOP) == set(FUSION_METHODS)
+    assert set(READS_RANKS) | set(READS_SCORES) == set(FUSION_METHODS)
+
+
+@given(tasks(methods=("rrf", "isr", "borda", "condorcet")))
+def test_methods_of_ranks_are_the_exact_fractions_rounded_once(task):
+    runs, method, words = task
+    found, wanted = fuse(runs, method, **words), expected(runs, method, words)
+    for query, docs in wanted.items():
+        assert dict(found[query]) == {doc: float(score) for doc, score in docs.items()}
+
+
+def test_equal_sums_of_different_fractions_are_ties():
+    """1/70 + 1/105 = 1/84 + 1/84: added as they come, the two differ in the last bit."""
+    first = [f"a{n:02}" for n in range(1, 50)]
+    second = list(first)
+    first[9], second[44] = "x", "x"  # ranks 10 and 45
+    first[23], second[23] = "y", "y"  # rank 24 twice
+    found = fuse([{"q": first}, {"q": second}])["q"]
+    assert found["x"] == found["y"] == 1 / 42
+
+
+@given(tasks(), st.randoms(use_true_random=False))
+def test_the_order_of_runs_queries_and_documents_changes_nothing(task, rng):
+    runs, method, words = task
+    order = list(range(len(runs)))
+    rng.shuffle(order)
+    shuffled = []
+    for number in order:
+        queries = list(runs[number].items())
+        rng.shuffle(queries)
+        shuffled.append({q: dict(rng.sample(list(d.items()), len(d))) for q, d in queries})
+    other = dict(words)
+    if "weights" in words:
+        other["weights"] = [words["weights"][number] for number in order]
+    found, again = fuse(runs, method, **words), fuse(shuffled, method, **other)
+    assert {q: list(docs.items()) for q, docs in found.items()} == {
+        q: list(docs.items()) for q, docs in again.items()
+    }
+
+
+@given(tasks())
+def test_it_is_written_in_rank_order_and_equal_scores_by_id_descending(task):
+    runs, method, words = task
+    found = fuse(runs, method, **words)
+    assert ranked(found) == found
+    for docs in found.values():
+        keys = [(score, doc.encode()) for doc, score in docs.items()]
+        assert keys == sorted(keys, reverse=True)
+
+
+@given(tasks())
+def test_each_query_stands_alone(task):
+    runs, method, words = task
+    whole = fuse(runs, method, **words)
+    for query in whole:
+        alone = [{q: docs for q, docs in run.items() if q == query} for run in runs]
+        assert fuse(alone, method, **words)[query] == whole[query]
+
+
+@given(tasks(methods=READS_RANKS))
+def test_methods_of_ranks_see_ranks_only(task):
+    runs, method, words = task
+    steps = [{q: ranking(docs) for q, docs in run.items()} for run in runs]
+    assert plain(fuse(runs, method, **words)) == plain(fuse(steps, method, **words))
+
+
+@given(tasks(methods=READS_SCORES), st.sampled_from((0.25, 2.0, 1024.0)))
+def test_another_scale_changes_nothing_once_normalised(task, factor):
+    runs, method, words = task
+    assume(words["norm"] != "none")
+    wider = [{q: {d: s * factor for d, s in docs.items()} for q, docs in r.items()} for r in runs]
+    assert plain(fuse(wider, method, **words)) == plain(fuse(runs, method, **words))
+
+
+@given(tasks())
+def test_a_prefix_to_all_ids_changes_no_score(task):
+    runs, method, words = task
+    renamed = [{q: {"p-" + d: s for d, s in docs.items()} for q, docs in r.items()} for r in runs]
+    found, again = fuse(runs, method, **words), fuse(renamed, method, **words)
+    for query, docs in found.items():
+        assert {"p-" + doc: score for doc, score in docs.items()} == again[query]
+
+
+@given(tasks(methods=WEIGHTED))
+def test_a_run_of_weight_0_takes_no_part(task):
+    runs, method, words = task
+    weights = words.get("weights", (1.0,) * len(runs))
+    more = [*runs, {"q1": {"only-here": 1.0}, "q9": {"d": 1.0}}]
+    found = fuse(more, method, **{**words, "weights": (*weights, 0)})
+    wanted = fuse(runs, method, **{**words, "weights": weights})
+    assert {q: docs for q, docs in found.items() if docs} == plain(wanted)
+
+
+@given(several())
+def test_by_condorcet_a_set_that_beats_all_others_stands_above_them(runs):
+    """The strongly connected components of the majority graph, ties both ways, stay in order."""
+    for query, found in fuse(runs, "condorcet").items():
+        docs, beats = majority([run.get(query, {}) for run in runs], [1.0] * len(runs))
+        reach = {(a, b): a == b or not beats.get((b, a)) for a in docs for b in docs}
+        for middle, a, b in itertools.product(docs, repeat=3):
+            reach[a, b] |= reach[a, middle] and reach[middle, b]
+        for a, b in itertools.permutations(docs, 2):
+            if not reach[b, a]:
+                assert found[a] > found[b]
+
+
+@given(several())
+def test_bounds_of_the_methods(runs):
+    for method in ("combanz", "combmin", "combmax", "combmed"):
+        for docs in fuse(runs, method).values():
+            assert all(0 <= score <= 1 for score in docs.values())
+    for docs in fuse(runs, "combsum").values():
+        assert all(0 <= score <= len(runs) for score in docs.values())
+    for docs in fuse(runs, "rrf").values():
+        assert all(0 < score <= len(runs) / 61 for score in docs.values())
+
+
+# ---- examples that can be followed by hand
+
+
+def test_a_cycle_of_majorities_is_a_tie_and_its_followers_stand_below():
+    runs = [{"q": ["a", "b", "c", "z"]}, {"q": ["b", "c", "a", "z"]}, {"q": ["c", "a", "b", "z"]}]
+    assert dict(fuse(runs, "condorcet")["q"]) == {"c": 1.0, "b": 1.0, "a": 1.0, "z": -3.0}
+    assert list(fuse(runs, "condorcet")["q"]) == ["c", "b", "a", "z"]
+
+
+def test_votes_count_weights_as_they_are_written():
+    """0.1 + 0.2 is above 0.3 in binary; as votes they balance it."""
+    runs = [{"q": ["a", "b"]}, {"q": ["a", "b"]}, {"q": ["b", "a"]}]
+    assert dict(fuse(runs, "condorcet", weights=(0.1, 0.2, 0.3))["q"]) == {"b": 0.0, "a": 0.0}
+
+
+def test_borda_splits_the_points_that_are_left_among_the_unranked():
+    runs = [{"q": ["a", "b", "c", "d", "e"]}, {"q": ["e"]}]
+    assert dict(fuse(runs, "borda")["q"]) == {"a": 7.5, "b": 6.5, "e": 6.0, "c": 5.5, "d": 4.5}
+
+
+def test_a_query_that_a_run_lacks_is_fused_from_the_others():
+    found = fuse([{"q1": ["a"], "q2": ["b", "c"]}, {"q1": ["a", "d"]}], "borda")
+    assert dict(found["q2"]) == {"b": 2.0, "c": 1.0}
+    assert list(found) == ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    ("norm", "score"), [("min-max", 1.0), ("z-score", 0.0), ("sum", 0.5), ("none", 3.0)]
+)
+def test_equal_scores_are_normalised_as_documented(norm, score):
+    found = fuse([{"q": {"a": 3, "b": 3}}, {"q": {"c": 1, "d": 0}}], "combmax", norm=norm)["q"]
+    assert found["a"] == found["b"] == score
+
+
+def test_ranks_in_a_run_are_those_of_the_policy():
+    runs = [{"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1.0, "b": 1.0}}]
+    assert list(fuse(runs)["q"]) == ["b", "a"]
+    assert list(fuse(runs, ties="input")["q"]) == ["a", "b"]
+
+
+def test_scores_that_nearly_vanish_or_overflow_are_still_normalised():
+    for scale in (5e-324, 1e-300, 1e100):
+        runs = [{"q": {"a": scale, "b": 0.0}}, {"q": {"a": scale, "b": -scale}}]
+        for norm in ("min-max", "sum", "z-score"):
+            found = fuse(runs, "combsum", norm=norm)["q"]
+            assert found == {"a": 2.0, "b": -2.0 if norm == "z-score" else 0.0}
+
+
+def test_a_score_beyond_all_scales_is_refused_where_scores_are_read():
+    runs = [{"q": {"a": 1e200}}, {"q": {"a": -1e300}}]
+    with pytest.raises(InputError, match="beyond 1e\\+100"):
+        fuse(runs, "combsum")
+    assert fuse(runs)["q"] == {"a": 2 / 61}
+
+
+def test_ids_of_one_hash_are_told_apart():
+    """Ids beyond 128 bytes are hashed by CRC-32 and their first 128 bytes: two can be found."""
+    seen, start = {}, b"x" * 140
+    rng = random.Random(1)
+    while True:
+        doc = start + b"%020d" % rng.randrange(10**20)
+        other = seen.setdefault(zlib.crc32(doc), doc)
+        if other != doc:
+            break
+    one, two = doc.decode(), other.decode()
+    assert Run.of({"q": [one]}).table.docs.hashes() == Run.of({"q": [two]}).table.docs.hashes()
+    plainer = {one: "1", two: "2", "d": "d"}
+    runs = [{"q": [one, "d", two], "p": [one]}, {"q": [two, one, "d"], "p": [two]}]
+    renamed = [{q: [plainer[doc] for doc in docs] for q, docs in run.items()} for run in runs]
+    found, wanted = fuse(runs), fuse(renamed)
+    for query, docs in found.items():
+        assert {plainer[doc]: score for doc, score in docs.items()} == wanted[query]
+
+
+def test_many_queries_come_out_as_one_by_one():
+    """More rows than one block holds."""
+    rng = np.random.default_rng(3)
+
+    def some():
+        docs = [f"d{doc}" for doc in rng.permutation(900)[:400]]
+        return dict(zip(docs, rng.random(400).tolist(), strict=True))
+
+    runs = [{f"q{n}": some() for n in rng.permutation(200)} for _ in range(2)]
+    whole = fuse(runs, "combmnz")
+    for query in ("q0", "q99", "q199"):
+        alone = fuse([{query: run[query]} for run in runs], "combmnz")
+        assert list(alone[query].items()) == list(whole[query].items())
+
+
+def test_the_run_says_what_made_it():
+    runs = {"bm25": {"q": ["a"]}, "dense": {"q": ["b"]}}
+    found = fuse(runs, "CombSUM", norm="zmuv", name="both")
+    assert found.name == "both"
+    assert found.settings["fusion"] == {
+        "method": "combsum", "norm": "z-score", "runs": ["bm25", "dense"]
+    }  # fmt: skip
+    assert fuse(runs, weights={"dense": 1, "bm25": 2}).settings["fusion"]["weights"] == [2.0, 1.0]
+    assert fuse(runs).name == "rrf"
+
+
+A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("runs", "words", "error", "said"),
+    [
+        ([A], {}, InputError, "got 1 run, wanted two or more"),
+        ([], {}, InputError, "got 0 runs"),
+        ("a.run", {}, InputError, "got str where runs were wanted"),
+        (7, {}, InputError, "got int"),
+        ([A, B], {"method": "rff"}, UnknownName, "did you mean rrf"),
+        ([A, B], {"method": None}, UnknownName, "no fusion method"),
+        ([A, B], {"method": "combsum", "norm": "minmax2"}, UnknownName, "did you mean min-max"),
+        ([A, B], {"norm": "min-max"}, InputError, "rrf reads no norm"),
+        ([A, B], {"method": "combsum", "k": 10}, InputError, "combsum reads no k"),
+        ([A, B], {"method": "combmnz", "weights": (1, 2)}, InputError, "reads no weights"),
+        ([A, B], {"method": "wsum"}, InputError, "wsum wants a weight for each run"),
+        ([A, B], {"weights": (1,)}, InputError, "got 1 weights for 2 runs"),
+        ([A, B], {"weights": (0, 0)}, InputError, "all weights are 0"),
+        ([A, B], {"weights": (1, -1)}, InputError, "a weight=-1 is not possible"),
+        ([A, B], {"weights": (1, math.nan)}, InputError, "a weight=nan"),
+        ([A, B], {"weights": (1, "x")}, InputError, "a weight='x'"),
+        ([A, B], {"weights": 3}, InputError, "got 3 for the weights"),
+        ([A, B], {"weights": {"a": 1}}, InputError, "two runs are called 'run'"),
+        ({"a": A, "b": B}, {"weights": {"a": 1}}, InputError, "give one for each of: a, b"),
+        ([A, B], {"method": "condorcet", "weights": (1e-9, 1e90)}, InputError, "as votes"),
+        ([A, B], {"k": -1}, InputError, "k=-1 is not possible"),
+        ([A, B], {"k": "sixty"}, InputError, "k='sixty'"),
+        ([A, B], {"method": "rbc", "phi": 1}, InputError, "phi=1 is not possible"),
+        ([A, B], {"ties": "best"}, UnknownName, "ties='best'"),
+        ([[("q", "d", 1.0), ("q", "d", 2.0)], B], {}, InputError, "stands twice for query 'q'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_fused_is_said(runs, words, error, said):
+    with pytest.raises(error, match=said.replace("(", r"\(")):
+        fuse(runs, **words)
+
+
+def test_runs_without_a_common_query_or_document_are_put_beside_each_other():
+    found = fuse([{"q1": ["a"]}, {"q2": ["b"]}])
+    assert plain(found) == {"q1": {"a": 1 / 61}, "q2": {"b": 1 / 61}}
+
+
+def test_it_agrees_with_the_stored_fusion_of_another_program(data_folder):
+    """Reciprocal ranks of BM25 and MiniLM on Cranfield, k=60, fused elsewhere by line number."""
+    folder = data_folder / "cranfield" / "runs"
+    names = ("bm25-lucene-k0.9-b0.4-stem", "minilm-l6-v2-cosine")
+    theirs = Run.of(folder / "rrf-bm25-minilm-k60.run.gz")
+    ours = fuse([folder / f"{name}.run.gz" for name in names], ties="input")
+    assert set(ours) == set(theirs)
+    for query, docs in theirs.items():
+        for doc, score in docs.items():
+            assert ours[query][doc] == pytest.approx(score, rel=1e-12)
