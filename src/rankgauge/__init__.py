@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rankgauge.comparison import Comparison as Comparison
     from rankgauge.comparison import compare as compare
     from rankgauge.comparison import compare_evaluations as compare_evaluations
-    from rankgauge.differences import Design as Design
-    from rankgauge.differences import Difference as Difference
     from rankgauge.diagnosing.bands import Band as Band
     from rankgauge.diagnosing.bands import Bands as Bands
     from rankgauge.diagnosing.causes import CAUSES as CAUSES
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from rankgauge.diagnosing.causes import Missed as Missed
     from rankgauge.diagnosing.diagnosis import Diagnosis as Diagnosis
     from rankgauge.diagnosing.diagnosis import diagnose as diagnose
+    from rankgauge.differences import Design as Design
+    from rankgauge.differences import Difference as Difference
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
@@ -60,18 +60,17 @@ if TYPE_CHECKING:
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.comparisons import report_comparison as report_comparison
-    from rankgauge.reports.diffs import report_diff as report_diff
     from rankgauge.reports.diagnoses import report_diagnosis as report_diagnosis
+    from rankgauge.reports.diffs import report_diff as report_diff
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.fusions import report_tuning as report_tuning
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.sidebyside import Place as Place
-    from rankgauge.reports.fusions import report_tuning as report_tuning
-    from rankgauge.sample import sample_path as sample_path
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
@@ -113,11 +112,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
-    "differences": ("Design", "Difference"),
-    "comparison": ("Comparison", "Difference", "compare"),
     "diagnosing.bands": ("Band", "Bands"),
     "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
     "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
+    "differences": ("Design", "Difference"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
@@ -133,14 +131,13 @@ _HOMES = {
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
-    "reports.diffs": ("report_diff",),
     "reports.diagnoses": ("report_diagnosis",),
+    "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.fusions": ("report_tuning",),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
-    "reports.fusions": ("report_tuning",),
-    "sample": ("sample_path",),
     "subsets": ("cut", "keep_queries", "sample_queries"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),

@@ -11,8 +11,8 @@ import click
 
 import rankgauge
 from rankgauge.cli.compare import compare
-from rankgauge.cli.diff import diff
 from rankgauge.cli.diagnose import diagnose
+from rankgauge.cli.diff import diff
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.fuse import fuse
 from rankgauge.cli.measures import measures
