@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.fingerprints import fingerprint as fingerprint
+    from rankgauge.history import Change as Change
+    from rankgauge.history import Entry as Entry
+    from rankgauge.history import History as History
+    from rankgauge.history import Point as Point
+    from rankgauge.history import Step as Step
+    from rankgauge.history import Trend as Trend
     from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
@@ -47,6 +54,10 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.histories import report_change as report_change
+    from rankgauge.reports.histories import report_entries as report_entries
+    from rankgauge.reports.histories import report_entry as report_entry
+    from rankgauge.reports.histories import report_trend as report_trend
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
@@ -88,6 +99,8 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "fingerprints": ("fingerprint",),
+    "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
@@ -96,6 +109,7 @@ _HOMES = {
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip

@@ -12,6 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli.compare import compare
 from rankgauge.cli.evaluate import evaluate
+from rankgauge.cli.history import history
 from rankgauge.cli.measures import measures
 
 __all__ = ["main"]
@@ -31,6 +32,7 @@ def cli() -> None:
 
 cli.add_command(evaluate)
 cli.add_command(compare)
+cli.add_command(history)
 cli.add_command(measures)
 
 
