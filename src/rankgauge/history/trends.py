@@ -225,7 +225,7 @@ def trend_of(measure: Measure, found: Sequence[tuple[Entry, Evaluation]]) -> Tre
             before, one = found[place - 1]
             breaks = tuple(_breaks(before, one, entry, evaluation))
             step = None if breaks else _step(one, evaluation, measure, 1 - _ALPHA)
-        low, high = _interval(evaluation, measure)
+        low, high = _interval(entry, evaluation, measure)
         points.append(Point(entry, entry.means[str(measure)], low, high, step, breaks))
     return Trend(measure, tuple(points), tuple(_decline(points, found)), tuple(_notes(points)))
 
@@ -243,11 +243,11 @@ def _step(one: Evaluation, other: Evaluation, measure: Measure, level: float) ->
     return step_between(one, other, measure, level=level)
 
 
-def _interval(evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
+def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
     """Of the mean over queries; of a sum, that of the mean times the number of queries."""
     values, _ = apart(evaluation, evaluation, measure, measure)
     how = measure.declaration.mean
-    if len(values) < 2 or evaluation.weights is not None or how not in {"arithmetic", "sum"}:
+    if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
         return math.nan, math.nan
     found = stats.t_interval(values)
     times = len(values) if how == "sum" else 1
