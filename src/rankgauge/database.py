@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData, Table
@@ -69,8 +68,10 @@ class Database:
         self._patience = patience
         self._missing = missing
         self._engines: dict[bool, Engine] = {}
-        if "\0" in where:
-            raise InputError("this path holds a NUL", where=repr(where), fix="remove it")
+        if "\0" in where or not where:
+            raise InputError(
+                f"{where!r:.60} is no path", where=schema.name, fix="name a file or a URL"
+            )
         self._url = _url_of(where) if _URL.match(where) else None
         self.path: Path | None = None
         if self._url is None:
@@ -99,6 +100,7 @@ class Database:
                     raise self._nothing()
                 self._refuse_cut_off(self.path)
             with self._engine(create=False).begin() as connection:
+                self._be_patient(connection)
                 if not self._is_made(connection):
                     raise self._nothing()
                 yield connection
@@ -119,16 +121,19 @@ class Database:
                 self._refuse_cut_off(self.path)
                 self._prepare_file()
             with self._engine(create=True).begin() as connection:
+                self._be_patient(connection)
                 if self.path is None:
-                    connection.exec_driver_sql(
-                        f"SET LOCAL lock_timeout = {int(self._patience * 1000)}"
-                    )
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 if not self._is_made(connection):
                     self._make(connection)
                 yield connection
 
-    # ---- opening
+    # ---- how it is opened
+
+    def _be_patient(self, connection: Connection) -> None:
+        """Do not wait for others for ever (SQLite was told so when it was opened)."""
+        if self.path is None:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")
 
     def _engine(self, *, create: bool) -> Engine:
         from sqlalchemy import create_engine, event
@@ -163,7 +168,7 @@ class Database:
             # Reading needs two files beside it, unless nobody can be writing.
             mode = "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
         raw = sqlite3.connect(
-            f"file:{quote(path.as_posix())}?mode={mode}",
+            f"{path.as_uri()}?mode={mode}",
             uri=True,
             timeout=self._patience,
             isolation_level=None,
@@ -310,7 +315,7 @@ class Database:
                 fix="check the URL",
             ) from None
         except (OSError, ValueError) as error:
-            if isinstance(error, InputError):
+            if isinstance(error, RankgaugeError):
                 raise
             reason = getattr(error, "strerror", None) or error
             raise InputError(

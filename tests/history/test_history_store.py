@@ -1,5 +1,6 @@
 """The store: what is kept comes back exactly, from a file and from a server."""
 
+import hashlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgauge
-from rankgauge import Evaluation, History, InputError, Policies, Run, evaluate, parse
+from rankgauge import Evaluation, History, InputError, MismatchError, Policies, Run, evaluate, parse
 
 QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
 RUN = Run.of(
@@ -133,7 +134,7 @@ VALUES = st.floats(-1e100, 1e100) | st.just(np.nan)
 
 
 @given(
-    st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=8),
+    st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=6),
     st.booleans(),
     st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
 )
@@ -190,6 +191,35 @@ def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
 def test_only_evaluations_are_kept(tmp_path):
     with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
         history.save(made().mean(), QRELS)
+
+
+def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
+    history = History.open(tmp_path / "h.db")
+    with pytest.raises(MismatchError, match="query 'q0' of the evaluation is not in these"):
+        history.save(made(), {"q1": {"d1": 1}})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", [3, b"h.db", ["h.db"]])
+def test_a_place_is_a_path_or_a_url(where):
+    with pytest.raises(InputError, match="wanted a path or a URL"):
+        History.open(where)
+
+
+def test_a_measure_that_this_version_does_not_know_speaks_for_itself(tmp_path):
+    path = tmp_path / "h.db"
+    with History.open(path) as history:
+        entry = history.save(evaluate(QRELS, RUN, "RR"), QRELS)
+        connection = sqlite3.connect(path)
+        ((moment, head),) = connection.execute("SELECT time, head FROM rankgauge_evaluations")
+        head = head.replace('"RR"', '"Rx"')
+        seal = hashlib.sha256(f"{moment}\n{head}".encode()).hexdigest()
+        connection.execute("UPDATE rankgauge_evaluations SET head = ?, seal = ?", (head, seal))
+        connection.commit()
+        connection.close()
+        assert list(history.entries()[0].means) == ["Rx"]
+        with pytest.raises(rankgauge.UnknownName, match="no measure is called 'Rx'"):
+            history.load(entry.id)
 
 
 def test_records_are_judgments_and_run_at_once(tmp_path):

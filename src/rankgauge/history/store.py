@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rankgauge.database import Database, Schema
-from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
 from rankgauge.evaluation import Evaluation
 from rankgauge.fingerprints import fingerprint
 from rankgauge.history.changes import Change, change_between
@@ -121,9 +121,20 @@ class History:
                 "a history needs SQLAlchemy, which is not installed",
                 fix="pip install 'rankgauge[history]'",
             ) from None
-        place = os.fspath(where) if where else os.environ.get(_VARIABLE) or _PLACE
+        place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
+        if not isinstance(place, str | Path):
+            raise InputError(
+                f"got {place!r:.60}, wanted a path or a URL",
+                where="history",
+                fix='give text: History.open("history.db")',
+            )
         return cls(
-            Database(place, Schema("history", _VERSION, _tables()), patience=wait, missing=_FIRST)
+            Database(
+                os.fspath(place),
+                Schema("history", _VERSION, _tables()),
+                patience=wait,
+                missing=_FIRST,
+            )
         )
 
     @property
@@ -176,6 +187,7 @@ class History:
             What is known of it, with the number by which it is found again.
 
         Raises:
+            MismatchError: If a query of the evaluation is not in the judgments.
             InputError: If it cannot be kept, or the store cannot be written to.
         """
         if not isinstance(evaluation, Evaluation):
@@ -184,7 +196,7 @@ class History:
                 where="history",
                 fix="give what evaluate() returned",
             )
-        judgments, ranking = _fingerprints(qrels, run)
+        judgments, ranking = _fingerprints(evaluation, qrels, run)
         packed = pack(
             evaluation,
             label=_label(label),
@@ -458,13 +470,21 @@ class History:
         )
 
 
-def _fingerprints(qrels: Any, run: Any) -> tuple[str, str | None]:
+def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str, str | None]:
     """Of the judgments, and of the run if it is at hand."""
+    truth = qrels.qrels if isinstance(qrels, Records) else Qrels.of(qrels)
+    for query in evaluation.query_ids:
+        if query not in truth:
+            raise MismatchError(
+                f"query {query!r} of the evaluation is not in these judgments",
+                where="history",
+                fix="give the judgments that the evaluation was made with",
+            )
     if isinstance(qrels, Records):
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
         own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
         return own, fingerprint(qrels.run if run is None else Run.of(run))
-    return fingerprint(Qrels.of(qrels)), None if run is None else fingerprint(Run.of(run))
+    return fingerprint(truth), None if run is None else fingerprint(Run.of(run))
 
 
 def _seal(time: str, head: str) -> str:
