@@ -18,7 +18,8 @@ FORMS = ("table", "markdown", "html", "csv", "json")
 
 
 @pytest.fixture
-def history(tmp_path):
+def history(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # no checkout: there is no commit
     with History.open(tmp_path / "history.db") as opened:
         for day, label in ((1, "<b>1.0</b>"), (2, "=1+1")):
             opened.save(
@@ -71,7 +72,7 @@ def test_labels_are_escaped_in_html_and_defused_in_csv(history):
 def test_the_list_shows_ndcg_at_10_or_the_first_measure_or_what_was_asked_for(history):
     entries = history.entries()
     assert rankgauge.report_entries(entries).splitlines()[0].split() == [
-        "id", "date", "run", "label", "queries", "RR", "judgments", "commit",
+        "id", "date", "run", "label", "queries", "RR", "judgments",
     ]  # fmt: skip
     assert "AP" in rankgauge.report_entries(entries, measures=["map"]).splitlines()[0]
     with pytest.raises(InputError, match=r"has P@1\nfix: kept are: RR, AP"):
@@ -91,6 +92,15 @@ def test_different_judgments_are_said_under_the_list(history):
     assert "different judgments" not in rankgauge.report_entries(history.entries())
     history.save(evaluate(QRELS, RUN, "RR"), {**QRELS, "q3": {"d2": 1}})
     assert "2 different judgments" in rankgauge.report_entries(history.entries())
+
+
+def test_columns_that_say_nothing_are_left_out_for_people_and_kept_for_programs(history):
+    for number in (1, 2):
+        history.delete(number)
+    history.save(evaluate(QRELS, RUN, "RR"), QRELS)
+    assert "label" not in rankgauge.report_entries(history.entries())
+    assert "label" in rankgauge.report_entries(history.entries(), "csv")
+    assert "label" not in rankgauge.report_trend(history.trend("RR"))
 
 
 def test_an_empty_list_can_be_shown(history):

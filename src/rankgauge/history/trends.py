@@ -97,17 +97,19 @@ class Trend:
         days = len({point.entry.time.date() for point in shown})
         form = "%Y-%m-%d" if days == len(shown) else "%Y-%m-%d %H:%M"
         runs = len({point.entry.run for point in self.points}) > 1
+        labels = any(point.entry.label or point.entry.made_at for point in shown)
+        middle = (("run",) if runs else ()) + (("label",) if labels else ())
         rows: list[tuple[Cell, ...]] = []
         for place, point in enumerate(shown):
             if point.breaks and place:
-                rows.append(self._break_row(point, runs=runs))
+                rows.append(self._break_row(point, len(middle)))
             entry = point.entry
             rows.append(
                 (
                     entry.id,
                     entry.time.strftime(form),
                     *((entry.run,) if runs else ()),
-                    entry.label or entry.made_at,
+                    *((entry.label or entry.made_at,) if labels else ()),
                     point.mean,
                     scale.drawn(point),
                     _said(point.step),
@@ -119,8 +121,7 @@ class Trend:
             columns=(
                 "id",
                 "date",
-                *(("run",) if runs else ()),
-                "label",
+                *middle,
                 str(self.measure),
                 scale.head,
                 "change (95 % interval)",
@@ -129,9 +130,10 @@ class Trend:
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
         )
 
-    def _break_row(self, point: Point, *, runs: bool) -> tuple[Cell, ...]:
+    @staticmethod
+    def _break_row(point: Point, between: int) -> tuple[Cell, ...]:
         # "" in the column of numbers keeps it a column of numbers.
-        empty = ("",) * (2 if runs else 1)
+        empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
         return ("", "", *empty, "", " not comparable ".center(_PLOT, "─"), why)
 

@@ -49,6 +49,8 @@ def report_entries(
     rows = tuple((_raw_row if plain else _row)(entry, names) for entry in shown)
     ends = ("judgments", "run_fingerprint", "commit", "dirty") if plain else ("judgments", "commit")
     columns = ("id", "time" if plain else "date", "run", "label", "queries", *names, *ends)
+    if not plain:
+        columns, rows = _without_empty(columns, rows)
     return render(Table(columns, rows, notes=tuple(_list_notes(entries, shown))), form, color=color)
 
 
@@ -132,6 +134,14 @@ def _names(entries: Sequence[Entry], measures: Iterable[str | Measure] | None) -
                 fix=f"kept are: {', '.join(kept)}",
             )
     return names
+
+
+def _without_empty(
+    columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
+) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
+    """Without the columns that say nothing: no label, no commit."""
+    kept = [n for n in range(len(columns)) if not rows or any(row[n] != "" for row in rows)]
+    return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
 
 def _row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
