@@ -41,11 +41,22 @@ python_use_unqualified_type_names = True
 # Names that pages outside of these would explain: there is no network to look them up
 nitpick_ignore_regex = [
     (r"py:.*", rf"{library}(\..*)?")
-    for library in ("click", "collections", "io", "narwhals", "np", "numpy", "os", "pathlib")
+    for library in (
+        "click",
+        "collections",
+        "datetime",
+        "io",
+        "narwhals",
+        "np",
+        "numpy",
+        "os",
+        "pathlib",
+    )
 ]
 nitpick_ignore = [
     ("py:class", "NDArray"),
     # Ours, but not public
+    ("py:class", "rankgauge.database.Database"),
     ("py:class", "rankgauge.kernels.measure.Declaration"),
     ("py:class", "rankgauge.render.Table"),
     ("py:class", "rankgauge.table.PairTable"),

@@ -37,10 +37,17 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
     from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
     from rankgauge.fusion import Fusion as Fusion
     from rankgauge.fusion import fuse as fuse
+    from rankgauge.history import Change as Change
+    from rankgauge.history import Entry as Entry
+    from rankgauge.history import History as History
+    from rankgauge.history import Point as Point
+    from rankgauge.history import Step as Step
+    from rankgauge.history import Trend as Trend
     from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
@@ -66,6 +73,10 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
     from rankgauge.reports.fusions import report_tuning as report_tuning
+    from rankgauge.reports.histories import report_change as report_change
+    from rankgauge.reports.histories import report_entries as report_entries
+    from rankgauge.reports.histories import report_entry as report_entry
+    from rankgauge.reports.histories import report_trend as report_trend
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
@@ -122,7 +133,9 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "fingerprints": ("fingerprint",),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
+    "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
@@ -135,6 +148,7 @@ _HOMES = {
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "reports.fusions": ("report_tuning",),
+    "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 import click
 
 import rankgauge
+from rankgauge.cli.history import store_option
 from rankgauge.cli.inputs import told_apart
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
@@ -51,6 +55,17 @@ __all__ = ["evaluate"]
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
+@store_option
+@click.option("--label", default="", metavar="TEXT", help="A word for what is kept: release 2.1.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE",
+    help="A setting to keep with it, such as latency_ms=12; again for more.",
+)  # fmt: skip
+@click.option(
+    "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    help="When it was made, if not now (UTC).",
+)  # fmt: skip
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
@@ -62,6 +77,11 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    save: bool,  # noqa: FBT001 - click passes by name
+    store: str | None,
+    label: str,
+    pairs: tuple[str, ...],
+    date: datetime | None,
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
@@ -75,22 +95,27 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
       rankgauge evaluate records.jsonl
+      rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
+    kept = _Keeping.of(label, pairs, date, store, save=save)
     chosen = names
     if use is not None:
         case = rankgauge.use_case(use)
         chosen = (*case.measures, *names)
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
-    evaluations = []
+    evaluations: list[rankgauge.Evaluation] = []
+    read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
         truth = rankgauge.read_qrels(qrels) if runs else rankgauge.Records.of(qrels)
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
+            run = None if path is None else rankgauge.read_run(path)
+            read.append(run if save else None)
             evaluations.append(
                 rankgauge.evaluate(
                     truth,
-                    None if path is None else rankgauge.read_run(path),
+                    run,
                     measures,
                     ties=ties,
                     queries=_queries(queries),
@@ -101,12 +126,87 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     if runs:
         own = told_apart([evaluation.run_name for evaluation in evaluations], runs)
         evaluations = [replace(one, run_name=n) for one, n in zip(evaluations, own, strict=True)]
+    # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
+    # cannot be written to must not cost the table.
+    failure = None if kept is None else kept.failure_of(evaluations, truth, read)
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
     for note in rankgauge.report_notes(evaluations):
         # What is read by a program carries no notes; a warning must be seen all the same.
         if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
             click.echo(note, err=True)
+    if failure is not None:
+        raise failure
+
+
+@dataclass(frozen=True)
+class _Keeping:
+    """Where and with what to keep evaluations."""
+
+    history: rankgauge.History
+    label: str
+    settings: Mapping[str, str | float | bool]
+    date: datetime | None
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        pairs: Iterable[str],
+        date: datetime | None,
+        store: str | None,
+        *,
+        save: bool,
+    ) -> _Keeping | None:
+        """None if nothing is to be kept. What the store lacks is said before any work is done."""
+        if not save:
+            if store or label or pairs or date:
+                raise click.UsageError(
+                    "--history, --label, --set and --date are for --save: add it"
+                )
+            return None
+        return cls(rankgauge.History.open(store), label, _settings(pairs), date)
+
+    def failure_of(
+        self,
+        evaluations: Sequence[rankgauge.Evaluation],
+        truth: rankgauge.Qrels | rankgauge.Records,
+        runs: Sequence[rankgauge.Run | None],
+    ) -> rankgauge.RankgaugeError | None:
+        """Keep them all; the first failure ends it."""
+        try:
+            for evaluation, run in zip(evaluations, runs, strict=True):
+                entry = self.history.save(
+                    evaluation,
+                    truth,
+                    run=run,
+                    label=self.label,
+                    settings=self.settings,
+                    time=self.date,
+                )
+                click.echo(f"saved as {entry.id} in {self.history.where}", err=True)
+        except rankgauge.RankgaugeError as error:
+            return error
+        return None
+
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+def _settings(pairs: Iterable[str]) -> dict[str, str | float | bool]:
+    """KEY=VALUE; what reads as a plain number, true or false is one."""
+    found: dict[str, str | float | bool] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or key in found:
+            raise click.BadParameter(
+                f"got {pair!r}, wanted KEY=VALUE, each key once", param_hint="--set"
+            )
+        if _NUMBER.fullmatch(value):
+            found[key] = float(value) if "." in value else int(value)
+        else:
+            found[key] = {"true": True, "false": False}.get(value, value)
+    return found
 
 
 def _queries(text: str) -> Literal["all", "intersection"] | Path:

@@ -15,6 +15,7 @@ from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.diff import diff
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.fuse import fuse
+from rankgauge.cli.history import history
 from rankgauge.cli.measures import measures
 from rankgauge.cli.subsets import cut, sample
 
@@ -37,6 +38,7 @@ cli.add_command(evaluate)
 cli.add_command(compare)
 cli.add_command(diff)
 cli.add_command(diagnose)
+cli.add_command(history)
 cli.add_command(measures)
 cli.add_command(fuse)
 cli.add_command(cut)

@@ -1,0 +1,181 @@
+"""``rankgauge history``: what was kept with ``rankgauge evaluate --save``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["history", "store_option"]
+
+_FORMS = click.Choice(["table", "markdown", "html", "csv", "json"])
+
+store_option = click.option(
+    "--history", "store", metavar="FILE|URL",
+    help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
+    "else .rankgauge/history.db here.",
+)  # fmt: skip
+_form_option = click.option(
+    "--as", "form", type=_FORMS, default="table", show_default=True, help="How to print."
+)
+_run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
+
+
+@click.group(short_help="List, compare and follow saved evaluations.")
+def history() -> None:
+    """Evaluations over time, kept with: rankgauge evaluate QRELS RUN --save.
+
+    \b
+    Examples:
+      rankgauge history list
+      rankgauge history compare 3 7 -m nDCG@10
+      rankgauge history trend -m nDCG@10 --run bm25
+    """  # noqa: D301 - click reads the \b
+
+
+@history.command("list", short_help="List what is kept, oldest first.")
+@click.option(
+    "-m", "--measure", "names", multiple=True, metavar="NAME",
+    help="A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is.",
+)  # fmt: skip
+@_run_option
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help="Only the latest N. Without: all."
+)
+@store_option
+@_form_option
+def list_(  # noqa: PLR0917 - one parameter an option
+    names: tuple[str, ...], run: str | None, last: int | None, store: str | None, form: str
+) -> None:
+    """List what is kept, oldest first.
+
+    \b
+    Examples:
+      rankgauge history list
+      rankgauge history list -m nDCG@10 -m RR --run bm25 --last 20
+    """  # noqa: D301 - click reads the \b
+    with working("reading the history"), rankgauge.History.open(store) as kept:
+        entries = kept.entries(run=run)
+    color = form == "table" and sys.stdout.isatty()
+    text = rankgauge.report_entries(entries, form, measures=names or None, last=last, color=color)
+    say(text, color=color)
+
+
+@history.command(short_help="Show all that is known of one evaluation.")
+@click.argument("number", metavar="ID", type=int)
+@store_option
+@_form_option
+def show(number: int, store: str | None, form: str) -> None:
+    """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
+    with rankgauge.History.open(store) as kept:
+        entry = kept.entry(number)
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_entry(entry, form, color=color), color=color)
+
+
+@history.command(short_help="Compare two evaluations, query by query.")
+@click.argument("before", metavar="ID", type=int)
+@click.argument("after", metavar="ID", type=int)
+@click.option(
+    "-m", "--measure", "names", multiple=True, metavar="NAME",
+    help="A measure; again for more. The first is tested, the others are described. Without: all "
+    "that both have, nDCG@10 first.",
+)  # fmt: skip
+@click.option(
+    "--anyway", is_flag=True,
+    help="Compare also what was made with other judgments, policies or definitions of a measure.",
+)  # fmt: skip
+@store_option
+@_form_option
+def compare(  # noqa: PLR0917 - one parameter an option
+    before: int,
+    after: int,
+    names: tuple[str, ...],
+    anyway: bool,  # noqa: FBT001 - click passes by name
+    store: str | None,
+    form: str,
+) -> None:
+    """Compare the second evaluation with the first, on the queries they share.
+
+    Evaluations made with different judgments are refused, unless --anyway is given; then what
+    differs is said.
+
+    \b
+    Examples:
+      rankgauge history compare 3 7
+      rankgauge history compare 3 7 -m nDCG@10 -m RR
+    """  # noqa: D301 - click reads the \b
+    with working("comparing"), rankgauge.History.open(store) as kept:
+        change = kept.compare(before, after, names or None, anyway=anyway)
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_change(change, form, color=color), color=color)
+    if form in {"csv", "json"}:
+        for note in change.table().notes:
+            click.echo(note, err=True)
+
+
+@history.command(short_help="Follow a measure over time.")
+@click.option(
+    "-m", "--measure", "name", metavar="NAME", default="nDCG@10", show_default=True,
+    help="The measure.",
+)  # fmt: skip
+@_run_option
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N",
+    help="Show only the latest N; warnings are about all.",
+)  # fmt: skip
+@store_option
+@_form_option
+def trend(  # noqa: PLR0917 - one parameter an option
+    name: str, run: str | None, last: int | None, store: str | None, form: str
+) -> None:
+    """Follow a measure over time, with its interval, and warn if it declines.
+
+    A line marks where judgments, policies or queries changed: nothing is compared across it. The
+    latest evaluation is held against the first and the best behind the last such line, query by
+    query.
+
+    \b
+    Examples:
+      rankgauge history trend
+      rankgauge history trend -m RR --run bm25 --last 20
+    """  # noqa: D301 - click reads the \b
+    with working("reading the history"), rankgauge.History.open(store) as kept:
+        found = kept.trend(name, run=run)
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_trend(found, form, last=last, color=color), color=color)
+    if form in {"csv", "json"}:
+        for warning in found.warnings:
+            click.echo(f"WARNING: {warning}", err=True)
+
+
+@history.command(short_help="Remove evaluations for good.")
+@click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def delete(
+    numbers: tuple[int, ...],
+    yes: bool,  # noqa: FBT001 - click passes by name
+    store: str | None,
+) -> None:
+    """Remove the evaluations ID for good; their numbers are not used again."""
+    with rankgauge.History.open(store) as kept:
+        entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
+        for entry in entries:
+            text = f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}"
+            if yes or click.confirm(f"remove evaluation {text}?", err=True):
+                kept.delete(entry)
+                click.echo(f"removed evaluation {text}", err=True)
+
+
+@history.command(short_help="Print an evaluation as JSON.")
+@click.argument("number", metavar="ID", type=int)
+@store_option
+def export(number: int, store: str | None) -> None:
+    """Print the evaluation ID as rankgauge evaluate --as json does, values per query included."""
+    with rankgauge.History.open(store) as kept:
+        say(kept.load(number).to_json() + "\n")

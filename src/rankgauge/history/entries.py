@@ -1,0 +1,294 @@
+"""An evaluation as it is kept: what is known of it, and its values per query, packed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rankgauge.errors import InputError
+from rankgauge.evaluation import Evaluation
+from rankgauge.kernels.measure import Measure, parse
+from rankgauge.model import Policies
+from rankgauge.provenance import Commit
+
+__all__ = [
+    "Entry",
+    "Packed",
+    "pack",
+    "packed_ids",
+    "read_entry",
+    "unpack",
+    "unpack_ids",
+    "values_of",
+]
+
+# What is packed of an evaluation besides a column of values for each measure.
+VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
+
+
+@dataclass(frozen=True, repr=False)
+class Entry:
+    """What is known of a saved evaluation, without its values per query.
+
+    Attributes:
+        id: Its number in the store, by which it is named.
+        time: When it was made, in UTC.
+        run: What the run is called.
+        label: A word for people, such as ``release 2.1``; may be empty.
+        settings: What else was to be kept: latency, the name of a model, ...
+        run_settings: What made the run, as the run says.
+        means: The mean of each measure, by its name.
+        policies: What was decided where definitions are silent.
+        counts: Numbers of queries, and what happened to them.
+        notes: What a reader of the numbers has to know.
+        qrels: The fingerprint of the judgments (see :func:`fingerprint`).
+        ranking: The fingerprint of the run; None if it was not at hand.
+        query_set: A hash of the ids of the queries, in their order.
+        queries: How many queries were evaluated.
+        weighted: Whether means are weighted by query.
+        versions: Of rankgauge, Python and NumPy.
+        commit: The git commit it was made at; None outside a checkout.
+        dirty: Whether files were changed since that commit.
+    """
+
+    id: int
+    time: datetime
+    run: str
+    label: str
+    settings: Mapping[str, Any]
+    run_settings: Mapping[str, Any]
+    means: Mapping[str, float]
+    policies: Policies
+    counts: Mapping[str, int]
+    notes: tuple[str, ...]
+    qrels: str
+    ranking: str | None
+    query_set: str
+    queries: int
+    weighted: bool
+    versions: Mapping[str, str]
+    commit: str | None
+    dirty: bool
+
+    def __post_init__(self) -> None:
+        for name in ("settings", "run_settings", "means", "counts", "versions"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def name(self) -> str:
+        """How it is named in sentences: its number, its run and its label."""
+        return f"{self.id} ({self.run}{', ' + self.label if self.label else ''})"
+
+    @property
+    def made_at(self) -> str:
+        """The commit, shortened, with a star if files were changed since; empty if not known."""
+        return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
+        return f"<Entry {self.id} {self.run!r}, {self.time:%Y-%m-%d %H:%M}: {means}>"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An evaluation, ready to be kept.
+
+    Attributes:
+        head: What an `Entry` holds and the rest that is small, as JSON.
+        query_set: The hash of the query ids.
+        ids: The query ids, packed.
+        parts: What is large: kind, name and packed bytes.
+    """
+
+    head: str
+    query_set: str
+    ids: bytes
+    parts: tuple[tuple[str, str, bytes], ...]
+
+
+def pack(
+    evaluation: Evaluation,
+    *,
+    label: str,
+    settings: Mapping[str, Any],
+    qrels: str,
+    ranking: str | None,
+    versions: Mapping[str, str],
+    commit: Commit | None,
+) -> Packed:
+    """Pack an evaluation, so that exactly the same can be had back.
+
+    Raises:
+        InputError: If something in it cannot be kept as it is.
+    """
+    _check_exact(evaluation, settings)
+    ids = packed_ids(evaluation.query_ids)
+    query_set = hashlib.sha256(zlib.decompress(ids)).hexdigest()
+    head = {
+        "run": evaluation.run_name,
+        "label": label,
+        "settings": dict(settings),
+        "run_settings": dict(evaluation.settings),
+        "means": evaluation.mean(),
+        "policies": asdict(evaluation.policies),
+        "counts": dict(evaluation.counts),
+        "notes": list(evaluation.notes),
+        "qrels": qrels,
+        "ranking": ranking,
+        "query_set": query_set,
+        "queries": len(evaluation.query_ids),
+        "weighted": evaluation.weights is not None,
+        "versions": dict(versions),
+        "commit": None if commit is None else commit.id,
+        "dirty": commit is not None and commit.dirty,
+    }
+    return Packed(json.dumps(head), query_set, ids, tuple(_parts(evaluation)))
+
+
+def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
+    """Refuse what JSON would change: tuples, keys that are no text, NaN."""
+    kept = {
+        "the run's name": evaluation.run_name,
+        "the settings of the run": dict(evaluation.settings),
+        "the settings": dict(settings),
+        "the counts": dict(evaluation.counts),
+        "the notes": list(evaluation.notes),
+        "the groups": None if evaluation.groups is None else list(evaluation.groups),
+        "the query ids": list(evaluation.query_ids),
+    }
+    for what, value in kept.items():
+        try:
+            same = json.loads(json.dumps(value)) == value
+        except (TypeError, ValueError, RecursionError):
+            same = False
+        if not same:
+            raise InputError(
+                f"{what} cannot be kept as they are",
+                where=f"run {evaluation.run_name!r}",
+                fix="use text, finite numbers, lists, and mappings whose keys are text",
+            )
+    names = [str(measure) for measure in evaluation.measures]
+    if len(set(names)) < len(names) or len(set(evaluation.query_ids)) < len(evaluation.query_ids):
+        raise InputError(
+            "a measure or a query stands in it twice",
+            where=f"run {evaluation.run_name!r}",
+            fix="give each once",
+        )
+
+
+def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
+    values = np.asarray(evaluation.per_query, dtype="<f8")
+    for number, measure in enumerate(evaluation.measures):
+        yield VALUES, str(measure), zlib.compress(values[:, number].tobytes(), 9)
+    # Only an evaluation made by hand calls anything undefined that is not NaN.
+    if not np.array_equal(evaluation.undefined, np.isnan(values)):
+        yield UNDEFINED, "", zlib.compress(np.packbits(evaluation.undefined).tobytes(), 9)
+    if evaluation.weights is not None:
+        yield WEIGHTS, "", zlib.compress(np.asarray(evaluation.weights, dtype="<f8").tobytes(), 9)
+    if evaluation.groups is not None:
+        yield GROUPS, "", zlib.compress(json.dumps(list(evaluation.groups)).encode(), 9)
+
+
+def packed_ids(query_ids: Iterable[str]) -> bytes:
+    """Query ids in their order, packed."""
+    return zlib.compress(json.dumps(list(query_ids)).encode(), 9)
+
+
+def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
+    """The query ids.
+
+    Raises:
+        ValueError: If they are not what was packed.
+    """
+    plain = _unpacked(packed)
+    if hashlib.sha256(plain).hexdigest() != query_set:
+        raise ValueError("the ids of its queries are not those that were kept")
+    return tuple(json.loads(plain))
+
+
+def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A column of values, or the weights.
+
+    Raises:
+        ValueError: If they are not what was packed.
+    """
+    values = np.frombuffer(_unpacked(packed), dtype="<f8").astype(np.float64)
+    if len(values) != queries:
+        raise ValueError(f"{len(values)} values where {queries} were kept")
+    return values
+
+
+def _unpacked(packed: bytes) -> bytes:
+    # PostgreSQL's driver may give a view.
+    try:
+        return zlib.decompress(bytes(packed))
+    except zlib.error as error:
+        raise ValueError(f"values cannot be unpacked ({error})") from None
+
+
+def read_entry(number: int, time: str, head: str) -> Entry:
+    """What is known of an evaluation, from what was kept.
+
+    Raises:
+        ValueError: If it is not what was kept.
+    """
+    try:
+        known = json.loads(head)
+        known["policies"] = Policies(**known["policies"])
+        known["notes"] = tuple(known["notes"])
+        names = {part.name for part in fields(Entry)} - {"id", "time"}
+        return Entry(
+            id=number,
+            time=datetime.fromisoformat(time).astimezone(UTC),
+            **{name: known[name] for name in names},
+        )
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"what is known of evaluation {number} cannot be read ({error})") from None
+
+
+def unpack(
+    entry: Entry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
+) -> Evaluation:
+    """The evaluation, exactly as it was packed.
+
+    Raises:
+        ValueError: If something is missing or not what was packed.
+    """
+    measures = tuple(map(_measure, entry.means))
+    try:
+        columns = [values_of(parts[VALUES, name], entry.queries) for name in entry.means]
+    except KeyError as error:
+        raise ValueError(f"there are no values of {error.args[0][1]}") from None
+    shape = (entry.queries, len(measures))
+    values = np.array(columns, dtype=np.float64).reshape(shape[::-1]).T.copy()
+    undefined = np.isnan(values)
+    if (UNDEFINED, "") in parts:
+        bits = np.frombuffer(_unpacked(parts[UNDEFINED, ""]), dtype=np.uint8)
+        undefined = np.unpackbits(bits, count=math.prod(shape)).astype(np.bool_).reshape(shape)
+    weights, groups = parts.get((WEIGHTS, "")), parts.get((GROUPS, ""))
+    return Evaluation(
+        run_name=entry.run,
+        query_ids=query_ids,
+        measures=measures,
+        per_query=values,
+        undefined=undefined,
+        policies=entry.policies,
+        counts=entry.counts,
+        notes=entry.notes,
+        weights=None if weights is None else tuple(values_of(weights, entry.queries).tolist()),
+        groups=None if groups is None else tuple(json.loads(_unpacked(groups))),
+        settings=entry.run_settings,
+    )
+
+
+def _measure(name: str) -> Measure:
+    return parse(name)

@@ -1,0 +1,65 @@
+"""Where a number comes from: the versions that made it, and the commit of its folder."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+__all__ = ["Commit", "commit_of", "versions"]
+
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The state of a git checkout.
+
+    Attributes:
+        id: The commit, in full.
+        dirty: Whether files that git knows were changed since.
+    """
+
+    id: str
+    dirty: bool
+
+
+def commit_of(folder: Path) -> Commit | None:
+    """The commit of a folder; None without git, outside a checkout, or before the first commit."""
+    found = _git(folder, "rev-parse", "--verify", "HEAD")
+    if not found:
+        return None
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return Commit(found, dirty=changed != "")
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    git = shutil.which("git")
+    if git is None:
+        return None
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell, and the words are ours
+            [git, *words],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def versions() -> dict[str, str]:
+    """The versions that numbers depend on."""
+    return {
+        "rankgauge": metadata.version("rankgauge"),
+        "python": platform.python_version(),
+        "numpy": metadata.version("numpy"),
+    }

@@ -1,0 +1,194 @@
+"""``rankgauge history`` and ``rankgauge evaluate --save``, as a process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+from rankgauge.sample import sample_path
+
+pytest.importorskip("sqlalchemy", reason="without SQLAlchemy there is no history to test")
+
+QRELS = str(sample_path("qrels.txt"))
+BM25 = str(sample_path("runs/bm25.run"))
+KEYWORD = str(sample_path("runs/keyword.run"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k != "RANKGAUGE_HISTORY"}
+
+    def command(*words, stdin="", **variables):
+        return subprocess.run(
+            [sys.executable, "-m", "rankgauge", *words],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            env={**environment, "PYTHONUTF8": "1", **variables},
+        )
+
+    return command
+
+
+@pytest.fixture
+def kept(run):
+    """A history of bm25 and keyword."""
+    done = run(
+        "evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "RR", "--save", "--label", "1.0",
+        "--set", "k1=0.9", "--set", "n=12", "--set", "model=e5", "--set", "fast=true",
+        "--set", "version=1e5", "--set", "zip=007", "--date", "2026-01-05",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_saving_says_the_numbers_and_prints_the_same_table(run, tmp_path):
+    plain = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10")
+    saved = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "--save")
+    assert saved.stdout == plain.stdout
+    assert saved.stderr == (
+        "saved as 1 in .rankgauge/history.db\nsaved as 2 in .rankgauge/history.db\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == [".rankgauge"]
+
+
+def test_what_is_shown_is_what_was_given(kept):
+    known = json.loads(kept("history", "show", "1", "--as", "json").stdout)
+    assert json.loads(known["settings"]) == {
+        "k1": 0.9, "n": 12, "model": "e5", "fast": True, "version": "1e5", "zip": "007",
+    }  # fmt: skip
+    assert known["time"] == "2026-01-05T00:00:00+00:00"
+    assert known["label"] == "1.0"
+    assert known["fingerprint of the run"] == rankgauge.fingerprint(rankgauge.read_run(BM25))
+
+
+def test_a_list_has_a_line_for_each(kept):
+    rows = json.loads(kept("history", "list", "--as", "json").stdout)
+    assert [row["run"] for row in rows] == ["bm25", "keyword"]
+    assert rows[0]["nDCG@10"] == pytest.approx(0.6390, abs=5e-5)
+    only = kept("history", "list", "--run", "keyword", "-m", "RR", "--as", "csv").stdout
+    assert only.splitlines()[1].startswith("2,2026-01-05T00:00:00+00:00,keyword,1.0,30,0.5768")
+
+
+def test_an_exported_evaluation_is_the_one_that_was_made(kept):
+    text = kept("history", "export", "1").stdout
+    made = rankgauge.evaluate(
+        rankgauge.read_qrels(QRELS), rankgauge.read_run(BM25), ["nDCG@10", "RR"]
+    )
+    assert rankgauge.Evaluation.from_json(text) == made
+
+
+def test_two_are_compared_and_notes_of_forms_for_programs_go_to_standard_error(kept):
+    done = kept("history", "compare", "1", "2", "-m", "nDCG@10")
+    assert "2 (keyword, 1.0) against 1 (bm25, 1.0) by nDCG@10: worse" in done.stdout
+    done = kept("history", "compare", "1", "2", "--as", "json")
+    assert json.loads(done.stdout)[0]["verdict"] == "worse"
+    assert "by nDCG@10: worse" in done.stderr
+
+
+def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
+    lines = Path(QRELS).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "fewer.txt").write_text("".join(lines[:-1]), encoding="utf-8")
+    kept("evaluate", "fewer.txt", BM25, "-m", "nDCG@10", "--save")
+    done = kept("history", "compare", "1", "3")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "evaluations 1 and 3 are not comparable: other judgments" in done.stderr
+    done = kept("history", "compare", "1", "3", "--anyway")
+    assert done.returncode == 0
+    assert "WARNING: not comparable: other judgments" in done.stdout
+    assert "not comparable" in kept("history", "trend").stdout
+
+
+def test_a_trend_warns_of_a_decline_in_every_form(kept):
+    done = kept("history", "trend", "-m", "nDCG@10")
+    assert "• WARNING: 2 (keyword, 1.0) is worse than 1 (bm25, 1.0)" in done.stdout
+    done = kept("history", "trend", "--as", "csv")
+    assert "WARNING: 2 (keyword, 1.0) is worse" in done.stderr
+    assert len(done.stdout.splitlines()) == 3
+    assert "choose one with --run" not in kept("history", "trend", "--run", "bm25").stdout
+
+
+def test_a_trend_can_be_printed_where_only_ascii_can(kept):
+    done = kept("history", "trend", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert "|----" in done.stdout
+
+
+def test_deleting_asks_first(kept):
+    done = kept("history", "delete", "1", stdin="n\n")
+    assert done.returncode == 0
+    assert "remove evaluation 1 (bm25, 1.0), 2026-01-05 00:00?" in done.stderr
+    assert kept("history", "delete", "1").returncode == 130
+    assert "removed evaluation 1" in kept("history", "delete", "1", stdin="y\n").stderr
+    assert "removed evaluation 2" in kept("history", "delete", "2", "--yes").stderr
+    assert "nothing is kept" in kept("history", "list").stdout
+
+
+def test_a_closed_pipe_does_not_cost_what_was_to_be_kept(run, tmp_path):
+    line = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" --save 2>&1 | true'
+    subprocess.run(line, shell=True, cwd=tmp_path, check=True)
+    assert len(json.loads(run("history", "list", "--as", "json").stdout)) == 1
+
+
+def test_a_store_that_cannot_be_written_to_does_not_cost_the_table(run, tmp_path):
+    (tmp_path / "h.db").write_text("no database " * 50, encoding="utf-8")
+    done = run("evaluate", QRELS, BM25, "-m", "RR", "--save", "--history", "h.db")
+    assert done.returncode == 2
+    assert "0.7279" in done.stdout
+    assert "h.db: this is no database of SQLite" in done.stderr
+    assert "saved" not in done.stderr
+
+
+def test_the_variable_names_the_store(run, tmp_path):
+    run("evaluate", QRELS, BM25, "--save", RANKGAUGE_HISTORY="own.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["own.db"]
+    assert "bm25" in run("history", "list", RANKGAUGE_HISTORY="own.db").stdout
+    assert "bm25" in run("history", "list", "--history", "own.db").stdout
+
+
+def test_records_can_be_saved(run, tmp_path):
+    (tmp_path / "records.jsonl").write_text(
+        '{"id": "q1", "retrieved": ["d1", "d2"], "relevant": ["d2"]}\n'
+        '{"id": "q2", "retrieved": ["d3"], "relevant": ["d3"]}\n',
+        encoding="utf-8",
+    )
+    assert run("evaluate", "records.jsonl", "-m", "RR", "--save").returncode == 0
+    known = json.loads(run("history", "show", "1", "--as", "json").stdout)
+    assert known["run"] == "records"
+    assert known["means"] == {"RR": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("history", "list"), "there is no history yet\nfix: keep an evaluation first"),
+        (("history", "show", "1"), "there is no history yet"),
+        (("history", "trend"), "there is no history yet"),
+        (("history", "show", "one"), "'one' is not a valid integer"),
+        (("history", "list", "--last", "0"), "0 is not in the range"),
+        (("evaluate", QRELS, BM25, "--label", "a"), "are for --save: add it"),
+        (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', wanted KEY=VALUE"),
+        (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', wanted KEY=VALUE"),
+        (("evaluate", QRELS, BM25, "--save", "--date", "soon"), "'soon' does not match"),
+        (
+            ("evaluate", QRELS, BM25, "--save", "--history", "mysql://me:secret@host/db"),
+            "this kind of database is not known",
+        ),
+    ],
+)
+def test_an_error_ends_with_2_and_makes_no_store(words, said, run, tmp_path):
+    done = run(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,392 @@
+"""A store that cannot be used: a clear message, and nothing overwritten."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rankgauge import History, InputError, MissingExtra, evaluate
+
+QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}}
+EVALUATION = evaluate(QRELS, {"q1": ["d1"], "q2": ["x", "d1"]}, ["RR", "AP"])
+
+
+def save(where, **choices):
+    with History.open(where, **choices) as history:
+        return history.save(EVALUATION, QRELS)
+
+
+def read(where, **choices):
+    with History.open(where, **choices) as history:
+        return [history.load(entry) for entry in history.entries()]
+
+
+def refused(act, where, said, **choices) -> str:
+    """The message; the file is what it was before."""
+    path = Path(where)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(InputError) as caught:
+        act(where, **choices)
+    text = str(caught.value)
+    assert said in text
+    assert str(where) in text
+    assert "\nfix: " in text
+    assert (path.read_bytes() if path.is_file() else None) == before
+    return text
+
+
+BOTH = pytest.mark.parametrize("act", [save, read])
+
+
+# ---- files
+
+
+def test_reading_what_is_not_there_makes_nothing(tmp_path):
+    refused(read, tmp_path / "no.db", "there is no history yet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_is_a_history_that_holds_nothing_yet(tmp_path):
+    (tmp_path / "h.db").touch()
+    refused(read, tmp_path / "h.db", "there is no history yet")
+    assert save(tmp_path / "h.db").id == 1
+
+
+@BOTH
+def test_a_file_that_is_no_database_is_left_alone(act, tmp_path):
+    path = tmp_path / "run.txt"
+    path.write_text("q1 Q0 d1 1 2.5 bm25\n" * 100, encoding="utf-8")
+    refused(act, path, "this is no database of SQLite")
+
+
+@BOTH
+def test_a_database_of_something_else_is_left_alone(act, tmp_path):
+    path = tmp_path / "shop.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE customers (name TEXT)")
+    connection.commit()
+    connection.close()
+    refused(act, path, "a database of something else: it holds 'customers'")
+    assert [each.name for each in tmp_path.iterdir()] == ["shop.db"]
+
+
+@BOTH
+def test_a_newer_version_is_left_alone(act, tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    change(path, "UPDATE rankgauge_schema SET version = 2")
+    text = refused(act, path, "this history is of version 2; this rankgauge knows versions up to 1")
+    assert "pip install --upgrade rankgauge" in text
+
+
+@BOTH
+def test_missing_tables_are_told(act, tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    change(path, "DROP TABLE rankgauge_values")
+    refused(act, path, "this history is damaged: tables are missing")
+
+
+def change(path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@BOTH
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_truncated_file_is_told_and_left_alone(act, share, tmp_path):
+    path = tmp_path / "h.db"
+    for _ in range(3):
+        save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    refused(act, path, "damaged")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rankgauge_evaluations SET head = replace(head, '0.75', '0.95')",
+        "UPDATE rankgauge_evaluations SET head = '{'",
+        "UPDATE rankgauge_evaluations SET time = '2020-01-01T00:00:00+00:00'",
+        "UPDATE rankgauge_values SET body = substr(body, 1, 5)",
+        "UPDATE rankgauge_values SET body = (SELECT ids FROM rankgauge_queries)",
+        "DELETE FROM rankgauge_values WHERE name = 'AP'",
+        "DELETE FROM rankgauge_queries",
+        "UPDATE rankgauge_queries SET ids = (SELECT body FROM rankgauge_values)",
+        "UPDATE rankgauge_schema SET version = 0",
+        "UPDATE rankgauge_schema SET version = 'one'",
+    ],
+)
+def test_a_row_that_is_not_what_was_kept_is_told(statement, tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    change(path, statement)
+    refused(read, path, "damaged")
+
+
+def test_every_single_flipped_byte_is_told_or_harmless(tmp_path):
+    """Whatever happens to a byte, values never come back changed, and nothing crashes."""
+    path = tmp_path / "h.db"
+    save(path)
+    whole = path.read_bytes()
+    told = 0
+    for place in range(0, len(whole), 97):
+        broken = bytearray(whole)
+        broken[place] ^= 0x15
+        path.write_bytes(broken)
+        try:
+            found = read(path)
+        except InputError:
+            told += 1
+        else:
+            assert found in ([EVALUATION], []), place
+    assert told
+
+
+@BOTH
+def test_a_folder_is_no_store(act, tmp_path):
+    refused(act, tmp_path, "this is a folder")
+
+
+def test_a_missing_folder_is_told_and_not_made(tmp_path):
+    refused(save, tmp_path / "gone" / "h.db", "there is no folder")
+    refused(read, tmp_path / "gone" / "h.db", "there is no history yet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@BOTH
+def test_a_path_that_cannot_be_one_is_told(act, tmp_path):
+    for where in ("", "a\0b", str(tmp_path / ("x" * 5000))):
+        with pytest.raises(InputError):
+            act(where)
+
+
+def test_names_with_marks_of_urls_are_only_names(tmp_path):
+    for name in ("a?mode=memory", "b%20c#d", "é ü.db", ":memory:"):
+        save(str(tmp_path / name))
+        assert (tmp_path / name).is_file()
+        assert read(str(tmp_path / name)) == [EVALUATION]
+
+
+def test_a_url_of_a_file_is_the_file(tmp_path):
+    save(f"sqlite:///{tmp_path}/h.db")
+    assert read(tmp_path / "h.db") == [EVALUATION]
+
+
+def test_a_lock_is_waited_for_and_then_told(tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    begin = time.monotonic()
+    text = refused(save, path, "another program is writing to this history", wait=0.3)
+    assert 0.25 < time.monotonic() - begin < 10
+    assert "not done in 0.3 seconds" in text
+    # Reading need not wait for a writer.
+    assert read(path, wait=0.3) == [EVALUATION]
+    timer = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    timer.start()
+    assert save(path).id == 2
+    timer.join()
+    other.close()
+
+
+def test_a_lock_on_everything_is_told_to_a_reader_too(tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(InputError, match="another program"):
+        read(path, wait=0.2)
+    other.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights of folders are those of POSIX")
+def test_a_folder_without_the_right_to_write_can_be_read_from_but_not_written_to():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "h.db")
+        save(path)
+        assert read(path) == [EVALUATION]
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        said = as_nobody(lambda: [read(path) == [EVALUATION], told(save, path)])
+        Path(folder).chmod(0o755)
+    assert said[0] is True
+    assert said[1].startswith(f"{path}: cannot be written: ")
+    assert said[1].endswith("\nfix: check that you may write to the file and to its folder")
+
+
+def told(act, where) -> str:
+    with pytest.raises(InputError) as caught:
+        act(where)
+    return str(caught.value)
+
+
+def as_nobody(act):
+    """What `act` returns in a process that may do only what its user may."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            os.write(into, json.dumps(act()).encode())
+        except BaseException as error:  # noqa: BLE001 - the parent says it
+            os.write(into, json.dumps(repr(error)).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as stream:
+        found = json.load(stream)
+    os.waitpid(child, 0)
+    return found
+
+
+# ---- URLs and servers
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://me:secret@host/db", "this kind of database is not known"),
+        ("postgresql+asyncpg://me:secret@host/db", "this kind of database is not known"),
+        ("http://me:secret@host/db", "this kind of database is not known"),
+        ("postgresql://me:secret@host:port/db", "this URL cannot be understood"),
+        ("postgresql://me:se/cret@x:y@host/db", "this URL cannot be understood"),
+        ("sqlite://", "this URL names no file"),
+        ("sqlite:///:memory:", "this URL names no file"),
+    ],
+)
+def test_a_wrong_url_is_told_without_its_password(url, said):
+    with pytest.raises(InputError) as caught:
+        History.open(url)
+    text = str(caught.value)
+    assert said in text
+    assert "\nfix: " in text
+    assert "secret" not in text
+    assert "cret" not in text.replace("secret", "")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3cr3t@127.0.0.1:1/db?connect_timeout=2",
+        "postgres://me@127.0.0.1:1/db?password=s3cr3t",
+        "postgresql+psycopg://me:s3cr3t@/db?host=/no/such/folder",
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_told_without_the_password(act, url):
+    pytest.importorskip("psycopg")
+    with pytest.raises(InputError) as caught:
+        act(url)
+    text = str(caught.value)
+    assert "the server cannot be reached" in text
+    assert "\nfix: check host, port" in text
+    assert "s3cr3t" not in text
+    assert "s3cr3t" not in History.open(url).where
+    assert "s3cr3t" not in repr(History.open(url))
+
+
+@BOTH
+def test_a_database_that_the_server_does_not_have_is_told(act, postgres):
+    url = postgres.replace("/t", "/nosuch", 1)
+    with pytest.raises(InputError, match=r"cannot be reached: .*nosuch.* does not exist"):
+        act(url)
+
+
+def test_a_server_without_a_history_has_none_yet_and_keeps_its_other_tables(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    with pytest.raises(InputError, match="there is no history yet"):
+        read(postgres)
+    assert save(postgres).id == 1
+    with psycopg.connect(postgres) as connection:
+        assert connection.execute("SELECT count(*) FROM customers").fetchone() == (0,)
+
+
+@BOTH
+def test_a_newer_version_on_a_server_is_left_alone(act, postgres):
+    import psycopg
+
+    save(postgres)
+    with psycopg.connect(postgres) as connection:
+        connection.execute("UPDATE rankgauge_schema SET version = 2")
+    with pytest.raises(InputError, match="this history is of version 2"):
+        act(postgres)
+
+
+def test_a_lock_on_a_server_is_waited_for_and_then_told(postgres):
+    import psycopg
+
+    save(postgres)
+    with psycopg.connect(postgres) as connection:
+        connection.execute("LOCK TABLE rankgauge_evaluations IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(InputError, match="another program is writing to this history"):
+            save(postgres, wait=0.3)
+    assert save(postgres).id > 1
+
+
+def test_one_who_may_not_make_tables_is_told(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    try:
+        with pytest.raises(InputError, match="the server does not allow it"):
+            save(postgres.replace("tester@", "guest@"))
+    finally:
+        with psycopg.connect(postgres) as connection:
+            connection.execute("DROP ROLE guest")
+
+
+# ---- libraries
+
+WITHOUT = """
+import sys
+sys.modules[sys.argv[1]] = None
+from rankgauge import History, MissingExtra
+try:
+    with History.open(sys.argv[2]) as history:
+        history.entries()
+except MissingExtra as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "where", "extra"),
+    [
+        ("sqlalchemy", "h.db", "history"),
+        ("psycopg", "postgresql://me:secret@host/db", "postgres"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_the_line_that_installs_it(library, where, extra):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, library, where],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert f"fix: pip install 'rankgauge[{extra}]'" in done.stdout
+    assert "secret" not in done.stdout
+
+
+def test_missing_extra_is_an_import_error():
+    assert issubclass(MissingExtra, ImportError)
