@@ -40,6 +40,14 @@ if TYPE_CHECKING:
     from rankgauge.model import read_run as read_run
     from rankgauge.model import write_qrels as write_qrels
     from rankgauge.model import write_run as write_run
+    from rankgauge.plots import PLOTS as PLOTS
+    from rankgauge.plots import PlotKind as PlotKind
+    from rankgauge.plots import plot as plot
+    from rankgauge.plots import plot_history as plot_history
+    from rankgauge.plots import plot_measures as plot_measures
+    from rankgauge.plotting import Panel as Panel
+    from rankgauge.plotting import Plot as Plot
+    from rankgauge.plotting import Series as Series
     from rankgauge.records import Records as Records
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
@@ -92,6 +100,8 @@ _HOMES = {
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
+    "plotting": ("Panel", "Plot", "Series"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
