@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.page import Fold as Fold
+    from rankgauge.reports.page import Section as Section
+    from rankgauge.reports.page import html_report as html_report
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
@@ -106,6 +109,7 @@ _HOMES = {
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.page": ("Fold", "Section", "html_report"),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip

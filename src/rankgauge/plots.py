@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -18,10 +18,19 @@ from rankgauge.model import Policies
 from rankgauge.notes import many
 from rankgauge.plotting import Panel, Plot, Series
 
-__all__ = ["PLOTS", "Compared", "Measured", "PlotKind", "plot", "plot_history", "plot_measures"]
+__all__ = [
+    "PLOTS",
+    "Compared",
+    "Measured",
+    "PlotKind",
+    "counted",
+    "plot",
+    "plot_history",
+    "plot_measures",
+]
 
 _CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
-_MOST_BARS = 60
+_MOST_BARS = 40
 _MOST_CELLS = 40
 _MOST_PANELS = 6
 _MOST_LINES = 40
@@ -169,8 +178,8 @@ def plot(
     if kind not in PLOTS:
         raise unknown("plot", kind, PLOTS)
     compared = isinstance(shown, Compared)
-    single = isinstance(getattr(shown, "run_name", None), str)
-    runs = tuple(shown.evaluations) if compared else (shown,) if single else tuple(shown)
+    several = shown.evaluations if compared else shown
+    runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
         raise InputError(
             "there is no evaluation to plot", fix="give what evaluate() or compare() returned"
@@ -265,7 +274,7 @@ def _skips(run: Measured, measure: Measure) -> bool:
     return run.policies.undefined == "skip" or measure.declaration.undefined == "skip"
 
 
-def _column(run: Measured, measure: Measure) -> list[float]:
+def counted(run: Measured, measure: Measure) -> list[float]:
     """Values by query as they count in the mean: undefined ones 0, or NaN where left out."""
     column: list[float] = run.per_query[:, run.measures.index(measure)].tolist()
     if _skips(run, measure):
@@ -275,14 +284,14 @@ def _column(run: Measured, measure: Measure) -> list[float]:
 
 def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
     """Differences by query, one minus other, of the queries that count for both."""
-    pairs = zip(_column(one, measure), _column(other, measure), strict=True)
+    pairs = zip(counted(one, measure), counted(other, measure), strict=True)
     apart = [a - b for a, b in pairs if not math.isnan(a - b)]
     return [0.0 if abs(gain) <= _SAME else gain for gain in apart]
 
 
 def _interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
     """The 95 % t interval of a mean; None where it is no plain mean of two values or more."""
-    known = [value for value in _column(run, measure) if not math.isnan(value)]
+    known = [value for value in counted(run, measure) if not math.isnan(value)]
     if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
         return None
     found = stats.t_interval(known)
@@ -348,7 +357,15 @@ def _differences(shown: _Shown) -> Plot:
         found = [d for d in found if d.verdict is not None]
     drawn = found[:_MOST_LINES]
     runs = list(dict.fromkeys(d.run for d in drawn))
-    ticks = tuple(str(d.measure) if len(runs) == 1 else f"{d.run}: {d.measure}" for d in drawn)
+    measures = list(dict.fromkeys(d.measure for d in drawn))
+    ticks = tuple(
+        str(d.measure)
+        if len(runs) == 1
+        else d.run
+        if len(measures) == 1
+        else f"{d.run}: {d.measure}"
+        for d in drawn
+    )
     series = Series(
         "difference",
         tuple(d.difference for d in drawn),
@@ -365,7 +382,8 @@ def _differences(shown: _Shown) -> Plot:
     caption = "An interval (95 %) that crosses the line is compatible with no difference."
     if len(drawn) < len(shown.differences):
         caption += f" Drawn are {len(drawn)} of {len(shown.differences)} differences."
-    title = f"Differences from {shown.base} with their intervals"
+    of = f" in {measures[0]}" if len(measures) == 1 else ""
+    title = f"Differences from {shown.base}{of} with their intervals"
     return Plot("differences", title, f"Points with intervals. {said}.", (panel,), caption)
 
 
@@ -396,16 +414,15 @@ def _per_query(shown: _Shown) -> Plot:
             Panel(
                 "steps",
                 (series,),
-                title=f"{name} minus {shown.base}",
+                title=name,
                 across=f"{len(gains)} queries, sorted",
                 down=f"difference in {measure}",
                 limits=(-1.15 * reach, 1.15 * reach),
             )
         )
         said.append(f"{name} is {', '.join(texts)}")
-    title = f"Difference in {measure} by query"
-    if len(drawn) == 1:
-        title += f", {drawn[0][0]} minus {shown.base}"
+    subject = drawn[0][0] if len(drawn) == 1 else "each run"
+    title = f"Difference in {measure} by query, {subject} minus {shown.base}"
     left = f" Drawn are {len(drawn)} of {len(others)} runs." if len(drawn) < len(others) else ""
     caption = f"Each query is one step, the largest gain at the left.{left}"
     return Plot("per-query", title, f"An area. {'; '.join(said)}.", tuple(panels), caption)
@@ -532,7 +549,7 @@ def _span(low: float, high: float) -> str:
 def _heat_map(shown: _Shown) -> Plot:
     queries = shown.aligned()
     measure = shown.primary
-    columns = [_column(run, measure) for run in shown.runs]
+    columns = [counted(run, measure) for run in shown.runs]
     known = [[v for v in row if not math.isnan(v)] for row in zip(*columns, strict=True)]
     places = [place for place, row in enumerate(known) if row]
     spread = {p: max(known[p]) - min(known[p]) for p in places}

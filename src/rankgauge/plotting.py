@@ -35,7 +35,8 @@ _SERIES = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8f6b00", "#6a51a3", "#4d4d4f",
 )  # fmt: skip
 _INK, _MUTED, _RULE, _SURFACE = "#1c1c21", "#5b5e66", "#d6d8de", "#fefefe"
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "++++", "oooo")
+# Of lines only: dots are circles, thousands of them.
+_HATCHES = ("", "////", "\\\\\\", "xxxx", "----", "||||", "++++", "//")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = (
     "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3, 1, 3)),
@@ -258,9 +259,15 @@ def _inlined(svg: str, name: str, alt: str) -> str:
     for colour, variable in PAGE_COLOURS.items():
         body = body.replace(colour, variable)
     body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--sans)", body)
+    # Hundredths of a point are finer than any screen.
+    body = re.sub(
+        r' (?:d|x|y|transform)="[^"]*"', lambda at: re.sub(r"(\.\d\d)\d+", r"\1", at[0]), body
+    )
+    body = re.sub(r"\n\s*", "\n", body)
     view = re.search(r'viewBox="[^"]*"', body)
+    said = escape(_shown(alt, _LONGEST_ALT))
     head = (
-        f'<svg class="plot" role="img" aria-label="{escape(_shown(alt, _LONGEST_ALT))}" {view[0] if view else ""} '
+        f'<svg class="plot" role="img" aria-label="{said}" {view[0] if view else ""} '
         'stroke-linejoin="round" xmlns="http://www.w3.org/2000/svg" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'
     )
@@ -485,6 +492,7 @@ def _grid(axes: Axes, panel: Panel) -> None:
     from matplotlib.patches import Rectangle
 
     known = [y for series in panel.series for y in series.y if y == y]  # noqa: PLR0124 - no NaN
+    size = 7 if len(panel.ticks) <= 30 else 6.2
     low, high = panel.limits or (min(known, default=0.0), max(known, default=1.0))
     for row, series in enumerate(panel.series):
         for place, y, text in zip(series.places, series.y, series.texts, strict=True):
@@ -494,7 +502,7 @@ def _grid(axes: Axes, panel: Panel) -> None:
                 edgecolor=_SURFACE, linewidth=1.2,
             )  # fmt: skip
             axes.add_patch(cell)
-            axes.annotate(text, (place, row), ha="center", va="center_baseline", fontsize=7)
+            axes.annotate(text, (place, row), ha="center", va="center_baseline", fontsize=size)
     axes.set_xlim(-0.5, len(panel.ticks) - 0.5)
     axes.set_ylim(len(panel.series) - 0.5, -0.5)
     names = [_shown(series.name, 24) for series in panel.series]

@@ -13,6 +13,7 @@ import rankgauge
 from rankgauge.cli.compare import compare
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.measures import measures
+from rankgauge.cli.report import report
 
 __all__ = ["main"]
 
@@ -31,6 +32,7 @@ def cli() -> None:
 
 cli.add_command(evaluate)
 cli.add_command(compare)
+cli.add_command(report)
 cli.add_command(measures)
 
 
