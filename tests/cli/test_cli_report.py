@@ -57,7 +57,7 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
         (["nowhere.txt", BM25], "nowhere.txt"),
         ([QRELS, BM25, KEYWORD, "--baseline", "nope"], "no run is called 'nope'"),
         ([QRELS, BM25, "--collection", "nowhere"], "there is no such folder"),
-        ([QRELS, BM25, "-m", "nope"], "did you mean"),
+        ([QRELS, BM25, "-m", "ndgc"], "did you mean"),
     ],
 )
 def test_a_trouble_is_told_and_an_old_report_is_left_alone(tmp_path, words, said):

@@ -235,6 +235,8 @@ def test_what_was_made_by_other_choices_is_taken_as_it_is():
         html_report(QRELS, RUNS, "RR", result=result)
     with pytest.raises(InputError, match="of a run 'bm25', which was not given"):
         html_report(QRELS, {"other": RUNS[0]}, result=result)
+    with pytest.raises(InputError, match="which is not judged"):
+        html_report({"q01": {"d"}}, RUNS, result=result)
 
 
 def test_parts_of_others_stand_before_the_foot():

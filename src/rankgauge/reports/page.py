@@ -131,6 +131,12 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             f"the result is of a run {lacking[0]!r}, which was not given", where="runs",
             fix=f"given are {', '.join(named)}",
         )  # fmt: skip
+    strange = [q for e in evaluations for q in e.query_ids if q not in truth]
+    if strange:
+        raise InputError(
+            f"the result is of a query {strange[0]!r}, which is not judged", where="judgments",
+            fix="give the judgments that the result was made with",
+        )  # fmt: skip
     texts = _texts(collection)
     report = _Report(truth, named, comparison, evaluations, texts, plots)
     return report.page(
@@ -345,6 +351,8 @@ class _Report:
 
     def _curves(self) -> Iterator[Plot]:
         """Plots of measures that the report has not: on the same queries, by its policies."""
+        # By their bytes: an id that is shown escaped is not found by what is shown.
+        ids = dict(zip(self.truth.query_ids, self.truth.table.queries.tolist(), strict=True))
         wanted = [name for kind in _CURVES for name in plot_measures(kind)]
         found = [
             evaluate(
@@ -352,7 +360,7 @@ class _Report:
                 self.runs[e.run_name],
                 wanted,
                 ties=e.policies.ties,
-                queries=e.query_ids,
+                queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
             )
