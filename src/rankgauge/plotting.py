@@ -301,11 +301,14 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
         names = [name for row in legend for name in row]
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
         # Title and legend are one block, so that neither can stand on the other.
-        figure.legend(
-            handles, names, loc="outside upper left", ncols=max(map(len, legend)), handlelength=3,
+        block = figure.legend(
+            handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)), handlelength=3,
             columnspacing=2, title=title or None, alignment="left", borderaxespad=0.3,
             title_fontproperties=_TITLE,
         )  # fmt: skip
+        # Set afterwards: matplotlib passes over names that begin with an underscore.
+        for text, name in zip(block.get_texts(), names, strict=True):
+            text.set_text(name)
     elif title:
         figure.suptitle(title, x=0.01, ha="left", **_TITLE)
     return figure
