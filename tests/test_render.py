@@ -4,10 +4,11 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from rankgauge.render import Table, render, to_csv, to_html, to_markdown, to_terminal
+from rankgauge.render import Table, render, to_csv, to_html, to_latex, to_markdown, to_terminal
 
 TABLE = Table(
     columns=("run", "nDCG@10", "NumRet"),
@@ -56,3 +57,60 @@ def test_html_escapes_text_and_marks_the_best():
     assert "<i>" not in page
     assert "<strong>0.5000</strong>" in page
     assert "<li>first note</li>" in page
+
+
+def test_latex_has_the_rules_of_booktabs_and_the_best_in_bold():
+    lines = [line.strip() for line in render(TABLE, "latex").splitlines()]
+    assert lines == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{two runs}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"run & nDCG@10 & NumRet \\",
+        r"\midrule",
+        r"a\textbar{}b & \textbf{0.5000} & 10 \\",
+        r"\textless{}i\textgreater{} & -- & 7 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+        r"\smallskip",
+        r"\begin{minipage}{\linewidth}",
+        r"\footnotesize",
+        r"first note\par",
+        r"\end{minipage}",
+        r"\end{table}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("50 % & $5 #1 a_b ~ ^", r"50 \% \& \$5 \#1 a\_b \textasciitilde{} \textasciicircum{}"),
+        # Behind the end of a row a star and a bracket would be its arguments.
+        ("*", "{*}"),
+        ("[2ex]", "{[}2ex]"),
+        # No ligature makes two dashes one, and a minus is no hyphen.
+        ("--option", "-{}-option"),
+        ("-0.163 to +0.070", "$-$0.163 to +0.070"),
+        ("bm25-1 on 2024-01-02", "bm25-1 on 2024-01-02"),
+        ("\u202eevil\n", " evil "),
+    ],
+)
+def test_no_text_is_a_command_of_latex(text, escaped):
+    row = to_latex(Table(columns=("a",), rows=((text,),))).splitlines()[6]
+    assert row == rf"    {escaped} \\"
+
+
+def test_marks_stand_behind_a_cell_and_decimals_stay_in_line():
+    marked = replace(TABLE, rows=(("a", 0.5, 10), ("b", 0.25, 7)), marks={(1, 1): "*"})
+    assert r"\textbf{0.5000} & 10" in to_latex(marked)
+    assert r"0.2500\rlap{\textsuperscript{{*}}} & 7" in to_latex(marked)
+    rows = [line for line in to_terminal(marked).splitlines() if "0." in line]
+    assert [row.index(".") for row in rows] == [rows[0].index(".")] * 2
+    assert "0.2500*" in rows[1]
+    assert "| **0.5000** |" in to_markdown(marked)
+    assert "0.2500\\*" in to_markdown(marked)
+    assert "0.2500<sup>*</sup>" in to_html(marked)
+    assert "*" not in to_csv(marked) + render(marked, "json")

@@ -63,6 +63,14 @@ if TYPE_CHECKING:
     from rankgauge.model import write_run as write_run
     from rankgauge.overlap import Overlap as Overlap
     from rankgauge.overlap import rbo as rbo
+    from rankgauge.plots import PLOTS as PLOTS
+    from rankgauge.plots import PlotKind as PlotKind
+    from rankgauge.plots import plot as plot
+    from rankgauge.plots import plot_history as plot_history
+    from rankgauge.plots import plot_measures as plot_measures
+    from rankgauge.plotting import Panel as Panel
+    from rankgauge.plotting import Plot as Plot
+    from rankgauge.plotting import Series as Series
     from rankgauge.records import Records as Records
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
@@ -77,6 +85,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
+    from rankgauge.reports.page import Details as Details
+    from rankgauge.reports.page import Section as Section
+    from rankgauge.reports.page import html_report as html_report
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
@@ -141,6 +152,8 @@ _HOMES = {
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
     "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "overlap": ("Overlap", "rbo"),
+    "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
+    "plotting": ("Panel", "Plot", "Series"),
     "records": ("Records",),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
@@ -149,6 +162,7 @@ _HOMES = {
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "reports.fusions": ("report_tuning",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
+    "reports.page": ("Details", "Section", "html_report"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),

@@ -25,6 +25,8 @@ from rankgauge.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
+from rankgauge.plots import plot
+from rankgauge.plotting import Plot
 from rankgauge.records import Records
 from rankgauge.render import Table, to_html
 
@@ -279,6 +281,18 @@ class Evaluation:
             title=self.run_name,
             notes=self.notes,
         )
+
+    def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
+        """A plot of the values, which shows itself in a notebook (needs ``rankgauge[plots]``).
+
+        Args:
+            kind: One of `PLOTS`; see :func:`rankgauge.plots.plot`, which also takes several runs.
+            measure: The measure of a heat map; the first if left out.
+
+        Raises:
+            InputError: If measures that the kind needs were not evaluated.
+        """
+        return plot(self, kind, measure=measure)
 
     def _repr_html_(self) -> str:
         return to_html(self.table())

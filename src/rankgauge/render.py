@@ -1,4 +1,4 @@
-"""A plain table, and the ways to show it: terminal, Markdown, HTML, CSV, JSON.
+"""A plain table, and the ways to show it: terminal, Markdown, LaTeX, HTML, CSV, JSON.
 
 A table knows nothing of measures: it has columns, rows of cells, and notes. Cells are text, numbers
 or None.
@@ -10,7 +10,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -22,17 +23,28 @@ __all__ = [
     "to_csv",
     "to_html",
     "to_json",
+    "to_latex",
     "to_markdown",
     "to_terminal",
 ]
 
 Cell: TypeAlias = str | float | None
-Form: TypeAlias = Literal["table", "markdown", "html", "csv", "json"]
+Form: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 
 _NONE = "–"
 _WIDE = 10_000
 # A spreadsheet takes a cell that begins like this as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
+    # Behind the end of a row these two would be taken for its arguments.
+    "[": "{[}", "*": "{*}", "−": "$-$", "–": "\x00", "×": r"$\times$", "≥": r"$\geq$",
+    "≤": r"$\leq$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
+    "†": r"\dag{}", "‡": r"\ddag{}",
+}  # fmt: skip
+_MINUS = re.compile(r"(?<![\w$)}])-(?=[\d.])")
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Table:
         notes: Lines under the table.
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked.
+        marks: (row, column) to what stands behind a cell, such as a mark of significance that a
+            note explains; CSV and JSON leave it out.
     """
 
     columns: tuple[str, ...]
@@ -54,6 +68,7 @@ class Table:
     notes: tuple[str, ...] = ()
     digits: int = 4
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
 
     def text(self, cell: Cell) -> str:
         """A cell for people."""
@@ -62,6 +77,18 @@ class Table:
         if isinstance(cell, str):
             return cell
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
+
+    def marked(self, column: int) -> list[str] | None:
+        """The cells of a column with their marks, decimals in line; None if it has no mark."""
+        marks = [self.marks.get((row, column), "") for row in range(len(self.rows))]
+        if not any(marks):
+            return None
+        shown = [self.text(row[column]) for row in self.rows]
+        if self.numeric(column):
+            room = len(self.columns[column]) - max(map(len, marks))
+            wide = max(room, *map(len, shown))
+            shown = [text.rjust(wide) for text in shown]
+        return [text + mark for text, mark in zip(shown, marks, strict=True)]
 
     def numeric(self, column: int) -> bool:
         """Whether a column holds numbers (and stands to the right)."""
@@ -80,6 +107,8 @@ def render(table: Table, form: str, *, color: bool = False) -> str:
     match form:
         case "markdown":
             return to_markdown(table)
+        case "latex":
+            return to_latex(table)
         case "html":
             return to_html(table)
         case "csv":
@@ -101,10 +130,15 @@ def to_terminal(table: Table, *, color: bool = False) -> str:
     for number, name in enumerate(table.columns):
         right = table.numeric(number)
         shown.add_column(Text(name), justify="right" if right else "left", no_wrap=True)
+    marked = [table.marked(number) for number in range(len(table.columns))]
     for place, row in enumerate(table.rows):
         shown.add_row(
             *(
-                Text(table.text(cell), style="bold" if (place, number) in table.best else "")
+                Text(
+                    table.text(cell) if (cells := marked[number]) is None else cells[place],
+                    style="bold" if (place, number) in table.best else "",
+                    justify=None if cells is None else "left",
+                )
                 for number, cell in enumerate(row)
             )
         )
@@ -128,9 +162,8 @@ def to_markdown(table: Table) -> str:
     heads = [_cell_text(name) for name in table.columns]
     body = [
         [
-            f"**{_cell_text(table.text(cell))}**" if (place, number) in table.best
-            else _cell_text(table.text(cell))
-            for number, cell in enumerate(row)
+            _emphasised(table, place, number)
+            for number in range(len(row))
         ]
         for place, row in enumerate(table.rows)
     ]  # fmt: skip
@@ -146,6 +179,12 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _emphasised(table: Table, row: int, column: int) -> str:
+    text = _cell_text(table.text(table.rows[row][column]))
+    bold = f"**{text}**" if (row, column) in table.best else text
+    return bold + _cell_text(table.marks.get((row, column), ""))
+
+
 def _cell_text(text: str) -> str:
     for mark in ("\\", "|", "*", "_", "`", "<", "["):
         text = text.replace(mark, "\\" + mark)
@@ -158,6 +197,43 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
         for cell, width, at_right in zip(cells, widths, right, strict=True)
     )
     return "| " + " | ".join(placed) + " |"
+
+
+def to_latex(table: Table) -> str:
+    r"""A LaTeX table with the rules of booktabs: ``\usepackage{booktabs}``.
+
+    The best values are bold, marks are raised (and take no room, so that decimals stay in line),
+    notes stand below. Every text is escaped; letters beyond Latin need LuaLaTeX or XeLaTeX.
+    """
+    kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
+    lines = ["\\begin{table}", "  \\centering"]
+    if table.title:
+        lines.append(f"  \\caption{{{_latex(table.title)}}}")
+    lines += [f"  \\begin{{tabular}}{{{kinds}}}", "    \\toprule"]
+    lines.append(f"    {' & '.join(map(_latex, table.columns))} \\\\")
+    lines.append("    \\midrule")
+    for place, row in enumerate(table.rows):
+        cells = (_latex_cell(table, place, number) for number in range(len(row)))
+        lines.append(f"    {' & '.join(cells)} \\\\")
+    lines += ["    \\bottomrule", "  \\end{tabular}"]
+    if table.notes:
+        lines += ["", "  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize"]
+        lines += [f"    {_latex(note)}\\par" for note in table.notes]
+        lines.append("  \\end{minipage}")
+    return "\n".join([*lines, "\\end{table}"]) + "\n"
+
+
+def _latex_cell(table: Table, row: int, column: int) -> str:
+    text = _latex(table.text(table.rows[row][column]))
+    bold = f"\\textbf{{{text}}}" if (row, column) in table.best else text
+    mark = table.marks.get((row, column), "")
+    return bold + (f"\\rlap{{\\textsuperscript{{{_latex(mark)}}}}}" if mark else "")
+
+
+def _latex(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    escaped = "".join(_LATEX.get(letter, letter) for letter in plain)
+    return _MINUS.sub("$-$", escaped).replace("--", "-{}-").replace("\x00", "--")
 
 
 def to_csv(table: Table) -> str:
@@ -205,6 +281,8 @@ _HTML = """\
 <td{% if table.numeric(loop.index0) %} style="text-align: right"{% endif %}>
 {%- if (place, loop.index0) in table.best %}<strong>{{ table.text(cell) }}</strong>
 {%- else %}{{ table.text(cell) }}{% endif -%}
+{%- if (place, loop.index0) in table.marks %}<sup>{{ table.marks[place, loop.index0] }}</sup>
+{%- endif -%}
 </td>
 {%- endfor -%}
 </tr>

@@ -17,6 +17,7 @@ from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.fuse import fuse
 from rankgauge.cli.history import history
 from rankgauge.cli.measures import measures
+from rankgauge.cli.report import report
 from rankgauge.cli.subsets import cut, sample
 
 __all__ = ["main"]
@@ -39,6 +40,7 @@ cli.add_command(compare)
 cli.add_command(diff)
 cli.add_command(diagnose)
 cli.add_command(history)
+cli.add_command(report)
 cli.add_command(measures)
 cli.add_command(fuse)
 cli.add_command(cut)

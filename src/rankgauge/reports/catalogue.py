@@ -17,7 +17,7 @@ def report_measures(form: str = "table", *, color: bool = False) -> str:
     """All measures, one a line.
 
     Args:
-        form: ``table``, ``markdown``, ``html``, ``csv`` or ``json``.
+        form: ``table``, ``markdown``, ``latex``, ``html``, ``csv`` or ``json``.
         color: Whether a table may use the colours of a terminal.
 
     Example:

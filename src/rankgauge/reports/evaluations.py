@@ -28,8 +28,8 @@ def report(
 
     Args:
         evaluations: One or more.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv``, ``json`` (one document a
-            run, each on a line of its own) or ``trec`` (as trec_eval prints).
+        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv``, ``json`` (one
+            document a run, each on a line of its own) or ``trec`` (as trec_eval prints).
         per_query: Whether to show every query, not the means only.
         color: Whether a table may use the colours of a terminal.
 

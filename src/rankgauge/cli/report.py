@@ -1,0 +1,70 @@
+"""``rankgauge report``."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import click
+
+import rankgauge
+from rankgauge.cli.progress import working
+
+__all__ = ["report"]
+
+
+@click.command(short_help="Write a report as one HTML file.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
+@click.option(
+    "-m", "--measure", "names", multiple=True, metavar="NAME",
+    help="A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
+    "Success and nDCG at 1, 3, 5, 10 and RR.",
+)  # fmt: skip
+@click.option("--baseline", metavar="NAME", help="The run the others are held against: the first.")
+@click.option(
+    "--collection", metavar="FOLDER",
+    help="The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.",
+)  # fmt: skip
+@click.option("--title", default="", help="The heading; without: the names of the runs.")
+@click.option("--date", default="", help="A date to print; the clock is not asked.")
+@click.option("--plots/--no-plots", default=True, help="Plots need the extra rankgauge[plots].")
+@click.option(
+    "-o", "--output", metavar="FILE", default="report.html", show_default=True,
+    type=click.File("w", encoding="utf-8", lazy=True, atomic=True),
+    help='Where to; "-" is standard output.',
+)  # fmt: skip
+def report(  # noqa: PLR0917 - one parameter an option
+    qrels: str,
+    runs: tuple[str, ...],
+    names: tuple[str, ...],
+    baseline: str | None,
+    collection: str | None,
+    title: str,
+    date: str,
+    plots: bool,  # noqa: FBT001 - click passes by name
+    output: TextIO,
+) -> None:
+    """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
+
+    It holds all it needs and loads nothing: tables that can be sorted, plots, the worst queries
+    with their rankings, and how everything was made.
+
+    \b
+    Examples:
+      rankgauge report qrels.txt bm25.run dense.run
+      rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
+    """  # noqa: D301 - click reads the \b
+    with working(f"writing a report on {len(runs)} runs"):
+        page = rankgauge.html_report(
+            qrels,
+            runs,
+            names or None,
+            baseline=baseline,
+            collection=collection,
+            title=title,
+            date=date,
+            plots=plots,
+        )
+    output.write(page)
+    if output.name != "-":
+        click.echo(f"wrote {output.name}", err=True)

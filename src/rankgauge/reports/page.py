@@ -1,0 +1,433 @@
+"""A report as one HTML file that needs nothing else: no network, no other file, no account."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rankgauge.collection import Collection
+from rankgauge.comparison import COMPARED, Comparison, compare
+from rankgauge.errors import InputError
+from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.kernels.measure import Measure
+from rankgauge.model import Qrels, Run
+from rankgauge.notes import many
+from rankgauge.plots import PLOTS, plot, plot_measures
+from rankgauge.plotting import Plot
+from rankgauge.render import Cell, Table
+from rankgauge.reports.catalogue import summary
+from rankgauge.reports.evaluations import report_notes
+from rankgauge.reports.queries import Looked, Queries
+
+__all__ = ["Details", "Section", "html_report"]
+
+Part: TypeAlias = "str | Table | Plot | Details"
+
+_MOST_LOOKED = 8
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is folded away until a reader opens it.
+
+    Attributes:
+        title: What one sees of it.
+        parts: What it holds.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report.
+
+    Attributes:
+        title: Its heading.
+        parts: What stands below it: texts (a paragraph each, escaped), tables (as `table()` of an
+            evaluation gives them), plots, and a :class:`Details` of them.
+
+    Example:
+        >>> Section("What was tried", ("The new index, with stemming.",)).title
+        'What was tried'
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
+    qrels: Any,
+    runs: Mapping[str, Any] | Iterable[Any],
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    result: Evaluation | Comparison | None = None,
+    baseline: str | None = None,
+    collection: Any = None,
+    title: str = "",
+    date: str = "",
+    sections: Iterable[Section] = (),
+    plots: bool = True,
+) -> str:
+    """A report as one HTML file: what can be said, tables, plots, queries to look at, provenance.
+
+    It loads nothing: no script, letter or image from elsewhere. Tables are sorted by a click or by
+    the keyboard; it follows the light or dark of the system, can be printed, and is read without
+    colour. The same input gives the same bytes, so there is no date in it but the one given.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        runs: One or more: a mapping of name to run, or runs with names of their own (a path is
+            named by its file). Each is anything that :meth:`Run.of` takes.
+        measures: What is shown, the first is the primary one. As `compare` has them if left out.
+        result: What `evaluate` (for one run) or `compare` said of these runs, where other choices
+            than the usual were made; measures and baseline are then its own.
+        baseline: The name of the run the others are held against; the first if left out.
+        collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
+        title: The heading; the names of the runs if left out.
+        date: When it was made, as it shall be printed.
+        sections: More parts, before the foot.
+        plots: Whether there are plots, which need ``rankgauge[plots]``.
+
+    Returns:
+        A whole HTML page.
+
+    Raises:
+        MissingExtra: If there shall be plots and matplotlib is not installed.
+        InputError: If an input cannot be worked with.
+
+    Example:
+        >>> qrels, runs = {"q1": {"d1"}, "q2": {"d2"}}, {"mine": {"q1": ["d1"], "q2": ["d1"]}}
+        >>> page = html_report(qrels, runs, "RR", plots=False)
+        >>> page.splitlines()[0], "<h1>mine</h1>" in page
+        ('<!DOCTYPE html>', True)
+    """
+    truth, named = Qrels.of(qrels), _named(runs)
+    if result is not None and (measures is not None or baseline is not None):
+        raise InputError(
+            "measures and baseline are those of the result", where="html_report",
+            fix="leave them out, or give them to compare()",
+        )  # fmt: skip
+    if result is None:
+        result = _measured(truth, named, measures, baseline)
+    if isinstance(result, Comparison):
+        comparison, evaluations = result, result.evaluations
+    else:
+        comparison, evaluations = None, (result,)
+    lacking = [e.run_name for e in evaluations if e.run_name not in named]
+    if lacking:
+        raise InputError(
+            f"the result is of a run {lacking[0]!r}, which was not given", where="runs",
+            fix=f"given are {', '.join(named)}",
+        )  # fmt: skip
+    strange = [q for e in evaluations for q in e.query_ids if q not in truth]
+    if strange:
+        raise InputError(
+            f"the result is of a query {strange[0]!r}, which is not judged", where="judgments",
+            fix="give the judgments that the result was made with",
+        )  # fmt: skip
+    texts = _texts(collection)
+    report = _Report(truth, named, comparison, evaluations, texts, plots)
+    return report.page(
+        title=title or report.heading,
+        date=date,
+        sections=tuple(sections),
+        inputs=_inputs(qrels, truth, runs, named),
+    )
+
+
+def _texts(collection: Any) -> Collection:
+    if collection is None:
+        return Collection()
+    return collection if isinstance(collection, Collection) else Collection.read(collection)
+
+
+def _named(runs: Any) -> dict[str, Run]:
+    """Runs by name; files of the same name are told apart by their whole path."""
+    if isinstance(runs, Mapping):
+        named = [(str(name), Run.of(run, name=str(name))) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        given = [(run, Run.of(run)) for run in runs]
+        names = [run.name for _, run in given]
+        own = [
+            os.fspath(source) if names.count(run.name) > 1 and _is_path(source) else run.name
+            for source, run in given
+        ]
+        named = [(name, Run.of(run, name=name)) for name, (_, run) in zip(own, given, strict=True)]
+    else:
+        named = []
+    if not named:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            fix='give them by name: {"bm25": run_a}',
+        )  # fmt: skip
+    found = dict(named)
+    if len(found) < len(named):
+        twice = next(name for name in found if [n for n, _ in named].count(name) > 1)
+        raise InputError(
+            f"two runs are called {twice!r}", where="runs",
+            fix='name them: {"first": run_a, "second": run_b}',
+        )  # fmt: skip
+    return found
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _measured(
+    truth: Qrels, runs: Mapping[str, Run], measures: Any, baseline: str | None
+) -> Evaluation | Comparison:
+    if len(runs) > 1:
+        return compare(truth, runs, measures, baseline=baseline)
+    (name, run), *_ = runs.items()
+    if baseline not in {None, name}:
+        raise InputError(
+            f"there is one run, {name!r}, and nothing to hold against {baseline!r}",
+            where="baseline", fix="give both runs, or leave the baseline out",
+        )  # fmt: skip
+    return evaluate(truth, run, COMPARED if measures is None else measures)
+
+
+def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Table:
+    """What went in: sizes, and the checksums of files."""
+    sources = list(runs.values()) if isinstance(runs, Mapping) else [None] * len(named)
+    if not isinstance(runs, Mapping | Iterator):
+        sources = list(runs)
+    rows: list[tuple[Cell, ...]] = [
+        ("judgments", *_file(qrels), len(truth), len(truth.table)),
+    ]
+    for (name, run), source in zip(named.items(), sources, strict=True):
+        rows.append((f"run {name}", *_file(source), len(run), len(run.table)))
+    return Table(("input", "file", "SHA-256", "queries", "lines"), tuple(rows))
+
+
+def _file(source: Any) -> tuple[str, str]:
+    """The name of a file and its checksum; nothing for what is no file (or can be read once)."""
+    if not _is_path(source) or not Path(source).is_file():
+        return "", ""
+    with Path(source).open("rb") as stream:
+        return Path(source).name, hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What a page is made from."""
+
+    truth: Qrels
+    runs: Mapping[str, Run]
+    comparison: Comparison | None
+    evaluations: tuple[Evaluation, ...]
+    texts: Collection
+    plots: bool
+
+    @property
+    def primary(self) -> Measure:
+        return self.comparison.primary if self.comparison else self.evaluations[0].measures[0]
+
+    @property
+    def base(self) -> str:
+        return self.comparison.baseline if self.comparison else self.evaluations[0].run_name
+
+    @property
+    def heading(self) -> str:
+        names = [e.run_name for e in self.evaluations]
+        if len(names) > 2:
+            return f"{many(len(names) - 1, 'run')} against {self.base}"
+        return " and ".join(names)
+
+    def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
+        environment = _environment()
+        script = _asset("page.js")
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        queries = Queries(
+            self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
+        )
+        return environment.get_template("page.html").render(
+            title=title,
+            date=date,
+            facts=self._facts(),
+            verdict=self._verdict(),
+            warnings=self.comparison.warnings if self.comparison else self._own_warnings(),
+            sections=[*self._sections(), *sections],
+            queries=queries.table(),
+            looked=list(self._looked(queries)),
+            inputs=inputs,
+            policies=asdict(self.evaluations[0].policies),
+            settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
+            test=self._test(),
+            notes=report_notes(self.evaluations),
+            measures=list(self._measures()),
+            version=metadata.version("rankgauge"),
+            style=_asset("page.css"),
+            script=script,
+            script_digest=digest,
+        )
+
+    def _measures(self) -> Iterator[tuple[str, str]]:
+        """What each measure says, those that differ in their cut-off together."""
+        found: dict[tuple[str, Any], list[Measure]] = {}
+        for measure in self.evaluations[0].measures:
+            rest = tuple(p for p in measure.params if p[0] != "k")
+            found.setdefault((measure.name, rest), []).append(measure)
+        for alike in found.values():
+            declared = alike[0].declaration
+            said = summary(declared)
+            said = f"{said[0].upper()}{said[1:]}."
+            if declared.better == "lower":
+                said += " Lower is better."
+            if declared.mean != "arithmetic":
+                said += f" Mean: {declared.mean}."
+            yield ", ".join(map(str, alike)), said
+
+    def _facts(self) -> list[str]:
+        queries = len(self.evaluations[0].query_ids)
+        facts = [many(queries, "query"), many(len(self.evaluations), "run")]
+        if self.comparison:
+            facts.append(f"baseline {self.base}")
+        return [*facts, f"primary measure {self.primary}"]
+
+    def _verdict(self) -> tuple[str, ...]:
+        if self.comparison:
+            return self.comparison.sentences
+        (one,) = self.evaluations
+        mean = one.mean()[str(self.primary)]
+        queries = many(len(one.query_ids), "query")
+        if math.isnan(mean):
+            return (f"{self.primary} of {one.run_name} is undefined for all of {queries}",)
+        return (f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}",)
+
+    def _own_warnings(self) -> list[str]:
+        (one,) = self.evaluations
+        marked = [note for note in one.notes if note.startswith("WARNING")]
+        return [note.removeprefix("WARNING").lstrip(": ") for note in marked]
+
+    # ---- sections
+
+    def _sections(self) -> Iterator[Section]:
+        if self.comparison:
+            table = replace(self.comparison.table(), title="Means by measure and run")
+            yield Section("Means", (table, *self._plots("means")))
+            yield Section(
+                "Differences", (*self._differences(), *self._plots("differences", "per-query"))
+            )
+        else:
+            table = replace(self.evaluations[0].table(), title="Means by measure", notes=())
+            yield Section("Means", (table, *self._plots("means")))
+        if self.plots:
+            yield Section("Where the relevant documents stand", tuple(self._curves()))
+        if self.plots and self.comparison:
+            yield Section("Queries and runs", tuple(self._plots("heat-map")))
+
+    def _differences(self) -> Iterator[Part]:
+        """All of one run; of several those that were tested, and the rest folded."""
+        if self.comparison is None:
+            return
+        title = f"Differences from {self.base}"
+        full = replace(self.comparison.differences_table(), title=title, notes=())
+        tested = replace(self.comparison.differences_table(described=False), title=title, notes=())
+        if len(self.evaluations) == 2 or len(tested.rows) == len(full.rows):
+            yield full
+        else:
+            yield tested
+            count = len(full.rows) - len(tested.rows)
+            yield Details(f"{count} more that were not tested: described only", (full,))
+
+    def _plots(self, *kinds: str) -> Iterator[Plot]:
+        if self.plots:
+            for kind in kinds:
+                yield plot(self.comparison or self.evaluations, kind)
+
+    def _curves(self) -> Iterator[Plot]:
+        """Plots of measures that the report has not: on the same queries, by its policies."""
+        # By their bytes: an id that is shown escaped is not found by what is shown.
+        ids = dict(zip(self.truth.query_ids, self.truth.table.queries.tolist(), strict=True))
+        wanted = [name for kind in _CURVES for name in plot_measures(kind)]
+        found = [
+            evaluate(
+                self.truth,
+                self.runs[e.run_name],
+                wanted,
+                ties=e.policies.ties,
+                queries=[ids[query] for query in e.query_ids],
+                duplicates=e.policies.duplicates,
+                undefined=e.policies.undefined,
+            )
+            for e in self.evaluations
+        ]
+        named = [
+            replace(f, run_name=e.run_name) for f, e in zip(found, self.evaluations, strict=True)
+        ]
+        for kind in _CURVES:
+            yield plot(named, kind)
+
+    def _looked(self, queries: Queries) -> Iterator[tuple[str, str, list[Looked]]]:
+        """Headings with queries to look at."""
+        lost = queries.losses(_MOST_LOOKED)
+        if lost:
+            said = "The run that loses most decides; the largest loss first."
+            yield f"Largest losses against {self.base}", said, queries.looked(lost)
+        hard = queries.hard(_MOST_LOOKED, lost)
+        if hard and self.comparison:
+            said = "Every run is below its mean; the lowest first."
+            yield "Hard for every run", said, queries.looked(hard)
+        elif hard:
+            yield "Lowest values", "Below the mean, the lowest first.", queries.looked(hard)
+
+    def _test(self) -> dict[str, str]:
+        if self.comparison is None:
+            return {}
+        design = self.comparison.design
+        return {
+            "baseline": design.baseline,
+            "tested measures": ", ".join(map(str, design.tested)),
+            "how it was tested": design.in_words(),
+            "seed": str(design.seed),
+        }
+
+
+# ---- templates
+
+
+def _asset(name: str) -> str:
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def inlined(shown: Plot, name: str) -> Markup:
+        return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, finalize=_sayable,
+    )  # fmt: skip
+    environment.globals["inline"] = inlined
+    environment.tests["table"] = lambda part: isinstance(part, Table)
+    environment.tests["fold"] = lambda part: isinstance(part, Details)
+    environment.tests["plot"] = lambda part: isinstance(part, Plot)
+    return environment
+
+
+def _sayable(value: Any) -> Any:
+    """Text without what no HTML file may hold: control characters and lone surrogates."""
+    if type(value) is not str:
+        return value
+    kept = (
+        c if c in "\t\n" or (ord(c) >= 32 and not 127 <= ord(c) < 160) else "\ufffd" for c in value
+    )
+    return "".join(kept).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,285 @@
+"""The queries of a report: all of them as a table, and some to look at, with their rankings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rankgauge.collection import Collection
+from rankgauge.evaluation import Evaluation
+from rankgauge.join import ranked
+from rankgauge.kernels.measure import Measure
+from rankgauge.model import Qrels, Run
+from rankgauge.plots import counted
+from rankgauge.render import Cell, Table
+
+__all__ = ["ByQuery", "Hit", "Looked", "Missed", "Queries"]
+
+_DEPTH = 10
+_MOST_MISSED = 12
+_MOST_COLUMNS = 2
+_DIGITS = 4
+# Of all measures while they take less than this; else of the primary one only.
+_MOST_VALUES = 400_000
+_ROWS = 50
+_TITLE = 90
+# Values are sums of a few products; what is nearer than this is the same value.
+_SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document in a ranking; its grade is None where it is not judged."""
+
+    id: str
+    title: str
+    grade: float | None
+
+    @property
+    def shown(self) -> str:
+        """The grade in a word or two."""
+        return "not judged" if self.grade is None else f"grade {self.grade:g}"
+
+    @property
+    def kind(self) -> str:
+        """How it is marked."""
+        if self.grade is None:
+            return "unjudged"
+        return "relevant" if self.grade > 0 else "irrelevant"
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A relevant document, and where each run has it (None: nowhere)."""
+
+    hit: Hit
+    ranks: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A query to look at."""
+
+    id: str
+    text: str
+    values: str
+    runs: tuple[str, ...]
+    lines: tuple[tuple[Hit | None, ...], ...]
+    missed: tuple[Missed, ...]
+    relevant: int
+
+
+@dataclass(frozen=True)
+class ByQuery:
+    """The table of queries: its first lines, and all values for the script of the page."""
+
+    table: Table
+    data: str
+    embedded: str
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Runs query by query, by one measure.
+
+    Attributes:
+        evaluations: Of the same queries, one a run.
+        base: The run the others are held against.
+        measure: The measure that decides.
+        truth: The judgments.
+        runs: The runs by name.
+        texts: The texts behind the ids; it may be empty.
+    """
+
+    evaluations: Sequence[Evaluation]
+    base: str
+    measure: Measure
+    truth: Qrels
+    runs: Mapping[str, Run]
+    texts: Collection
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The queries."""
+        return self.evaluations[0].query_ids
+
+    @property
+    def sign(self) -> float:
+        """-1 where lower is better."""
+        return -1.0 if self.measure.declaration.better == "lower" else 1.0
+
+    def losses(self, most: int) -> list[str]:
+        """The queries with the largest losses against the baseline, the largest first."""
+        found: dict[int, float] = {}
+        for place, (value, others) in enumerate(self._against_base()):
+            apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
+            if apart and min(apart) < -_SAME:
+                found[place] = min(apart)
+        return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
+
+    def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
+        """The queries in which every run is worse than its mean, the worst first, but for some."""
+        columns = [counted(e, self.measure) for e in self.evaluations]
+        means = [e.mean()[str(self.measure)] for e in self.evaluations]
+        # An undefined value counts 0 in the mean, but there is nothing to look at.
+        undefined = [e.undefined[:, e.measures.index(self.measure)] for e in self.evaluations]
+        best: dict[int, float] = {}
+        for place, query in enumerate(self.ids):
+            gains = [
+                self.sign * (column[place] - mean)
+                for column, mean in zip(columns, means, strict=True)
+            ]
+            known = query not in but and not any(column[place] for column in undefined)
+            if known and max(gains) < -_SAME:
+                best[place] = max(self.sign * column[place] for column in columns)
+        return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
+
+    def looked(self, queries: Sequence[str]) -> list[Looked]:
+        """These queries with the first documents of every run."""
+        orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
+        return [self._looked(query, orders) for query in queries]
+
+    def table(self) -> ByQuery:
+        """Every query with its values; the largest losses, or the lowest values, first."""
+        names = [e.run_name for e in self.evaluations]
+        origin = names.index(self.base)
+        others = [n for n in range(len(names)) if n != origin]
+        apart = others if len(others) <= _MOST_COLUMNS else []
+        columns = [counted(e, self.measure) for e in self.evaluations]
+        order = self._first(columns, origin, others)
+        texts = [self._text(query) for query in self.ids] if self.texts.queries else []
+        heads = (
+            "query",
+            *(["text"] if texts else []),
+            *names,
+            *(f"{names[n]} − {self.base}" for n in apart),
+        )
+        rows = tuple(
+            (
+                self.ids[p],
+                *([texts[p]] if texts else []),
+                *(self._cell(column[p]) for column in columns),
+                *(self._cell(columns[n][p] - columns[origin][p]) for n in apart),
+            )
+            for p in order[:_ROWS]
+        )
+        common = [m for m in self.evaluations[0].measures if self._all_have(m)]
+        few = len(self.ids) * len(names) * len(common) <= _MOST_VALUES
+        shown = common if few else [self.measure]
+        data = {
+            "measures": list(map(str, shown)),
+            "measure": str(self.measure),
+            "digits": [_digits(m) for m in shown],
+            "queries": list(self.ids),
+            "texts": texts,
+            "order": order,
+            "values": [self._whole(m, origin, apart) for m in shown],
+        }
+        left = "" if few else f"of {self.measure} only: all would make the page too large"
+        return ByQuery(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
+
+    # ---- parts of these
+
+    def _against_base(self) -> Iterator[tuple[float, list[float]]]:
+        """The value of the baseline and those of the others, by query."""
+        base = next(e for e in self.evaluations if e.run_name == self.base)
+        others = [counted(e, self.measure) for e in self.evaluations if e.run_name != self.base]
+        for place, value in enumerate(counted(base, self.measure)):
+            yield value, [column[place] for column in others]
+
+    def _all_have(self, measure: Measure) -> bool:
+        return all(measure in e.measures for e in self.evaluations)
+
+    def _cell(self, value: float) -> Cell:
+        if math.isnan(value):
+            return None
+        return value if _digits(self.measure) else int(value)
+
+    def _whole(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[int | None]]:
+        """Values, then differences, in units of the last digit shown: as short as can be.
+
+        They are rounded here, so that the script has nothing to round.
+        """
+        columns = [counted(e, measure) for e in self.evaluations]
+        minus = [
+            [v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart
+        ]
+        digits = _digits(measure)
+        return [[_units(value, digits) for value in column] for column in (*columns, *minus)]
+
+    def _first(
+        self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]
+    ) -> list[int]:
+        """The queries in the order in which they are worth looking at."""
+
+        def key(place: int) -> tuple[float, int]:
+            value = columns[others[0] if others else origin][place]
+            apart = value - columns[origin][place] if others else value
+            return (math.inf if math.isnan(apart) else self.sign * apart, place)
+
+        return sorted(range(len(self.ids)), key=key)
+
+    def _text(self, query: str) -> str:
+        known = self.texts.queries.get(query)
+        line = " ".join(known.text.split()) if known else ""
+        return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+
+    def _orders(self, evaluation: Evaluation, queries: Sequence[str]) -> dict[str, list[str]]:
+        run = self.runs[evaluation.run_name]
+        part = {query: run[query] for query in queries if query in run}
+        if not part:
+            return {}
+        order = ranked(Run.of(part), ties=evaluation.policies.ties)
+        return {query: list(order[query]) for query in part}
+
+    def _looked(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> Looked:
+        grades = self.truth.get(query, {})
+        found = [orders[e.run_name].get(query, []) for e in self.evaluations]
+        deep = min(_DEPTH, max(map(len, found)))
+        relevant = sorted((d for d, g in grades.items() if g > 0), key=lambda d: (-grades[d], d))
+        places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
+        known = self.texts.queries.get(query)
+        values = (f"{e.run_name} {_said(e.value(query, self.measure))}" for e in self.evaluations)
+        return Looked(
+            id=query,
+            text=known.text if known else "",
+            values=f"{self.measure}: {', '.join(values)}",
+            runs=tuple(e.run_name for e in self.evaluations),
+            lines=tuple(
+                tuple(
+                    self._hit(order[rank], grades) if rank < len(order) else None for order in found
+                )
+                for rank in range(deep)
+            ),
+            missed=tuple(
+                Missed(self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places))
+                for doc in relevant[:_MOST_MISSED]
+            ),
+            relevant=len(relevant),
+        )
+
+    def _hit(self, doc: str, grades: Mapping[str, float]) -> Hit:
+        document = self.texts.documents.get(doc)
+        grade = grades.get(doc)
+        # A negative grade: it was in the pool and not judged.
+        known = None if grade is None or grade < 0 else grade
+        return Hit(doc, document.snippet(_TITLE) if document else "", known)
+
+
+def _script_safe(data: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def _said(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.{_DIGITS}f}"
+
+
+def _digits(measure: Measure) -> int:
+    return 0 if measure.declaration.mean == "sum" else _DIGITS
+
+
+def _units(value: float, digits: int) -> int | None:
+    return None if math.isnan(value) else int(f"{value:.{digits}f}".replace(".", ""))
