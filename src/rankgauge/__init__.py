@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.gating.baseline import Baseline as Baseline
+    from rankgauge.gating.checks import GateCheck as GateCheck
+    from rankgauge.gating.checks import GateNumbers as GateNumbers
+    from rankgauge.gating.checks import QueryChange as QueryChange
+    from rankgauge.gating.rules import GateRules as GateRules
+    from rankgauge.gating.verdict import GateResult as GateResult
+    from rankgauge.gating.verdict import gate as gate
     from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
@@ -47,6 +54,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.gates import report_gate as report_gate
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
@@ -88,6 +96,10 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "gating.baseline": ("Baseline",),
+    "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),
+    "gating.rules": ("GateRules",),
+    "gating.verdict": ("GateResult", "gate"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
@@ -96,6 +108,7 @@ _HOMES = {
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.gates": ("report_gate",),
     "sample": ("sample_path",),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
