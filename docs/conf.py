@@ -41,7 +41,17 @@ python_use_unqualified_type_names = True
 # Names that pages outside of these would explain: there is no network to look them up
 nitpick_ignore_regex = [
     (r"py:.*", rf"{library}(\..*)?")
-    for library in ("click", "collections", "io", "narwhals", "np", "numpy", "os", "pathlib")
+    for library in (
+        "_pytest",
+        "click",
+        "collections",
+        "io",
+        "narwhals",
+        "np",
+        "numpy",
+        "os",
+        "pathlib",
+    )
 ]
 nitpick_ignore = [
     ("py:class", "NDArray"),

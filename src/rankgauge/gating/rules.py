@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +15,12 @@ from rankgauge.catalogue import unknown
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 from rankgauge.kernels.measure import Measure, parse
 
-__all__ = ["DEFAULT_MARGIN", "Contract", "GateRules", "GatedMeasure"]
+__all__ = ["Contract", "GateRules", "GatedMeasure"]
 
 
-DEFAULT_MARGIN = 0.02
+_MARGIN = 0.02
+_MAX_FAILED = 0.05
+_K = 10
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_BASELINE = "gate-baseline.json"
 _MOST_K = 10**9
@@ -36,8 +38,8 @@ class GatedMeasure:
     """
 
     measure: Measure
-    margin: float = DEFAULT_MARGIN
-    floor: float | None = None
+    margin: float
+    floor: float | None
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,14 @@ class Contract:
         must_rank_at_most: Document to the lowest rank that it may have.
         must_include: Documents that must stand in the first `k`.
         forbidden: Documents that must not stand in the first `k`.
-        k: How deep the last two look.
+        k: How deep the last two look; 10 if not given.
     """
 
     query: str
-    must_rank_at_most: Mapping[str, int] = field(default_factory=dict)
-    must_include: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
-    k: int = 10
+    must_rank_at_most: Mapping[str, int]
+    must_include: tuple[str, ...]
+    forbidden: tuple[str, ...]
+    k: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class GateRules:
         queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
             both are compared.
         depth: ``same``: rankings must be cut alike; ``any``: their lengths may differ.
-        max_failed: Share of the queries that may have no ranking.
+        max_failed: Share of the queries that may have no ranking; 0.05 if not given.
         latency: Largest ratio, new to baseline, of a quantile of the latency (``p50``, ``p95``).
         baseline: Path of the baseline.
         anchor: Path of a second baseline that stays where it is, such as that of a release.
@@ -82,14 +84,14 @@ class GateRules:
     """
 
     measures: tuple[GatedMeasure, ...]
-    contracts: tuple[Contract, ...] = ()
-    queries: Literal["same", "intersection"] = "same"
-    depth: Literal["same", "any"] = "same"
-    max_failed: float = 0.05
-    latency: Mapping[str, float] = field(default_factory=dict)
-    baseline: str = _DEFAULT_BASELINE
-    anchor: str | None = None
-    source: str = "defaults"
+    contracts: tuple[Contract, ...]
+    queries: Literal["same", "intersection"]
+    depth: Literal["same", "any"]
+    max_failed: float
+    latency: Mapping[str, float]
+    baseline: str
+    anchor: str | None
+    source: str
 
     @classmethod
     def of(cls, source: Any = None) -> GateRules:
@@ -229,7 +231,9 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
         table.get("measures", {_DEFAULT_MEASURE: {}}), place.at("measures"),
         '[measures], then "nDCG@10" = { margin = 0.02 }',
     )  # fmt: skip
-    failed = _number(table.get("max_failed", 0.05), place.at("max_failed"), "write 0.05, say")
+    failed = _number(
+        table.get("max_failed", _MAX_FAILED), place.at("max_failed"), "write 0.05, say"
+    )
     if not 0 <= failed < 1:
         raise _impossible(failed, place.at("max_failed"), "write a share of at least 0, below 1")
     anchor = _path(table.get("anchor"), place.at("anchor"), folder)
@@ -297,9 +301,7 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
             f"{measure} needs a margin of its own ({why})", where=str(place),
             fix=f'write the loss you accept: "{measure}" = {{ margin = 1.5 }}, say',
         )  # fmt: skip
-    margin = _number(
-        entry.get("margin", DEFAULT_MARGIN), place.at("margin"), "write a number: 0.02"
-    )
+    margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
     if not 0 < margin < high - low:
         raise _impossible(
             margin, place.at("margin"),
@@ -339,7 +341,7 @@ def _contract(entry: Any, place: _Place) -> Contract:
         },
         must_include=_ids(table.get("must_include", ()), place.at("must_include")),
         forbidden=_ids(table.get("forbidden", ()), place.at("forbidden")),
-        k=_rank(table.get("k", 10), place.at("k")),
+        k=_rank(table.get("k", _K), place.at("k")),
     )
     if not (found.must_rank_at_most or found.must_include or found.forbidden):
         raise InputError(

@@ -53,7 +53,7 @@ class GateResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all: ``FAIL``, ``NOT COMPARABLE``, ``INCONCLUSIVE`` or ``PASS``."""
+        """The worst among the checks; from bad to good FAIL, NOT COMPARABLE, INCONCLUSIVE, PASS."""
         return max((check.verdict for check in self.checks), key=VERDICTS.index)
 
     def exit_code(self, *, strict: bool = False) -> int:
