@@ -130,6 +130,23 @@ def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
         Baseline.read(tmp_path / "bytes.json")
 
 
+@pytest.mark.parametrize("path", ["a\0b", "", "."])
+def test_a_path_that_cannot_be_is_told(path):
+    with pytest.raises(InputError, match="cannot be"):
+        Baseline.read(path)
+    with pytest.raises(InputError, match="cannot be"):
+        MADE.write(path)
+    with pytest.raises(InputError, match="cannot be"):
+        gate(QRELS, RUN, {"latency": {"p50": 1.1}}, baseline=MADE, latency=(path, path))
+
+
+def test_a_mean_of_what_is_not_there_is_told():
+    with pytest.raises(InputError, match="the baseline has no AP"):
+        MADE.mean("AP")
+    with pytest.raises(InputError, match="the baseline has no query 'zz'"):
+        MADE.mean("nDCG@10", ["zz"])
+
+
 def test_a_file_laid_out_by_another_tool_is_still_the_same_baseline(tmp_path):
     path = tmp_path / "base.json"
     path.write_text(json.dumps(json.loads(MADE.to_json()), indent=2).replace("\n", "\r\n"))

@@ -367,6 +367,13 @@ def test_a_floor_holds_a_mean():
         assert gate(QRELS, RUNS["s1"], rules, baseline=OLD).verdict == verdict
 
 
+def test_a_floor_for_what_is_undefined_everywhere_is_not_reached():
+    rules = {"measures": {"FirstRel": {"margin": 1, "floor": 3}}}
+    found = gate({"a": {"d"}, "b": {"e"}}, {"a": ["x"], "b": ["y"]}, rules, baseline=None)
+    assert found.verdict == "FAIL"
+    assert "undefined in every query" in found.checks[0].sentence
+
+
 def test_nothing_to_hold_a_run_against_is_an_error():
     with pytest.raises(InputError, match="nothing to hold the run against"):
         gate(QRELS, RUNS["s1"], baseline=None)

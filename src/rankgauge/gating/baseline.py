@@ -20,6 +20,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation import evaluate
 from rankgauge.gating.noise import Noise
 from rankgauge.gating.rules import GateRules
+from rankgauge.gating.texts import text_of
 from rankgauge.join import ranked
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
@@ -149,9 +150,19 @@ class Baseline:
         return [query for query, seen in self.queries.items() if not seen.top]
 
     def mean(self, measure: str | Measure, queries: Iterable[str] | None = None) -> float:
-        """The mean of a measure over these queries (all, if none are named)."""
+        """The mean of a measure over these queries (all, if none are named).
+
+        Raises:
+            InputError: If the baseline does not have the measure or a query.
+        """
         wanted = parse(measure)
-        chosen = self.queries if queries is None else queries
+        chosen = list(self.queries if queries is None else queries)
+        strange = [query for query in chosen if query not in self.queries]
+        if str(wanted) not in self.measures or strange:
+            what = f"query {strange[0]!r}" if strange else str(wanted)
+            raise InputError(
+                f"the baseline has no {what}", fix=f"it has {', '.join(self.measures)}"
+            )
         return wanted.mean([self.queries[query].values[str(wanted)] for query in chosen])
 
     def to_json(self) -> str:
@@ -200,7 +211,7 @@ class Baseline:
         target = Path(path)
         if target.is_file():
             target = target.resolve()  # through a link, to what it points at
-        writable = target.with_name(f".{secrets.token_hex(8)}.part")
+        writable = target.parent / f".{secrets.token_hex(8)}.part"
         try:
             with writable.open("wb") as stream:
                 stream.write(self.to_json().encode())
@@ -226,20 +237,12 @@ class Baseline:
             InputError: If there is no such file, or a newer version of rankgauge wrote it.
         """
         name = str(path)
-        try:
-            text = Path(path).read_bytes().decode()
-        except FileNotFoundError:
-            raise InputError(
-                "there is no baseline yet", where=name,
-                fix="run once with --update-baseline on the version that is in use, look at the "
-                "file, and commit it",
-            ) from None  # fmt: skip
-        except OSError as error:
-            raise InputError(
-                f"cannot be read: {error.strerror}", where=name, fix="name the file of a baseline"
-            ) from None
-        except UnicodeDecodeError:
-            raise FormatError("this is no UTF-8", path=name, fix=_RENEW) from None
+        text = text_of(
+            path,
+            missing="there is no baseline yet",
+            fix="run once with --update-baseline on the version that is in use, look at the "
+            "file, and commit it",
+        )
         data = _parsed(text, name)
         try:
             found = _built(data)

@@ -14,6 +14,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.gating.checks import GateCheck
+from rankgauge.gating.texts import text_of
 from rankgauge.notes import many, some
 from rankgauge.table import FloatArray
 
@@ -134,15 +135,7 @@ def _latencies(given: Any, name: str) -> dict[str, float]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        reason = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise InputError(f"{reason}", where=str(path), fix="check the path") from None
-    except UnicodeDecodeError:
-        raise FormatError(
-            "this is no UTF-8", path=str(path), fix="save the file as UTF-8"
-        ) from None
+    text = text_of(path)
     for number, row in enumerate(csv.reader(text.splitlines()), start=1):
         if not row or (number == 1 and not _is_number(row[-1])):
             continue  # a header

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from rankgauge.catalogue import unknown
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.gating.texts import text_of
 from rankgauge.kernels.measure import Measure, parse
 
 __all__ = ["Contract", "GateRules", "GatedMeasure"]
@@ -145,20 +146,9 @@ class _Place:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    text = text_of(path, fix="check the path of the rules")
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(
-            "there is no such file", where=str(path), fix="check the path of the rules"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", where=str(path), fix="name a file"
-        ) from None
-    except UnicodeDecodeError:
-        raise FormatError(
-            "this is no UTF-8", path=str(path), fix="save the file as UTF-8"
-        ) from None
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (0, 0)

@@ -14,6 +14,7 @@ from rankgauge.errors import InputError
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import VERDICTS, GateCheck, Verdict
 from rankgauge.gating.contracts import contract_checks
+from rankgauge.gating.decision import SAME
 from rankgauge.gating.latency import latency_checks
 from rankgauge.gating.noise import Noise
 from rankgauge.gating.paired import Reference, loss_checks, refusal
@@ -279,13 +280,15 @@ def _failed(empty: list[str], new: Baseline, rules: GateRules) -> GateCheck:
 def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     mean, floor = new.mean(gated.measure), gated.floor or 0.0
     lower = gated.measure.declaration.better == "lower"
-    short = mean > floor + 1e-12 if lower else mean < floor - 1e-12
-    side = ("above" if lower else "below") if short else "within"
+    short = mean > floor + SAME if lower else mean < floor - SAME
+    said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
+    if math.isnan(mean):
+        short, said = True, "undefined in every query, so not within"
     return GateCheck(
         kind="floor",
         name=str(gated.measure),
-        verdict="FAIL" if short or math.isnan(mean) else "PASS",
-        sentence=f"{gated.measure} is {mean:.4f}, {side} the floor of {floor:g} in the rules",
+        verdict="FAIL" if short else "PASS",
+        sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
     )
 
 
