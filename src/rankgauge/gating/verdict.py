@@ -343,5 +343,9 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels) -> Itera
 
 def _judged(baseline: Baseline, queries: Iterable[str], truth: Qrels) -> float:
     """The share of first documents that are judged."""
-    seen = [(truth[query], doc) for query in queries for doc in baseline.queries[query].top]
-    return sum(doc in grades for grades, doc in seen) / len(seen) if seen else 1.0
+    judged = shown = 0
+    for query in queries:
+        grades, top = truth[query], baseline.queries[query].top
+        judged += sum(doc in grades for doc in top)
+        shown += len(top)
+    return judged / shown if shown else 1.0
