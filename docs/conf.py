@@ -42,6 +42,7 @@ python_use_unqualified_type_names = True
 nitpick_ignore_regex = [
     (r"py:.*", rf"{library}(\..*)?")
     for library in (
+        "_pytest",
         "click",
         "collections",
         "datetime",

@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
     from rankgauge.fusion import Fusion as Fusion
     from rankgauge.fusion import fuse as fuse
+    from rankgauge.gating.baseline import Baseline as Baseline
+    from rankgauge.gating.checks import GateCheck as GateCheck
+    from rankgauge.gating.checks import GateNumbers as GateNumbers
+    from rankgauge.gating.checks import QueryChange as QueryChange
+    from rankgauge.gating.rules import GateRules as GateRules
+    from rankgauge.gating.verdict import GateResult as GateResult
+    from rankgauge.gating.verdict import gate as gate
     from rankgauge.history import Change as Change
     from rankgauge.history import Entry as Entry
     from rankgauge.history import History as History
@@ -81,6 +88,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
     from rankgauge.reports.fusions import report_tuning as report_tuning
+    from rankgauge.reports.gates import report_gate as report_gate
     from rankgauge.reports.histories import report_change as report_change
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
@@ -146,6 +154,10 @@ _HOMES = {
     "evaluator": ("RetrievalEvaluator",),
     "fingerprints": ("fingerprint",),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
+    "gating.baseline": ("Baseline",),
+    "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),
+    "gating.rules": ("GateRules",),
+    "gating.verdict": ("GateResult", "gate"),
     "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
@@ -161,6 +173,7 @@ _HOMES = {
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
     "reports.fusions": ("report_tuning",),
+    "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("Details", "Section", "html_report"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),

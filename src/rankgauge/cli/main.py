@@ -15,6 +15,7 @@ from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.diff import diff
 from rankgauge.cli.evaluate import evaluate
 from rankgauge.cli.fuse import fuse
+from rankgauge.cli.gate import gate
 from rankgauge.cli.history import history
 from rankgauge.cli.measures import measures
 from rankgauge.cli.report import report
@@ -31,7 +32,8 @@ _INTERRUPTED = 130
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
 
-    Exit codes: 0 fine, 1 a gate said no, 2 an error, 130 interrupted.
+    Exit codes: 0 fine, 1 a gate said no, 2 an error, 3 a strict gate is not sure, 4 a gate cannot
+    compare, 130 interrupted.
     """
 
 
@@ -41,6 +43,7 @@ cli.add_command(diff)
 cli.add_command(diagnose)
 cli.add_command(history)
 cli.add_command(report)
+cli.add_command(gate)
 cli.add_command(measures)
 cli.add_command(fuse)
 cli.add_command(cut)
@@ -58,7 +61,8 @@ def _run() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        cli.main(standalone_mode=False)
+        # A gate ends its command with a code; the others return nothing.
+        code = cli.main(standalone_mode=False)
         # What is still buffered may meet a closed pipe: find out here, not at shutdown.
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
@@ -66,7 +70,7 @@ def _run() -> int:
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a crash must not look like the verdict of a gate (exit 1)
         return _told(error)
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _told(error: Exception) -> int:

@@ -1,0 +1,167 @@
+"""How often the gate says what, with and without a true loss: a simulation, in Markdown.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/gate_rates.py
+
+The folder holds ``<collection>/trec/qrels.txt`` and ``<collection>/runs/*.run.gz``. Differences of
+real pairs of runs are re-centred, so that the true difference is known; queries are drawn from
+them with replacement, from fixed seeds.
+"""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import rankgauge
+from rankgauge import stats
+from rankgauge.gating.decision import decide
+from rankgauge.render import Table, to_markdown
+
+BM25, PLAIN = "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"
+DENSE, HYBRID = "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"
+PAIRS = (
+    ("cranfield", BM25, PLAIN), ("cranfield", BM25, HYBRID), ("cranfield", BM25, DENSE),
+    ("cisi", BM25, PLAIN), ("cisi", BM25, HYBRID), ("cisi", BM25, DENSE), ("npl", BM25, PLAIN),
+)  # fmt: skip
+MEASURES = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
+MARGIN = 0.02
+QUERIES = (30, 50, 100, 200, 400, 800)
+DRAWS = 1500
+_ANY, _BOTH = "any drop", "drop over 2 % and p < .05"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Real queries of a pair of runs: values before, and differences whose mean is exactly known.
+
+    Attributes:
+        name: The collection and what was changed.
+        before: (Q, M) values of the first run.
+        apart: (Q, M) differences, re-centred to mean 0.
+    """
+
+    name: str
+    before: np.ndarray
+    apart: np.ndarray
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the differences by the first measure."""
+        return float(self.apart[:, 0].std(ddof=1))
+
+
+def pool(name: str, qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> Pool:
+    """The pool of one pair."""
+    judgments = rankgauge.read_qrels(qrels)
+    before, after = (
+        rankgauge.evaluate(judgments, rankgauge.read_run(run), measures).per_query for run in runs
+    )
+    apart = after - before
+    return Pool(name, before, apart - apart.mean(axis=0))
+
+
+def pools(data: Path) -> Iterator[Pool]:
+    """Those of the shared collections, and of the sample that is shipped."""
+    for collection, one, other in PAIRS:
+        folder = data / collection
+        runs = [folder / "runs" / f"{run}.run.gz" for run in (one, other)]
+        yield pool(
+            f"{collection}: {_short(one)} to {_short(other)}", folder / "trec" / "qrels.txt", runs
+        )
+    sample = rankgauge.sample_path("qrels.txt").parent
+    runs = [sample / "runs" / f"{run}.run" for run in ("bm25", "keyword")]
+    yield pool("sample: bm25 to keyword", sample / "qrels.txt", runs)
+
+
+def _short(run: str) -> str:
+    return {BM25: "bm25 stemmed", PLAIN: "bm25 plain", DENSE: "dense", HYBRID: "hybrid"}[run]
+
+
+def verdicts(
+    of: Pool, queries: int, loss: float, *, draws: int, seed: int
+) -> dict[str, Counter[str]]:
+    """What the gate and two simple rules say of runs that truly lose so much by one measure."""
+    rng = np.random.default_rng([seed, queries])
+    said = {rule: Counter[str]() for rule in ("gate", _ANY, _BOTH)}
+    for _ in range(draws):
+        rows = rng.integers(len(of.apart), size=queries)
+        gains = of.apart[rows, 0] - loss
+        said["gate"][decide([gains], [MARGIN])[0].verdict] += 1
+        drop = -gains.mean()
+        said[_ANY]["FAIL" if drop > 0 else "PASS"] += 1
+        sure = drop > 0.02 * of.before[rows, 0].mean() and stats.t_test(gains).p < 0.05
+        said[_BOTH]["FAIL" if sure else "PASS"] += 1
+    return said
+
+
+def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
+    """How often one of five gated measures fails with no true loss: with Holm, and each alone."""
+    rng = np.random.default_rng([seed, queries, 5])
+    together = alone = 0
+    for _ in range(draws):
+        rows = rng.integers(len(of.apart), size=queries)
+        columns = [of.apart[rows, number] for number in range(of.apart.shape[1])]
+        margins = [MARGIN] * len(columns)
+        together += any(found.verdict == "FAIL" for found in decide(columns, margins))
+        alone += any(decide([column], [MARGIN])[0].verdict == "FAIL" for column in columns)
+    return together, alone
+
+
+def _percent(number: int, whole: int) -> str:
+    return f"{100 * number / whole:.1f} %"
+
+
+def rates(found: Sequence[Pool], loss: float, sizes: Sequence[int] = QUERIES) -> Table:
+    """By number of queries: over all pools, and that of the worst pool."""
+    rows = []
+    bad = "FAIL" if loss == 0 else "PASS"
+    for queries in sizes:
+        by_pool = [verdicts(of, queries, loss, draws=DRAWS, seed=n) for n, of in enumerate(found)]
+        whole = DRAWS * len(found)
+        total = {rule: sum((said[rule] for said in by_pool), Counter()) for rule in by_pool[0]}
+        gate = [
+            _percent(total["gate"][verdict], whole) for verdict in ("PASS", "INCONCLUSIVE", "FAIL")
+        ]
+        worst = max(said["gate"][bad] for said in by_pool)
+        rows.append((
+            str(queries), *gate, _percent(worst, DRAWS),
+            *(_percent(total[rule][bad], whole) for rule in (_ANY, _BOTH)),
+        ))  # fmt: skip
+    return Table(
+        columns=(
+            "queries", "PASS", "INCONCLUSIVE", "FAIL", f"worst pair: {bad}",
+            *(f"{rule}: {bad}" for rule in (_ANY, _BOTH)),
+        ),
+        rows=tuple(rows),
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Print the tables."""
+    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
+    if not data:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
+    found = list(pools(Path(data)))
+    spreads = Table(
+        columns=("pair", "queries", "standard deviation"),
+        rows=tuple((of.name, str(len(of.apart)), f"{of.spread:.3f}") for of in found),
+    )
+    corrected = [several(of, 100, DRAWS, n) for n, of in enumerate(found)]
+    together, alone = (sum(counts) for counts in zip(*corrected, strict=True))
+    whole = DRAWS * len(found)
+    sys.stdout.write(
+        f"## The pairs\n\n{to_markdown(spreads)}\n"
+        f"## No true loss\n\n{to_markdown(rates(found, 0.0))}\n"
+        f"## A true loss of twice the margin\n\n{to_markdown(rates(found, 2 * MARGIN))}\n"
+        "## Five measures, no true loss, 100 queries\n\n"
+        f"At least one `FAIL` in {_percent(together, whole)} of draws; were each tested as if it "
+        f"were alone, in {_percent(alone, whole)}.\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

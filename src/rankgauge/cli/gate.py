@@ -1,0 +1,129 @@
+"""``rankgauge gate``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["gate"]
+
+_SUMMARY = 1 << 20
+
+
+@click.command(short_help="Say whether a run may replace the one before.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--rules", metavar="FILE",
+    help="A TOML file. Without: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a "
+    "margin of 0.02.",
+)  # fmt: skip
+@click.option(
+    "--baseline", metavar="FILE",
+    help="What the run is held against. Without: as the rules say, else gate-baseline.json.",
+)  # fmt: skip
+@click.option(
+    "--anchor", metavar="FILE",
+    help="A second baseline that stays, such as that of a release. Without: as the rules say.",
+)  # fmt: skip
+@click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and end.")
+@click.option("--strict", is_flag=True, help="End with 3 where the verdict is INCONCLUSIVE.")
+@click.option(
+    "--noise", multiple=True, metavar="RUN",
+    help="A repeated run of the system of the baseline; again for more, at least two.",
+)  # fmt: skip
+@click.option(
+    "--latency", nargs=2, metavar="BASELINE NEW",
+    help="CSV files (query,latency) of both systems, measured in this job, in turns.",
+)  # fmt: skip
+@click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
+@click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
+@click.option(
+    "--github", is_flag=True,
+    help="Print annotations, and add to the file that GITHUB_STEP_SUMMARY names.",
+)  # fmt: skip
+def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
+    qrels: str,
+    run: str,
+    rules: str | None,
+    baseline: str | None,
+    anchor: str | None,
+    update_baseline: bool,  # noqa: FBT001 - click passes by name
+    strict: bool,  # noqa: FBT001 - click passes by name
+    noise: tuple[str, ...],
+    latency: tuple[str, str] | None,
+    junit: str | None,
+    as_json: str | None,
+    github: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Hold RUN against a baseline and rules, on the judgments QRELS.
+
+    Three verdicts: PASS (a loss above the margin is excluded), FAIL (the run is worse, or a
+    contract or floor is broken), INCONCLUSIVE (neither can be said: more queries would decide).
+    NOT COMPARABLE if queries, judgments, measures or depth are not those of the baseline, or too
+    many queries have no ranking.
+
+    Exit codes: 0 PASS, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error; 3 INCONCLUSIVE with
+    --strict; 4 NOT COMPARABLE.
+
+    \b
+    Examples:
+      rankgauge gate qrels.txt main.run --update-baseline
+      rankgauge gate qrels.txt branch.run
+      rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
+    """  # noqa: D301 - click reads the \b
+    wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
+    judgments, found = rankgauge.read_qrels(qrels), rankgauge.read_run(run)
+    repeats = read_runs(noise)
+    path = baseline or wanted.baseline
+    if update_baseline:
+        with working("evaluating"):
+            made = rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
+        made.write(path)
+        means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
+        say(f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}\n")
+        return
+    with working("holding the run against the baseline"):
+        result = rankgauge.gate(
+            judgments,
+            found,
+            wanted,
+            baseline=path,
+            anchor=anchor or wanted.anchor,
+            noise=repeats,
+            latency=latency,
+        )
+    color = sys.stdout.isatty()
+    say(rankgauge.report_gate(result, color=color), color=color)
+    if junit:
+        _write(junit, rankgauge.report_gate(result, "junit", strict=strict))
+    if as_json:
+        _write(as_json, rankgauge.report_gate(result, "json"))
+    if github:
+        say(rankgauge.report_gate(result, "github", strict=strict))
+        _add_summary(result)
+    click.get_current_context().exit(result.exit_code(strict=strict))
+
+
+def _write(path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def _add_summary(result: rankgauge.GateResult) -> None:
+    """Add to the summary of the step; above 1 MiB GitHub shows none at all."""
+    named = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if not named:
+        return
+    path = Path(named)
+    taken = path.stat().st_size if path.exists() else 0
+    text = rankgauge.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
+    with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+        stream.write(text)

@@ -1,0 +1,151 @@
+"""A fixture for tests of retrieval: ``def test_retrieval(rankgauge): rankgauge.gate(...)``.
+
+Loaded by pytest at its start; everything of ours is imported when a test first asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from rankgauge import GateResult
+
+__all__ = ["Gatekeeper"]
+
+_UPDATE = "--rankgauge-update-baseline"
+_STRICT = "--rankgauge-strict"
+_SAID = "rankgauge"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Two options, as the command line has them."""
+    group = parser.getgroup("rankgauge")
+    group.addoption(
+        _UPDATE, action="store_true", help="Write the baselines of gates, and hold nothing."
+    )
+    group.addoption(
+        _STRICT, action="store_true", help="A gate that is INCONCLUSIVE fails the test."
+    )
+
+
+class Gatekeeper:
+    """What the fixture ``rankgauge`` is: gates whose verdict is that of the test."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+
+    def gate(
+        self,
+        qrels: Any,
+        run: Any,
+        rules: Any = None,
+        *,
+        baseline: Any = "",
+        anchor: Any = None,
+        noise: Iterable[Any] = (),
+        latency: tuple[Any, Any] | None = None,
+    ) -> GateResult | None:
+        """Fail the test, with the explanation, unless the run may replace the one before.
+
+        INCONCLUSIVE is a warning, with ``--rankgauge-strict`` a failure; NOT COMPARABLE is a
+        failure. Every verdict stands in the summary at the end. Paths are taken from the root of
+        the tests.
+
+        Args:
+            qrels: The judgments.
+            run: The run.
+            rules: The rules; without, those of ``pyproject.toml``.
+            baseline: A baseline or its path; without, the path in the rules. None holds contracts
+                and floors only.
+            anchor: A second baseline; without, that of the rules.
+            noise: Repeated runs of the system of the baseline.
+            latency: Latencies of baseline and new run.
+
+        Returns:
+            The result; None where a baseline was written instead.
+        """
+        from rankgauge import Baseline, GateRules, gate
+
+        wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
+        held = (
+            self._path(wanted.baseline) if isinstance(baseline, str) and not baseline else baseline
+        )
+        held = self._path(held)
+        if self._request.config.getoption(_UPDATE) and isinstance(held, str | os.PathLike):
+            made = Baseline.from_run(qrels, run, wanted, noise=noise)
+            made.write(held)
+            self._say(f"wrote {held}")
+            return None
+        result = gate(
+            qrels, run, wanted, baseline=held, noise=noise, latency=latency,
+            anchor=self._path(wanted.anchor if anchor is None else anchor),
+        )  # fmt: skip
+        self._hold(result)
+        return result
+
+    def at_least(self, qrels: Any, run: Any, floors: dict[str, float]) -> GateResult:
+        """Fail the test if a mean is below its floor: ``{"nDCG@10": 0.5}``.
+
+        Where lower values are better, if it is above.
+        """
+        from rankgauge import GateRules, gate, parse
+
+        measures = {}
+        for name, floor in floors.items():
+            low, high = parse(name).declaration.bounds
+            # Nothing is compared: any margin that is possible will do.
+            measures[name] = {"floor": floor, "margin": min(1.0, (high - low) / 2)}
+        result = gate(qrels, run, GateRules.of({"measures": measures}), baseline=None)
+        self._hold(result)
+        return result
+
+    @property
+    def _root(self) -> Path:
+        return self._request.config.rootpath
+
+    def _path(self, given: Any) -> Any:
+        return self._root / given if isinstance(given, str | os.PathLike) else given
+
+    def _hold(self, result: GateResult) -> None:
+        strict = bool(self._request.config.getoption(_STRICT))
+        self._say(f"{result.verdict}: {result.run_name}")
+        if result.exit_code(strict=strict):
+            pytest.fail(_explained(result), pytrace=False)
+        if result.verdict == "INCONCLUSIVE":
+            warnings.warn(pytest.PytestWarning(_explained(result)), stacklevel=3)
+
+    def _say(self, text: str) -> None:
+        self._request.node.user_properties.append((_SAID, text))
+
+
+def _explained(result: GateResult) -> str:
+    lines = [result.explanation()]
+    for query, before, now, moved in (row[1:] for row in result.losers_table().rows):
+        lines.append(f"  query {query}: {before:.3f} to {now:.3f}  {moved}")
+    return "\n".join(lines)
+
+
+@pytest.fixture(name="rankgauge")
+def gatekeeper(request: pytest.FixtureRequest) -> Gatekeeper:
+    """Hold runs against rules and baselines; see :class:`Gatekeeper`."""
+    return Gatekeeper(request)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Every verdict, also of tests that passed: what is not sure is never silent."""
+    lines = []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", "") == "call":
+                said = [text for name, text in report.user_properties if name == _SAID]
+                lines += [f"{text} ({report.nodeid})" for text in said]
+    if lines:
+        terminalreporter.section("rankgauge")
+        for line in sorted(lines):
+            terminalreporter.line(line)

@@ -1,0 +1,167 @@
+"""``rankgauge gate`` as a process: what it writes, where, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+
+QRELS = str(rankgauge.sample_path("qrels.txt"))
+BM25 = str(rankgauge.sample_path("runs/bm25.run"))
+KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
+
+
+@pytest.fixture
+def gate(tmp_path):
+    def run(*words, **env):
+        return subprocess.run(
+            [sys.executable, "-m", "rankgauge", "gate", QRELS, *words],
+            capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **env}, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def baseline(gate):
+    assert gate(BM25, "--update-baseline").returncode == 0
+
+
+def test_the_first_run_says_how_to_make_a_baseline(gate):
+    done = gate(BM25)
+    assert done.returncode == 2
+    assert "gate-baseline.json: there is no baseline yet" in done.stderr
+    assert "--update-baseline" in done.stderr
+
+
+@pytest.mark.usefixtures("baseline")
+def test_the_same_run_passes_and_a_worse_one_fails(gate):
+    assert gate(BM25).returncode == 0
+    done = gate(KEYWORD)
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL: keyword\n")
+    assert "between 0.240 and 0.052 worse than the baseline" in done.stdout
+    assert "loans-renewing from rank 2 to 9" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("baseline")
+def test_strict_ends_with_3_where_nothing_can_be_said(gate, tmp_path):
+    half = [
+        line if int(line[1:3]) > 4 else None
+        for line in Path(BM25).read_text(encoding="utf-8").splitlines()
+    ]
+    worse = [
+        line
+        for line in Path(KEYWORD).read_text(encoding="utf-8").splitlines()
+        if int(line[1:3]) <= 4
+    ]
+    (tmp_path / "mixed.run").write_text("\n".join([*filter(None, half), *worse, ""]))
+    (tmp_path / "rules.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.02 }\n')
+    words = ("mixed.run", "--rules", "rules.toml")
+    done = gate(*words)
+    assert done.returncode == 0, done.stdout
+    assert "INCONCLUSIVE: mixed" in done.stdout
+    assert "needs about" in done.stdout
+    assert gate(*words, "--strict").returncode == 3
+
+
+@pytest.mark.usefixtures("baseline")
+def test_what_cannot_be_compared_ends_with_4(gate, tmp_path):
+    stored = json.loads((tmp_path / "gate-baseline.json").read_text(encoding="utf-8"))
+    assert stored["run"] == "bm25"
+    (tmp_path / "rules.toml").write_text('[measures]\n"AP" = {}\n')
+    done = gate(KEYWORD, "--rules", "rules.toml")
+    assert done.returncode == 4
+    assert "the baseline has no AP" in done.stdout
+
+
+@pytest.mark.usefixtures("baseline")
+def test_rules_are_found_in_pyproject(gate, tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.rankgauge.gate.measures]\n"nDCG@10" = { margin = 0.3 }\n'
+    )
+    done = gate(KEYWORD)
+    assert done.returncode == 0
+    assert "worse than the baseline, but within the margin" in done.stdout
+
+
+@pytest.mark.usefixtures("baseline")
+def test_an_anchor_is_held_too(gate):
+    assert gate(BM25, "--update-baseline", "--baseline", "release.json").returncode == 0
+    done = gate(KEYWORD, "--anchor", "release.json")
+    assert "anchor nDCG@10" in done.stdout
+    assert "Holm over 2 checks" in done.stdout
+
+
+@pytest.mark.usefixtures("baseline")
+def test_files_and_the_summary_of_the_step_are_written(gate, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    words = (KEYWORD, "--junit", "j.xml", "--json", "r.json", "--github")
+    done = gate(*words, GITHUB_STEP_SUMMARY=str(summary))
+    assert done.returncode == 1
+    assert ET.parse(tmp_path / "j.xml").getroot().get("failures") == "1"
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["verdict"] == "FAIL"
+    assert "\n::error title=rankgauge baseline nDCG@10::FAIL: " in done.stdout
+    text = summary.read_text(encoding="utf-8")
+    assert text.startswith("before\n**FAIL: keyword**\n")
+    summary.write_text("x" * (1 << 20), encoding="utf-8")
+    assert gate(*words, GITHUB_STEP_SUMMARY=str(summary)).returncode == 1
+    assert summary.stat().st_size == 1 << 20
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_margin_within_the_noise_is_an_error(gate):
+    done = gate(BM25, "--noise", BM25, "--noise", KEYWORD)
+    assert done.returncode == 2
+    assert "2 runs of the same system differ by up to" in done.stderr
+    assert gate(BM25, "--noise", BM25).returncode == 2
+    assert gate(BM25, "--noise", BM25, "--noise", BM25).returncode == 0
+
+
+@pytest.mark.usefixtures("baseline")
+def test_latency_is_read_from_two_files(gate, tmp_path):
+    rows = "".join(f"q{n},{0.01 + n / 10_000}\n" for n in range(100))
+    (tmp_path / "old.csv").write_text("query,latency\n" + rows)
+    (tmp_path / "new.csv").write_text(rows)
+    (tmp_path / "rules.toml").write_text("[latency]\np95 = 1.1\n")
+    words = (BM25, "--rules", "rules.toml", "--latency", "old.csv", "new.csv")
+    done = gate(*words)
+    assert done.returncode == 0, done.stderr
+    assert "latency p95" in done.stdout
+    (tmp_path / "new.csv").write_text(rows.replace("q7,", "q7,fast"))
+    assert "took 'fast" in gate(*words).stderr
+    (tmp_path / "new.csv").write_text("q1,1,2\n")
+    assert "3 fields, wanted two" in gate(*words).stderr
+    (tmp_path / "new.csv").write_text("q1,1\n")
+    assert "were timed for one of the two only" in gate(*words).stderr
+    assert "no rule limits them" in gate(BM25, "--latency", "old.csv", "new.csv").stderr
+
+
+@pytest.mark.usefixtures("baseline")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((BM25, "--rules", "none.toml"), "none.toml: there is no such file"),
+        ((BM25, "--baseline", "none.json"), "none.json: there is no baseline yet"),
+        ((BM25, "--baseline", BM25), "this is no baseline"),
+        ((BM25, "--anchor", "none.json"), "none.json: there is no baseline yet"),
+        ((BM25, "--junit", "no/such/j.xml"), "cannot write"),
+        ((BM25, "--update-baseline", "--baseline", "no/such.json"), "cannot be written"),
+        (("none.run",), "none.run: there is no such file"),
+        ((BM25, "--noise", "none.run"), "none.run: there is no such file"),
+        ((BM25, "--latency", "a.csv"), "requires 2 arguments"),
+    ],
+)
+def test_an_error_is_told_and_ends_with_2(gate, words, said):
+    done = gate(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,167 @@
+"""Baseline: a small file, one line a query, that says when it cannot be trusted."""
+
+import hashlib
+import json
+import math
+
+import pytest
+
+from rankgauge import (
+    Baseline,
+    FormatError,
+    InputError,
+    Run,
+    evaluate,
+    gate,
+    read_qrels,
+    read_run,
+    sample_path,
+)
+
+QRELS = read_qrels(sample_path("qrels.txt"))
+RUN = read_run(sample_path("runs/bm25.run"))
+RULES = {"measures": {"nDCG@10": {}, "FirstRel": {"margin": 1}}}
+MADE = Baseline.from_run(QRELS, RUN, RULES)
+
+
+def test_what_is_written_is_read_again_to_the_last_bit(tmp_path):
+    path = tmp_path / "base.json"
+    MADE.write(path)
+    again = Baseline.read(path)
+    assert again.to_json() == MADE.to_json() == path.read_text(encoding="utf-8")
+    ev = evaluate(QRELS, RUN, ["nDCG@10", "FirstRel"])
+    for query, values in zip(ev.query_ids, ev.per_query.tolist(), strict=True):
+        stored = again.queries[query].values
+        assert stored["nDCG@10"] == values[0]
+        assert stored["FirstRel"] == values[1] or math.isnan(values[1])
+        assert math.isnan(stored["FirstRel"]) == math.isnan(values[1])
+
+
+def test_noise_is_written_and_read_too(tmp_path):
+    keyword = read_run(sample_path("runs/keyword.run"))
+    made = Baseline.from_run(QRELS, RUN, noise=[RUN, keyword])
+    made.write(tmp_path / "base.json")
+    assert Baseline.read(tmp_path / "base.json").noise == made.noise
+
+
+def test_the_file_is_sorted_has_one_line_a_query_and_is_json():
+    lines = MADE.to_json().splitlines()
+    queries = [line for line in lines if line.startswith('"q')]
+    names = [line.partition('"')[2].partition('"')[0] for line in queries[1:]]
+    assert names == sorted(QRELS)
+    data = json.loads(MADE.to_json())
+    assert list(data["queries"]["q01"]) == ["values", "top", "judgments"]
+    assert len(data["queries"]["q01"]["top"]) == 10
+
+
+def test_the_first_documents_are_in_rank_order():
+    tied = Baseline.from_run({"q": {"a"}}, {"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
+    assert tied.queries["q"].top == ("c", "b", "a")
+
+
+def test_fingerprints_of_judgments_are_those_of_a_slow_loop():
+    rows = sorted(QRELS["q01"].items(), key=lambda row: row[0].encode())
+    text = b"".join(doc.encode() + b"\0" + repr(grade).encode() + b"\n" for doc, grade in rows)
+    assert MADE.queries["q01"].judgments == hashlib.sha256(text).hexdigest()[:16]
+
+
+def test_the_same_run_gives_the_same_bytes_whatever_its_order():
+    turned = Run.of({query: dict(RUN[query]) for query in reversed(list(RUN))}, name="bm25")
+    assert Baseline.from_run(QRELS, turned, RULES).to_json() == MADE.to_json()
+
+
+def test_a_broken_run_makes_no_baseline():
+    few = {query: dict(RUN[query]) for query in list(RUN)[:20]}
+    with pytest.raises(InputError, match="10 queries of 30 have no ranking"):
+        Baseline.from_run(QRELS, few)
+
+
+def _text(**changes):
+    return json.dumps({**json.loads(MADE.to_json()), **changes})
+
+
+def _without(key):
+    data = json.loads(MADE.to_json())
+    del data[key]
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "this is no baseline"),
+        ("[]", "its schema is None"),
+        ("{", "line 1: this is no baseline"),
+        ('{"a": 1, "a": 2}', "'a' stands there twice"),
+        ("[" * 100_000, "this is no baseline"),
+        ("<<<<<<< ours\n{}\n=======\n", "line 1: two baselines were merged, and git left its mark"),
+        (_text(schema="rankgauge/baseline/2"), "a newer rankgauge"),
+        (_text(schema="rankgauge/evaluation/1"), "its schema is 'rankgauge/evaluation/1'"),
+        (_without("noise"), "'noise' is missing"),
+        (_text(queries=3), "this is no baseline"),
+        (_text(depth="deep"), "this is no baseline"),
+        (_text(noise=3), "this is no baseline"),
+        (_text(fingerprints=None), "edited by hand, or merged by a tool"),
+        (MADE.to_json().replace("0.9491156949853351", "0.99"), "edited by hand"),
+        (MADE.to_json().replace("0.9491156949853351", '"high"'), "'high' is no value"),
+        (MADE.to_json().replace("0.9491156949853351", "NaN"), "this is no baseline"),
+        (MADE.to_json().replace("0.9491156949853351", "1e999"), "inf is no value"),
+        (MADE.to_json().replace("loans-renewing-phone", "\\ud800"), "this is no baseline"),
+        (_text(depth=math.inf), "this is no baseline"),
+        (MADE.to_json()[:3000], "this is no baseline"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_told_how_to_renew_it(tmp_path, text, said):
+    path = tmp_path / "base.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((FormatError, InputError)) as raised:
+        Baseline.read(path)
+    assert said in str(raised.value)
+    assert "fix: " in str(raised.value)
+
+
+def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(InputError, match="there is no baseline yet"):
+        Baseline.read(tmp_path / "none.json")
+    with pytest.raises(InputError, match="cannot be read"):
+        Baseline.read(tmp_path)
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(FormatError, match="no UTF-8"):
+        Baseline.read(tmp_path / "bytes.json")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "", "."])
+def test_a_path_that_cannot_be_is_told(path):
+    with pytest.raises(InputError, match="cannot be"):
+        Baseline.read(path)
+    with pytest.raises(InputError, match="cannot be"):
+        MADE.write(path)
+    with pytest.raises(InputError, match="cannot be"):
+        gate(QRELS, RUN, {"latency": {"p50": 1.1}}, baseline=MADE, latency=(path, path))
+
+
+def test_a_mean_of_what_is_not_there_is_told():
+    with pytest.raises(InputError, match="the baseline has no AP"):
+        MADE.mean("AP")
+    with pytest.raises(InputError, match="the baseline has no query 'zz'"):
+        MADE.mean("nDCG@10", ["zz"])
+
+
+def test_a_file_laid_out_by_another_tool_is_still_the_same_baseline(tmp_path):
+    path = tmp_path / "base.json"
+    path.write_text(json.dumps(json.loads(MADE.to_json()), indent=2).replace("\n", "\r\n"))
+    assert Baseline.read(path).to_json() == MADE.to_json()
+
+
+def test_writing_leaves_the_old_file_whole_if_it_fails(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        MADE.write(tmp_path / "no" / "such.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        MADE.write(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_what_is_given_as_a_baseline_and_is_none_is_told():
+    with pytest.raises(InputError, match="got int where a baseline was wanted"):
+        gate(QRELS, RUN, baseline=3)

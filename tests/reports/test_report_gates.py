@@ -1,0 +1,104 @@
+"""report_gate: forms that CI systems read, within their limits."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from rankgauge import Baseline, GateCheck, GateResult, UnknownName, gate, report_gate
+
+QRELS = {f"q{n}": {"d"} for n in range(40)}
+OLD = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS})
+WORSE = gate(QRELS, {q: ["x", "d"] for q in QRELS}, baseline=OLD)
+NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600"
+
+
+def _many(number, verdict="FAIL", sentence="bad"):
+    checks = tuple(GateCheck("contract", f"q{n}", verdict, sentence) for n in range(number))
+    return GateResult("run", checks)
+
+
+def test_annotations_are_at_most_ten_of_a_kind():
+    lines = report_gate(_many(25), "github").splitlines()
+    assert len(lines) == 10
+    assert lines[-1] == "::error title=rankgauge::+16 more, see the summary of this step"
+    assert len(report_gate(_many(10), "github").splitlines()) == 10
+    both = GateResult("run", _many(25).checks + _many(12, "INCONCLUSIVE").checks)
+    assert len(report_gate(both, "github").splitlines()) == 20
+
+
+def test_annotations_are_escaped_by_the_rules_of_workflow_commands():
+    check = GateCheck("contract", NASTY, "FAIL", NASTY)
+    (line,) = report_gate(GateResult("run", (check,)), "github").splitlines()
+    title, _, message = line.removeprefix("::error title=").partition("::")
+    for sign in (":", ",", "\r", "\n"):
+        assert sign not in title
+    assert "50 %25%0D%0Abad: a,b" in message
+    assert "50 %25%0D%0Abad%3A a%2Cb" in title
+    assert "\x1b" not in line
+    assert "\\x1b" in line
+
+
+def test_annotations_put_failures_first_and_leave_out_what_passed():
+    checks = (*_many(2, "PASS").checks, *_many(1, "INCONCLUSIVE").checks, *_many(1).checks)
+    kinds = [
+        line.split(" ")[0] for line in report_gate(GateResult("r", checks), "github").splitlines()
+    ]
+    assert kinds == ["::error", "::warning"]
+    strict = report_gate(GateResult("r", checks), "github", strict=True)
+    assert strict.count("::error") == 2
+
+
+def test_junit_has_a_case_a_check_and_is_valid_xml():
+    checks = (
+        GateCheck("contract", NASTY, "FAIL", NASTY),
+        GateCheck("baseline", "AP", "NOT COMPARABLE", "no"),
+        GateCheck("baseline", "RR", "INCONCLUSIVE", "perhaps", "suspect"),
+        *WORSE.checks,
+        *_many(2, "PASS").checks,
+    )
+    root = ET.fromstring(report_gate(GateResult(NASTY, checks), "junit"))
+    suite = root.find("testsuite")
+    assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "6",
+        "failures": "2",
+        "errors": "1",
+        "skipped": "1",
+    }
+    cases = suite.findall("testcase")
+    assert [len(case) for case in cases] == [2, 2, 2, 2, 1, 1]
+    assert "50 %" in cases[0].find("failure").get("message")
+    assert "\\x00\\x1b[31m \\ud800 \\ufffe \U0001f600" in cases[0].find("failure").get("message")
+    assert "q0: 1.000 to 0.631" in cases[3].find("failure").text
+    strict = ET.fromstring(report_gate(GateResult("r", checks), "junit", strict=True))
+    assert strict.find("testsuite").get("failures") == "3"
+
+
+@pytest.mark.parametrize("room", [0, 10, 500, 5000])
+def test_the_summary_of_a_step_stays_within_its_room(room):
+    text = report_gate(_many(200), "markdown", room=room)
+    assert len(text.encode()) <= room
+    if room >= 500:
+        assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
+
+
+def test_markdown_holds_verdict_reasons_and_queries():
+    text = report_gate(WORSE, "markdown")
+    assert text.startswith("**FAIL: run**")
+    assert "Queries that lost most" in text
+    assert "| q0 " in text
+
+
+def test_html_is_escaped():
+    nasty = GateResult("<script>", (GateCheck("contract", "<b>", "FAIL", "<i>"),))
+    text = report_gate(nasty, "html")
+    assert "<script>" not in text
+    assert "<i>" not in text
+
+
+def test_json_is_that_of_the_result():
+    assert report_gate(WORSE, "json") == WORSE.to_json()
+
+
+def test_an_unknown_form_is_told():
+    with pytest.raises(UnknownName, match="did you mean junit"):
+        report_gate(WORSE, "junti")

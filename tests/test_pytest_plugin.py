@@ -1,0 +1,115 @@
+"""The fixture ``rankgauge``: verdicts of gates are those of tests, and never silent."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+COMMON = """
+QRELS = {f"q{n}": {"d"} for n in range(40)}
+GOOD = {q: ["d", "x"] for q in QRELS}
+BAD = {q: ["x", "d"] for q in QRELS}
+UNSURE = {q: ["x", "d"] if n < 2 else ["d", "x"] for n, q in enumerate(QRELS)}
+RULES = {"measures": {"RR": {"margin": 0.03}}, "baseline": "base.json"}
+"""
+
+
+@pytest.fixture
+def tried(pytester, monkeypatch):
+    # Only our plugin, and only once: an installed one would be loaded by its entry point.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def run(code, *words):
+        pytester.makepyfile(COMMON + code)
+        return pytester.runpytest_subprocess(
+            "-p", "rankgauge.pytest_plugin", "-p", "no:cacheprovider", *words
+        )
+
+    return run
+
+
+GATE = """
+def test_retrieval(rankgauge):
+    rankgauge.gate(QRELS, {run}, RULES)
+"""
+
+
+@pytest.fixture
+def baseline(tried, pytester):
+    done = tried(GATE.format(run="GOOD"), "--rankgauge-update-baseline")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["*= rankgauge =*", "wrote *base.json (*test_retrieval)"])
+    assert (pytester.path / "base.json").is_file()
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_pass_passes_and_is_said(tried):
+    done = tried(GATE.format(run="GOOD"))
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["*= rankgauge =*", "PASS: run (*test_retrieval)"])
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_fail_fails_with_the_explanation_and_the_queries(tried):
+    done = tried(GATE.format(run="BAD"))
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines([
+        "FAIL: run",
+        "- FAIL: RR: the new run is between 0.500 and 0.500 worse than the baseline*",
+        "  query q0: 1.000 to 0.500  d from rank 1 to 2",
+    ])  # fmt: skip
+    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+@pytest.mark.usefixtures("baseline")
+def test_what_is_inconclusive_warns_and_fails_where_it_must_be_sure(tried):
+    done = tried(GATE.format(run="UNSURE"))
+    done.assert_outcomes(passed=1, warnings=1)
+    done.stdout.fnmatch_lines(["*needs about 200 queries*", "INCONCLUSIVE: run (*)"])
+    tried(GATE.format(run="UNSURE"), "--rankgauge-strict").assert_outcomes(failed=1)
+
+
+@pytest.mark.usefixtures("baseline")
+def test_what_cannot_be_compared_fails(tried):
+    done = tried(GATE.format(run="GOOD").replace("(QRELS", '(QRELS | {"new": {"d"}}'))
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*1 query came ('new')*"])
+
+
+def test_without_a_baseline_the_test_fails_and_says_how_to_make_one(tried):
+    done = tried(GATE.format(run="GOOD"))
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*base.json: there is no baseline yet*", "*fix: *"])
+
+
+def test_rules_come_from_pyproject_and_paths_from_the_root(tried, pytester):
+    pytester.makepyprojecttoml('[tool.rankgauge.gate.measures]\n"RR" = { margin = 0.6 }\n')
+    code = GATE.replace(", RULES", ', baseline="b.json"')
+    tried(code.format(run="GOOD"), "--rankgauge-update-baseline").assert_outcomes(passed=1)
+    assert (pytester.path / "b.json").is_file()
+    tried(code.format(run="BAD")).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("floor", "how"), [(0.5, "passed"), (0.51, "failed")])
+def test_means_are_held_against_floors(tried, floor, how):
+    code = f"""
+def test_floor(rankgauge):
+    rankgauge.at_least(QRELS, BAD, {{"RR": {floor}, "P@1": 0.0}})
+
+def test_lower(rankgauge):
+    rankgauge.at_least(QRELS, BAD, {{"FirstRel": 2.0}})
+"""
+    done = tried(code)
+    outcomes = {"passed": 2} if how == "passed" else {"passed": 1, "failed": 1}
+    done.assert_outcomes(**outcomes)
+
+
+def test_pytest_starts_without_loading_numpy():
+    code = (
+        "import sys, rankgauge.pytest_plugin;"
+        "print(sorted({'numpy', 'jinja2', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
