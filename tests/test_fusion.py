@@ -334,6 +334,14 @@ def test_votes_count_weights_as_they_are_written():
     assert dict(fuse(runs, "condorcet", weights=(0.1, 0.2, 0.3))["q"]) == {"b": 0.0, "a": 0.0}
 
 
+def test_votes_of_many_digits_are_counted_exactly():
+    runs = [{"q": ["a", "b"]}, {"q": ["a", "b"]}, {"q": ["b", "a"]}]
+    even = fuse(runs, "condorcet", weights=(0.1234567, 1000.1, 1000.2234567))["q"]
+    assert dict(even) == {"b": 0.0, "a": 0.0}
+    more = fuse(runs, "condorcet", weights=(0.1234568, 1000.1, 1000.2234567))["q"]
+    assert dict(more) == {"a": 1.0, "b": -1.0}
+
+
 def test_borda_splits_the_points_that_are_left_among_the_unranked():
     runs = [{"q": ["a", "b", "c", "d", "e"]}, {"q": ["e"]}]
     assert dict(fuse(runs, "borda")["q"]) == {"a": 7.5, "b": 6.5, "e": 6.0, "c": 5.5, "d": 4.5}

@@ -129,6 +129,18 @@ def test_queries_without_judgments_are_fused_with_what_is_best_on_all():
     assert any("1 query without judgments: fused by wsum" in said for said in found.sentences)
 
 
+def test_a_run_without_judged_queries_may_still_be_fused():
+    other = Run.of({"zz": ["d1"]}, name="other")
+    found = tune_fusion(QRELS, [BM25, other], method="wsum", folds=3)
+    assert set(found.others) == {"untuned wsum(norm=min-max, weights=0.5/0.5)", "bm25"}
+    assert found.run["zz"] == fuse([BM25, other], "wsum", weights=(0.5, 0.5))["zz"]
+
+
+def test_two_runs_of_one_name_are_told_apart():
+    found = tune_fusion(QRELS, [BM25, Run.of(KEYWORD, name="bm25")])
+    assert list(found.others) == ["untuned rrf(k=60)", "bm25 (1)", "bm25 (2)"]
+
+
 def test_a_lower_value_can_be_the_better_one():
     qrels = {f"q{n}": {"d"} for n in range(8)}
     early = {f"q{n}": {"d": 3.0, "x": 2.0, "y": 1.0} for n in range(8)}

@@ -129,25 +129,27 @@ def fuse(
     ties: Ties = "trec",
     name: str | None = None,
 ) -> Run:
-    r"""Fuse runs into one.
+    """Fuse runs into one.
 
-    For each query every document that any run retrieved gets one score, from its rank $r_i$ or its
-    normalised score $s_i$ in the $N$ runs that retrieved it:
+    For each query every document that any run retrieved gets one score, from its rank r or its
+    normalised score s in each of the N runs that retrieved it:
 
-    ============= ==================================================== ====================
-    ``rrf``       $\sum w_i / (k + r_i)$                               Cormack et al. 2009
-    ``isr``       $N \sum 1 / r_i^2$                                   Mourão et al. 2014
-    ``rbc``       $\sum w_i (1 - \phi) \phi^{r_i - 1}$                 Bailey et al. 2017
-    ``borda``     $\sum w_i b_i$, a vote of points                     Aslam, Montague 2001
-    ``condorcet`` documents beaten by majority minus those it loses to Montague, Aslam 2002
-    ``combsum``   $\sum s_i$                                           Fox and Shaw 1994
-    ``combmnz``   $N \sum s_i$                                         the same
-    ``combanz``   $\sum s_i / N$                                       the same
-    ``combmin``   the lowest $s_i$                                     the same
-    ``combmax``   the highest $s_i$                                    the same
-    ``combmed``   the median of the $s_i$                              the same
-    ``wsum``      $\sum w_i s_i$                                       Vogt, Cottrell 1999
-    ============= ==================================================== ====================
+    ============= ============================================ ======================
+    method        score                                        source
+    ============= ============================================ ======================
+    ``rrf``       the sum of w / (k + r)                       Cormack et al. 2009
+    ``isr``       N times the sum of 1 / r^2                   Mourão et al. 2014
+    ``rbc``       the sum of w (1 - phi) phi^(r - 1)           Bailey et al. 2017
+    ``borda``     the sum of w b, with b points for its place  Aslam, Montague 2001
+    ``condorcet`` how many it beats minus how many beat it     Montague, Aslam 2002
+    ``combsum``   the sum of s                                 Fox, Shaw 1994
+    ``combmnz``   N times the sum of s                         Fox, Shaw 1994
+    ``combanz``   the sum of s / N                             Fox, Shaw 1994
+    ``combmin``   the lowest s                                 Fox, Shaw 1994
+    ``combmax``   the highest s                                Fox, Shaw 1994
+    ``combmed``   the median of s                              Fox, Shaw 1994
+    ``wsum``      the sum of w s                               Vogt, Cottrell 1999
+    ============= ============================================ ======================
 
     *A document that a run has not retrieved* gets nothing from it, by every method and norm; it is
     no number among those of ``combmin``, ``combanz``, ``combmed``. (So by ``z-score``, where 0 is
@@ -170,10 +172,10 @@ def fuse(
             takes.
         method: One of `FUSION_METHODS`.
         norm: What is done to the scores of each query in each run first, for the methods that read
-            scores. ``min-max`` (the default): $(s - min) / (max - min)$, 1 if all are equal.
-            ``z-score``: $(s - mean) / sd$ with the standard deviation of these n scores, 0 if all
-            are equal. ``sum``: $(s - min) / \sum (s - min)$, 1/n if all are equal. ``rank``:
-            $1 - (r - 1) / n$. ``none``: scores as they are.
+            scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
+            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
+            are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
+            1 - (r - 1) / n. ``none``: scores as they are.
         weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
             part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
         k: The rank constant of ``rrf``, 60 if left out.

@@ -50,7 +50,10 @@ def cut(run: Any, k: int, *, ties: Ties = "trec") -> Run:
     """
     deepest: Any = VOCABULARY["k"].check(k, "cut")
     Policies(ties=ties)
-    in_order = ranked(Run.of(run), ties=ties)
+    whole = Run.of(run)
+    if whole.repeats:
+        raise whole.table.repeat_error(whole.repeats[0], fix="remove one of the two")
+    in_order = ranked(whole, ties=ties)
     table = in_order.table
     rank = np.arange(len(table)) - table.offsets[table.query_numbers()]
     return replace(in_order, table=table.keep(np.flatnonzero(rank < deepest)))

@@ -225,6 +225,7 @@ def tune_fusion(
         **{
             name: work.mean_of(work.evaluation(one, made))
             for name, one in zip(_apart(names), named, strict=True)
+            if len(only(one, work.tested(made)))
         },
     }
     said = _Said(work, made, evaluation, others)

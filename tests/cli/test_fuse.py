@@ -102,6 +102,7 @@ def test_a_terminal_without_our_lines_gets_plain_ones():
         ((BM25, KEYWORD, "--tune", QRELS, "--folds", "99"), "choose from 2 to 30 folds"),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "k=a"), "is not numbers"),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "q=1"), "no parameter of a fusion"),
+        ((BM25, KEYWORD, "--tune", QRELS, "--grid", "k"), "is not WORD=V,V..."),
         ((BM25, KEYWORD, "--tune", QRELS, "--grid", "weights=1/x"), "is not numbers"),
         ((BM25, KEYWORD, "-o", "no/such/folder/x.run"), "cannot be written"),
         ((BM25, QRELS), "this looks like judgments"),

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.output import counted, say
 from rankgauge.cli.progress import working
 
 __all__ = ["fuse"]
@@ -115,7 +115,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     if output != "-":
         how = made.settings["fusion"]["method"]
         names = ", ".join(run.name for run in read)
-        click.echo(f"{output}: {len(made)} queries, {names} fused by {how}", err=True)
+        click.echo(f"{output}: {counted(len(made))}, {names} fused by {how}", err=True)
 
 
 def _fitting(tune: str | None) -> None:
@@ -137,7 +137,9 @@ def _fitting(tune: str | None) -> None:
 
 
 def _grid(text: str) -> tuple[str, list[Any]]:
-    word, _, values = text.partition("=")
+    word, mark, values = text.partition("=")
+    if not mark or not values:
+        raise click.BadParameter(f"{text!r} is not WORD=V,V...", param_hint="--grid")
     parts = values.split(",")
     if word == "weights":
         return word, [_numbers(part, "--grid", "/") for part in parts]

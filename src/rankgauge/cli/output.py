@@ -6,7 +6,7 @@ import sys
 
 import click
 
-__all__ = ["say"]
+__all__ = ["counted", "say"]
 
 _PLAIN = str.maketrans(
     {
@@ -24,3 +24,8 @@ def say(text: str, *, color: bool = False, err: bool = False) -> None:
     except UnicodeEncodeError:
         text = text.translate(_PLAIN)
     click.echo(text, nl=False, color=color, err=err)
+
+
+def counted(number: int) -> str:
+    """So many queries, in words."""
+    return "1 query" if number == 1 else f"{number} queries"

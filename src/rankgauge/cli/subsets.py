@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.output import counted
 from rankgauge.cli.progress import working
 
 __all__ = ["cut", "sample"]
@@ -86,7 +87,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
         chosen = rankgauge.sample_queries([*judgments, *rankings], n, seed=seed, among=among)
         if len(targets) > 1 and among == "intersection":
             common = set.intersection(*(set(one) for one in [*judgments, *rankings]))
-            click.echo(f"drawn: {n} of the {len(common)} queries that all files have", err=True)
+            click.echo(f"drawn: {n} of the {counted(len(common))} that all files have", err=True)
     parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
     tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
     if output is not None and len(targets) > 1:
@@ -98,7 +99,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
     for whole, part, path in zip(
         [*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True
     ):
-        click.echo(f"{path}: {len(part)} of {len(whole)} queries kept", err=True)
+        click.echo(f"{path}: {len(part)} of {counted(len(whole))} kept", err=True)
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
