@@ -163,7 +163,7 @@ def plot(
             left out.
 
     Returns:
-        A plot that shows itself in a notebook and writes itself: ``.save("means.svg")``.
+        A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
 
     Raises:
         UnknownName: For a kind or a run nobody knows.

@@ -9,6 +9,7 @@ have markers and dashes, bars have hatches, cells have their number.
 from __future__ import annotations
 
 import io
+import os
 import re
 import threading
 import warnings
@@ -21,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from rankgauge.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -183,7 +182,7 @@ class Plot:
             figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
         return out.getvalue()
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, ``.svg`` or ``.png`` by its name.
 
         Raises:
@@ -302,9 +301,9 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
         # Title and legend are one block, so that neither can stand on the other.
         block = figure.legend(
-            handles, ["-"] * len(names), loc="outside upper left",
-            ncols=max(map(len, legend)), handlelength=3, columnspacing=2, title=title or None,
-            alignment="left", borderaxespad=0.3, title_fontproperties=_TITLE,
+            handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)),
+            handlelength=3, columnspacing=2, borderaxespad=0.3, alignment="left",
+            title=title or None, title_fontproperties=_TITLE,
         )  # fmt: skip
         # Set afterwards: matplotlib passes over names that begin with an underscore.
         for text, name in zip(block.get_texts(), names, strict=True):
