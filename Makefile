@@ -13,8 +13,10 @@ help: ## show this list
 
 # ---- what you can do
 
-demo: .venv/runtime.stamp ## evaluate the bundled sample (installs the runtime only)
-	.venv/bin/rankgauge evaluate "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run"
+demo: .venv/runtime.stamp ## compare and diagnose the bundled runs, write a report (installs the runtime only)
+	.venv/bin/rankgauge compare "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --short
+	.venv/bin/rankgauge diagnose "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" -n 2
+	.venv/bin/rankgauge report "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" -o report.html
 
 test: check ## everything that must be green before a commit: check, tests, doctests, docs
 	.venv/bin/python -m pytest --doctest-modules tests src docs README.md
@@ -51,7 +53,7 @@ mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find 
 	.venv/bin/python scripts/plant_bugs.py
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis
+	rm -rf .venv .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -60,7 +62,7 @@ clean: ## remove everything that make has made
 
 .venv/runtime.stamp: $(SETUP)
 	@$(call environment,$(@D))
-	@$(call install,$(@D),constraints.txt,--editable .)
+	@$(call install,$(@D),constraints.txt,--editable '.[plots]')
 	@touch $@
 
 .venv/dev.stamp: .venv/runtime.stamp

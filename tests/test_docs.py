@@ -189,17 +189,20 @@ def test_a_shell_session_prints_what_the_page_says(path):
 
 
 @pytest.mark.slow
-def test_the_page_about_cranfield_has_what_its_script_prints(data_folder):
+@pytest.mark.parametrize(
+    ("script", "page", "sections"),
+    [("cranfield.py", "cranfield.md", 3), ("bm25_dense_hybrid.py", "bm25-dense-hybrid.md", 2)],
+)
+def test_a_page_about_collections_has_what_its_script_prints(data_folder, script, page, sections):
     done = subprocess.run(
-        [sys.executable, DOCS / "_scripts" / "cranfield.py"],
+        [sys.executable, DOCS / "_scripts" / script],
         capture_output=True,
         check=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONUTF8": "1", "RANKGAUGE_TEST_DATA": str(data_folder)},
     )
-    page = text("explain", "cranfield.md")
-    assert done.stdout in page
-    assert done.stdout.count("\n## ") == 3
+    assert done.stdout in text("explain", page)
+    assert f"\n{done.stdout}".count("\n## ") == sections
 
 
 # ---- the README
@@ -216,6 +219,9 @@ def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
 def test_the_readme_shows_what_make_demo_runs():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     sample = re.search(r"(?m)^SAMPLE := (.*)$", makefile)[1]
-    recipe = re.search(r"(?m)^demo:.*\n\t(.*)$", makefile)[1].replace("$(SAMPLE)", sample)
-    shown = re.search(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))[1]
-    assert [word.removeprefix(".venv/bin/") for word in shlex.split(recipe)] == shlex.split(shown)
+    recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1].replace("$(SAMPLE)", sample)
+    shown = re.findall(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))
+    lines = [shlex.split(line) for line in recipe.splitlines()]
+    assert len(lines) == 3
+    for words, told in zip(lines, shown, strict=False):
+        assert [word.removeprefix(".venv/bin/") for word in words] == shlex.split(told)

@@ -137,8 +137,8 @@ def mean_and_sd(differences: npt.ArrayLike) -> tuple[float, float]:
     """Mean and standard deviation (Q - 1) of the differences; a spread of rounding alone is 0.
 
     Example:
-        >>> mean_and_sd([0.0, 0.2, 0.4])
-        (0.2, 0.2)
+        >>> mean_and_sd([0.0, 0.25, 0.5])
+        (0.25, 0.25)
     """
     return moments(one_column(differences, "mean_and_sd"))
 
