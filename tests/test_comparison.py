@@ -1,5 +1,7 @@
 """compare() and Comparison: which run is better, by how much, and how sure that is."""
 
+import csv
+import io
 import json
 import math
 import pickle
@@ -20,6 +22,7 @@ from rankgauge import (
     compare,
     compare_evaluations,
     evaluate,
+    plot,
     report_comparison,
     stats,
 )
@@ -420,3 +423,124 @@ def test_designs_that_cannot_be_are_refused(act, said):
         act()
     assert said in str(caught.value)
     assert caught.value.fix
+
+
+def test_nothing_but_the_tested_values_decides_a_p_value():
+    """Neither the order of queries, their names, the order of runs, nor what else is shown."""
+    others = {"s1": RUNS["s1"], "s0": RUNS["s0"]}
+    names = {q: f"z{n * 7 % 60}" for n, q in enumerate(reversed(QRELS))}
+    renamed = {names[q]: QRELS[q] for q in names}
+    renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in others.items()}
+    for test, interval in (("randomisation", "percentile"), ("tukey-hsd", "bca")):
+        kind = {"test": test, "interval": interval, "draws": 500}
+        alone = compare(QRELS, {n: RUNS[n] for n in ("s0", "s1")}, "nDCG@10", **kind)
+        more = compare(QRELS, others, ["nDCG@10", "AP", "P@5"], **kind).difference("s0")
+        turned = compare(renamed, renamed_runs, "nDCG@10", baseline="s0", **kind)
+        assert alone.difference("s1").p == more.p
+        assert alone.difference("s1") == turned.difference("s1")
+
+
+def test_max_t_does_not_depend_on_the_order_of_the_queries():
+    names = ["nDCG@10", "AP"]
+    turned = {q: QRELS[q] for q in reversed(QRELS)}
+    one, other = (
+        compare(q, RUNS, names, tested=names, correction="max-t", draws=500)
+        for q in (QRELS, turned)
+    )
+    assert one.differences == other.differences
+
+
+def test_a_geometric_mean_is_compared_by_logarithms():
+    names = ["GMAP", "AP"]
+    found = compare(QRELS, RUNS, names, test="t")
+    for run in ("s1", "s2"):
+        floor = [np.maximum(_values(name, "AP"), 1e-5) for name in (run, "s0")]
+        theirs = scipy_stats.ttest_rel(np.log(floor[0]), np.log(floor[1]))
+        ours = found.difference(run)
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
+        assert math.exp(ours.difference) == pytest.approx(ours.mean / ours.baseline_mean, rel=1e-9)
+    notes = found.differences_table().notes
+    assert "GMAP: differences are of natural logarithms: of the ratio of the means" in notes
+    assert not any("logarithm" in note for note in FOUND.differences_table().notes)
+
+
+def test_a_geometric_mean_may_go_the_other_way_than_the_plain_one():
+    """One bad failure weighs more in it than a good gain."""
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    old = {q: [*(f"x{n}" for n in range(9)), "d"] for q in qrels}
+    new = old | {"q0": ["d"], "q1": [*(f"x{n}" for n in range(999)), "d"]}
+    found = compare(qrels, {"old": old, "new": new}, ["GMAP", "AP"])
+    assert found.difference("new", "AP").difference > 0 > found.difference("new").difference
+
+
+def test_a_measure_without_a_better_side_is_higher_or_lower():
+    queries = [f"q{n}" for n in range(10)]
+    qrels = {q: {"d": 1} for q in queries}
+    short, long = {q: ["d"] for q in queries}, {q: ["d", "x", "y"] for q in queries}
+    found = compare(qrels, {"short": short, "long": long}, ["NumRet", "RR"])
+    one = found.difference("long")
+    assert (one.verdict, one.mirrored().verdict) == ("higher", "lower")
+    assert found.sentences[1].startswith("long is higher than short by NumRet")
+    assert not found.table().marks
+    assert found.table().rows[0] == ("NumRet", 10, 30)
+    assert "NumRet: means are sums, differences are per query" in found.differences_table().notes
+
+
+def test_weights_that_the_differences_do_not_have_are_a_warning():
+    share = {q: float(n + 1) for n, q in enumerate(QRELS)}
+    found = compare_evaluations(
+        [evaluate(QRELS, Run.of(RUNS[n], name=n), "RR", weights=share) for n in ("s0", "s1")]
+    )
+    assert any("means are weighted, differences are not" in text for text in found.warnings)
+
+
+def test_max_t_refuses_columns_of_different_queries_even_if_they_are_as_many():
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    runs = {
+        "a": {q: ["d"] for q in qrels},
+        "b": {q: ["x", "d"] for q in ("q0", "q1", "q2")},
+        "c": {q: ["x", "d"] for q in ("q3", "q4", "q5")},
+    }
+    with pytest.raises(InputError, match="max-t needs one set of queries"):
+        compare(qrels, runs, "FirstRel", correction="max-t")
+
+
+def test_sure_differences_are_marked_in_the_table_of_means():
+    found = compare(QRELS, RUNS, ["nDCG@10", "AP"], baseline="s1")
+    verdicts = [found.difference(run).verdict for run in ("s0", "s2")]
+    assert verdicts == ["worse", "better"]
+    for turned in (False, True):
+        table = found.table(transposed=turned)
+        at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
+        assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
+        assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
+    unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()
+    assert (unsure.marks, unsure.notes) == ({}, ())
+
+
+def test_a_star_shows_the_best_on_a_plain_terminal():
+    lines = report_comparison(FOUND).splitlines()
+    assert lines[2].split()[3].startswith(f"{FOUND.evaluations[2].mean()['nDCG@10']:.4f}*")
+    assert "• * the best of the runs" in lines
+    decimals = {line.rindex(".") for line in lines[2:4]}
+    assert len(decimals) == 1
+    assert "best of the runs" not in report_comparison(FOUND, "markdown")
+
+
+def test_csv_is_plain_numbers_to_the_last_digit():
+    rows = list(csv.DictReader(io.StringIO(report_comparison(FOUND, "csv"))))
+    for row, d in zip(rows, FOUND.differences, strict=True):
+        assert (row["run"], row["baseline"], row["measure"]) == (d.run, d.baseline, str(d.measure))
+        for name in ("mean", "baseline_mean", "difference", "low", "high", "sd", "effect"):
+            assert float(row[name]) == getattr(d, name)
+        for name in ("queries", "wins", "ties", "losses"):
+            assert int(row[name]) == getattr(d, name)
+        assert row["p"] == ("" if d.p is None else repr(d.p))
+        assert row["verdict"] == (d.verdict or "")
+
+
+def test_a_comparison_plots_itself():
+    assert FOUND.plot("per-query", measure="AP").title.startswith("Difference in AP by query")
+    assert FOUND.plot() == plot(FOUND)
+    with pytest.raises(InputError, match="RR was not evaluated"):
+        FOUND.plot("heat-map", measure="RR")
