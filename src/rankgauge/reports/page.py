@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
 from rankgauge.comparison import COMPARED, Comparison, compare
+from rankgauge.diagnosing.diagnosis import diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.kernels.measure import Measure
@@ -26,45 +28,15 @@ from rankgauge.render import Cell, Table
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import report_notes
 from rankgauge.reports.queries import Looked, Queries
+from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
+from rankgauge.subsets import keep_queries
 
-__all__ = ["Details", "Section", "html_report"]
-
-Part: TypeAlias = "str | Table | Plot | Details"
+__all__ = ["html_report"]
 
 _MOST_LOOKED = 8
+_BEST = "best"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
-
-
-@dataclass(frozen=True)
-class Details:
-    """What is folded away until a reader opens it.
-
-    Attributes:
-        title: What one sees of it.
-        parts: What it holds.
-    """
-
-    title: str
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a report.
-
-    Attributes:
-        title: Its heading.
-        parts: What stands below it: texts (a paragraph each, escaped), tables (as `table()` of an
-            evaluation gives them), plots, and a :class:`Details` of them.
-
-    Example:
-        >>> Section("What was tried", ("The new index, with stemming.",)).title
-        'What was tried'
-    """
-
-    title: str
-    parts: tuple[Part, ...]
 
 
 def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
@@ -75,6 +47,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     result: Evaluation | Comparison | None = None,
     baseline: str | None = None,
     collection: Any = None,
+    diagnosed: str | None = None,
     title: str = "",
     date: str = "",
     sections: Iterable[Section] = (),
@@ -95,6 +68,8 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             than the usual were made; measures and baseline are then its own.
         baseline: The name of the run the others are held against; the first if left out.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
+        diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
+            ``best`` is the one with the best mean.
         title: The heading; the names of the runs if left out.
         date: When it was made, as it shall be printed.
         sections: More parts, before the foot.
@@ -139,10 +114,11 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         )  # fmt: skip
     texts = _texts(collection)
     report = _Report(truth, named, comparison, evaluations, texts, plots)
+    why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
     return report.page(
         title=title or report.heading,
         date=date,
-        sections=tuple(sections),
+        sections=(*why, *sections),
         inputs=_inputs(qrels, truth, runs, named),
     )
 
@@ -246,6 +222,25 @@ class _Report:
         if len(names) > 2:
             return f"{many(len(names) - 1, 'run')} against {self.base}"
         return " and ".join(names)
+
+    def diagnosis(self, wanted: str) -> Section:
+        """Why a run is as it is."""
+        names = [e.run_name for e in self.evaluations]
+        if wanted == _BEST and _BEST not in names:
+            ahead = self.primary.best([e.mean()[str(self.primary)] for e in self.evaluations])
+            wanted = names[ahead[0] if ahead else 0]
+        if wanted not in names:
+            raise unknown("run", wanted, names)
+        one = self.evaluations[names.index(wanted)]
+        same = len(one.query_ids) == len(self.truth)
+        return diagnosis_section(
+            diagnose(
+                self.truth if same else keep_queries(self.truth, one.query_ids),
+                self.runs[wanted],
+                self.texts if self.texts.documents or self.texts.queries else None,
+                measure=self.primary,
+            )
+        )
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
         environment = _environment()
