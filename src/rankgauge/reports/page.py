@@ -24,6 +24,7 @@ from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 from rankgauge.plots import PLOTS, plot, plot_measures
 from rankgauge.plotting import Plot
+from rankgauge.remarks import units
 from rankgauge.render import Cell, Table
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import report_notes
@@ -312,7 +313,9 @@ class _Report:
 
     def _sections(self) -> Iterator[Section]:
         if self.comparison:
-            table = replace(self.comparison.table(), title="Means by measure and run")
+            means = self.comparison.table()
+            title, legend = "Means by measure and run", "★ the best of the runs"
+            table = replace(means, title=title, notes=(legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             yield Section(
                 "Differences", (*self._differences(), *self._plots("differences", "per-query"))
@@ -330,8 +333,17 @@ class _Report:
         if self.comparison is None:
             return
         title = f"Differences from {self.base}"
-        full = replace(self.comparison.differences_table(), title=title, notes=())
-        tested = replace(self.comparison.differences_table(described=False), title=title, notes=())
+        full, tested = (
+            replace(
+                self.comparison.differences_table(described=described),
+                title=title,
+                notes=tuple(units(measures)),
+            )
+            for described, measures in (
+                (True, self.evaluations[0].measures),
+                (False, self.comparison.tested),
+            )
+        )
         if len(self.evaluations) == 2 or len(tested.rows) == len(full.rows):
             yield full
         else:
@@ -388,7 +400,6 @@ class _Report:
             "baseline": design.baseline,
             "tested measures": ", ".join(map(str, design.tested)),
             "how it was tested": design.in_words(),
-            "seed": str(design.seed),
         }
 
 
