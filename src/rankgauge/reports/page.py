@@ -332,7 +332,8 @@ class _Report:
         """All of one run; of several those that were tested, and the rest folded."""
         if self.comparison is None:
             return
-        title = f"Differences from {self.base}"
+        every = self.comparison.design.pairs == "all"
+        title = "Differences of every pair" if every else f"Differences from {self.base}"
         full, tested = (
             replace(
                 self.comparison.differences_table(described=described),
