@@ -425,29 +425,72 @@ def test_designs_that_cannot_be_are_refused(act, said):
     assert caught.value.fix
 
 
-def test_nothing_but_the_tested_values_decides_a_p_value():
-    """Neither the order of queries, their names, the order of runs, nor what else is shown."""
-    others = {"s1": RUNS["s1"], "s0": RUNS["s0"]}
+def _near() -> dict:
+    """Runs that are hardly apart: no p-value is at an end of its range."""
+    rng = np.random.default_rng(11)
+    return {
+        f"n{s}": {
+            q: {d: x + rng.normal(0, 0.7) for d, x in docs.items()}
+            for q, docs in RUNS["s1"].items()
+        }
+        for s in range(3)
+    }
+
+
+NEAR = _near()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"pairs": "all", "interval": "percentile"},
+        {"test": "tukey-hsd", "interval": "bca"},
+        {"correction": "max-t"},
+    ],
+)
+def test_nothing_but_the_tested_values_decides_a_p_value(kind):
+    """Neither the order of queries, their names, nor what else is shown."""
     names = {q: f"z{n * 7 % 60}" for n, q in enumerate(reversed(QRELS))}
     renamed = {names[q]: QRELS[q] for q in names}
-    renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in others.items()}
-    for test, interval in (("randomisation", "percentile"), ("tukey-hsd", "bca")):
-        kind = {"test": test, "interval": interval, "draws": 500}
-        alone = compare(QRELS, {n: RUNS[n] for n in ("s0", "s1")}, "nDCG@10", **kind)
-        more = compare(QRELS, others, ["nDCG@10", "AP", "P@5"], **kind).difference("s0")
-        turned = compare(renamed, renamed_runs, "nDCG@10", baseline="s0", **kind)
-        assert alone.difference("s1").p == more.p
-        assert alone.difference("s1") == turned.difference("s1")
-
-
-def test_max_t_does_not_depend_on_the_order_of_the_queries():
-    names = ["nDCG@10", "AP"]
-    turned = {q: QRELS[q] for q in reversed(QRELS)}
-    one, other = (
-        compare(q, RUNS, names, tested=names, correction="max-t", draws=500)
-        for q in (QRELS, turned)
+    renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in NEAR.items()}
+    tested = ["nDCG@10", "AP"]
+    one, more, other = (
+        compare(qrels, runs, shown, tested=tested, draws=500, **kind)
+        for qrels, runs, shown in (
+            (QRELS, NEAR, tested),
+            (QRELS, NEAR, [*tested, "P@5", "RR"]),
+            (renamed, renamed_runs, tested),
+        )
     )
+    assert all(0.02 < d.p < 0.98 for d in one.differences)
     assert one.differences == other.differences
+    assert list(one.differences) == [d for d in more.differences if d.verdict]
+
+
+def test_the_order_of_two_runs_decides_no_p_value():
+    one = compare(QRELS, {n: NEAR[n] for n in ("n0", "n1")}, "nDCG@10", draws=500)
+    other = compare(QRELS, {n: NEAR[n] for n in ("n1", "n0")}, "nDCG@10", draws=500, baseline="n0")
+    assert one.difference("n1") == other.difference("n1")
+
+
+def test_max_t_keeps_the_queries_of_its_columns_together():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, NEAR, names, tested=names, correction="max-t", draws=20_000)
+    values = {
+        (run, name): evaluate(QRELS, NEAR[run], name).per_query[:, 0]
+        for run in NEAR
+        for name in names
+    }
+    table = np.stack(
+        [values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1
+    )
+    # From the paper: the largest |t| of all columns under each pattern of signs.
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], (20_000, len(table)))
+    norm = np.sqrt((table**2).sum(axis=0))
+    largest = (abs(signs @ table) / norm).max(axis=1)
+    theirs = [(largest >= t - 1e-12).mean() for t in abs(table.sum(axis=0)) / norm]
+    assert [d.corrected for d in found.differences] == pytest.approx(theirs, abs=0.015)
 
 
 def test_a_geometric_mean_is_compared_by_logarithms():
@@ -514,6 +557,9 @@ def test_sure_differences_are_marked_in_the_table_of_means():
         at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
         assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
         assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
+    # s1 is better than s0, and worse than what it is held against.
+    every = compare(QRELS, RUNS, "nDCG@10", baseline="s2", pairs="all").table()
+    assert every.marks == {(0, 1): "‡", (0, 2): "‡"}
     unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()
     assert (unsure.marks, unsure.notes) == ({}, ())
 
@@ -544,3 +590,10 @@ def test_a_comparison_plots_itself():
     assert FOUND.plot() == plot(FOUND)
     with pytest.raises(InputError, match="RR was not evaluated"):
         FOUND.plot("heat-map", measure="RR")
+
+
+def test_rankings_that_end_above_the_cut_off_are_named():
+    short = {q: dict(list(docs.items())[:4]) for q, docs in RUNS["s1"].items()}
+    found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
+    assert "short: no ranking reaches rank 10, where nDCG@10 is cut" in found.warnings
+    assert not any("no ranking reaches" in text for text in FOUND.warnings)
