@@ -1,5 +1,7 @@
 """compare() and Comparison: which run is better, by how much, and how sure that is."""
 
+import csv
+import io
 import json
 import math
 import pickle
@@ -20,6 +22,7 @@ from rankgauge import (
     compare,
     compare_evaluations,
     evaluate,
+    plot,
     report_comparison,
     stats,
 )
@@ -420,3 +423,177 @@ def test_designs_that_cannot_be_are_refused(act, said):
         act()
     assert said in str(caught.value)
     assert caught.value.fix
+
+
+def _near() -> dict:
+    """Runs that are hardly apart: no p-value is at an end of its range."""
+    rng = np.random.default_rng(11)
+    return {
+        f"n{s}": {
+            q: {d: x + rng.normal(0, 0.7) for d, x in docs.items()}
+            for q, docs in RUNS["s1"].items()
+        }
+        for s in range(3)
+    }
+
+
+NEAR = _near()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"pairs": "all", "interval": "percentile"},
+        {"test": "tukey-hsd", "interval": "bca"},
+        {"correction": "max-t"},
+    ],
+)
+def test_nothing_but_the_tested_values_decides_a_p_value(kind):
+    """Neither the order of queries, their names, nor what else is shown."""
+    names = {q: f"z{n * 7 % 60}" for n, q in enumerate(reversed(QRELS))}
+    renamed = {names[q]: QRELS[q] for q in names}
+    renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in NEAR.items()}
+    tested = ["nDCG@10", "AP"]
+    one, more, other = (
+        compare(qrels, runs, shown, tested=tested, draws=500, **kind)
+        for qrels, runs, shown in (
+            (QRELS, NEAR, tested),
+            (QRELS, NEAR, [*tested, "P@5", "RR"]),
+            (renamed, renamed_runs, tested),
+        )
+    )
+    assert all(0.02 < d.p < 0.98 for d in one.differences)
+    assert one.differences == other.differences
+    assert list(one.differences) == [d for d in more.differences if d.verdict]
+
+
+def test_the_order_of_two_runs_decides_no_p_value():
+    one = compare(QRELS, {n: NEAR[n] for n in ("n0", "n1")}, "nDCG@10", draws=500)
+    other = compare(QRELS, {n: NEAR[n] for n in ("n1", "n0")}, "nDCG@10", draws=500, baseline="n0")
+    assert one.difference("n1") == other.difference("n1")
+
+
+def test_max_t_keeps_the_queries_of_its_columns_together():
+    names = ["nDCG@10", "AP"]
+    found = compare(QRELS, NEAR, names, tested=names, correction="max-t", draws=20_000)
+    values = {
+        (run, name): evaluate(QRELS, NEAR[run], name).per_query[:, 0]
+        for run in NEAR
+        for name in names
+    }
+    table = np.stack(
+        [values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1
+    )
+    # From the paper: the largest |t| of all columns under each pattern of signs.
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], (20_000, len(table)))
+    norm = np.sqrt((table**2).sum(axis=0))
+    largest = (abs(signs @ table) / norm).max(axis=1)
+    theirs = [(largest >= t - 1e-12).mean() for t in abs(table.sum(axis=0)) / norm]
+    assert [d.corrected for d in found.differences] == pytest.approx(theirs, abs=0.015)
+
+
+def test_a_geometric_mean_is_compared_by_logarithms():
+    names = ["GMAP", "AP"]
+    found = compare(QRELS, RUNS, names, test="t")
+    for run in ("s1", "s2"):
+        floor = [np.maximum(_values(name, "AP"), 1e-5) for name in (run, "s0")]
+        theirs = scipy_stats.ttest_rel(np.log(floor[0]), np.log(floor[1]))
+        ours = found.difference(run)
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
+        assert math.exp(ours.difference) == pytest.approx(ours.mean / ours.baseline_mean, rel=1e-9)
+    notes = found.differences_table().notes
+    assert "GMAP: differences are of natural logarithms: of the ratio of the means" in notes
+    assert not any("logarithm" in note for note in FOUND.differences_table().notes)
+
+
+def test_a_geometric_mean_may_go_the_other_way_than_the_plain_one():
+    """One bad failure weighs more in it than a good gain."""
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    old = {q: [*(f"x{n}" for n in range(9)), "d"] for q in qrels}
+    new = old | {"q0": ["d"], "q1": [*(f"x{n}" for n in range(999)), "d"]}
+    found = compare(qrels, {"old": old, "new": new}, ["GMAP", "AP"])
+    assert found.difference("new", "AP").difference > 0 > found.difference("new").difference
+
+
+def test_a_measure_without_a_better_side_is_higher_or_lower():
+    queries = [f"q{n}" for n in range(10)]
+    qrels = {q: {"d": 1} for q in queries}
+    short, long = {q: ["d"] for q in queries}, {q: ["d", "x", "y"] for q in queries}
+    found = compare(qrels, {"short": short, "long": long}, ["NumRet", "RR"])
+    one = found.difference("long")
+    assert (one.verdict, one.mirrored().verdict) == ("higher", "lower")
+    assert found.sentences[1].startswith("long is higher than short by NumRet")
+    assert not found.table().marks
+    assert found.table().rows[0] == ("NumRet", 10, 30)
+    assert "NumRet: means are sums, differences are per query" in found.differences_table().notes
+
+
+def test_weights_that_the_differences_do_not_have_are_a_warning():
+    share = {q: float(n + 1) for n, q in enumerate(QRELS)}
+    found = compare_evaluations(
+        [evaluate(QRELS, Run.of(RUNS[n], name=n), "RR", weights=share) for n in ("s0", "s1")]
+    )
+    assert any("means are weighted, differences are not" in text for text in found.warnings)
+
+
+def test_max_t_refuses_columns_of_different_queries_even_if_they_are_as_many():
+    qrels = {f"q{n}": {"d": 1} for n in range(6)}
+    runs = {
+        "a": {q: ["d"] for q in qrels},
+        "b": {q: ["x", "d"] for q in ("q0", "q1", "q2")},
+        "c": {q: ["x", "d"] for q in ("q3", "q4", "q5")},
+    }
+    with pytest.raises(InputError, match="max-t needs one set of queries"):
+        compare(qrels, runs, "FirstRel", correction="max-t")
+
+
+def test_sure_differences_are_marked_in_the_table_of_means():
+    found = compare(QRELS, RUNS, ["nDCG@10", "AP"], baseline="s1")
+    verdicts = [found.difference(run).verdict for run in ("s0", "s2")]
+    assert verdicts == ["worse", "better"]
+    for turned in (False, True):
+        table = found.table(transposed=turned)
+        at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
+        assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
+        assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
+    # s1 is better than s0, and worse than what it is held against.
+    every = compare(QRELS, RUNS, "nDCG@10", baseline="s2", pairs="all").table()
+    assert every.marks == {(0, 1): "‡", (0, 2): "‡"}
+    unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()
+    assert (unsure.marks, unsure.notes) == ({}, ())
+
+
+def test_a_star_shows_the_best_on_a_plain_terminal():
+    lines = report_comparison(FOUND).splitlines()
+    assert lines[2].split()[3].startswith(f"{FOUND.evaluations[2].mean()['nDCG@10']:.4f}*")
+    assert "• * the best of the runs" in lines
+    decimals = {line.rindex(".") for line in lines[2:4]}
+    assert len(decimals) == 1
+    assert "best of the runs" not in report_comparison(FOUND, "markdown")
+
+
+def test_csv_is_plain_numbers_to_the_last_digit():
+    rows = list(csv.DictReader(io.StringIO(report_comparison(FOUND, "csv"))))
+    for row, d in zip(rows, FOUND.differences, strict=True):
+        assert (row["run"], row["baseline"], row["measure"]) == (d.run, d.baseline, str(d.measure))
+        for name in ("mean", "baseline_mean", "difference", "low", "high", "sd", "effect"):
+            assert float(row[name]) == getattr(d, name)
+        for name in ("queries", "wins", "ties", "losses"):
+            assert int(row[name]) == getattr(d, name)
+        assert row["p"] == ("" if d.p is None else repr(d.p))
+        assert row["verdict"] == (d.verdict or "")
+
+
+def test_a_comparison_plots_itself():
+    assert FOUND.plot("per-query", measure="AP").title.startswith("Difference in AP by query")
+    assert FOUND.plot() == plot(FOUND)
+    with pytest.raises(InputError, match="RR was not evaluated"):
+        FOUND.plot("heat-map", measure="RR")
+
+
+def test_rankings_that_end_above_the_cut_off_are_named():
+    short = {q: dict(list(docs.items())[:4]) for q, docs in RUNS["s1"].items()}
+    found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
+    assert "short: no ranking reaches rank 10, where nDCG@10 is cut" in found.warnings
+    assert not any("no ranking reaches" in text for text in FOUND.warnings)

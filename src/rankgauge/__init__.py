@@ -93,9 +93,11 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
-    from rankgauge.reports.page import Details as Details
-    from rankgauge.reports.page import Section as Section
     from rankgauge.reports.page import html_report as html_report
+    from rankgauge.reports.sections import Details as Details
+    from rankgauge.reports.sections import Section as Section
+    from rankgauge.reports.sections import diagnosis_section as diagnosis_section
+    from rankgauge.reports.sections import trend_section as trend_section
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
@@ -175,7 +177,8 @@ _HOMES = {
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
-    "reports.page": ("Details", "Section", "html_report"),
+    "reports.page": ("html_report",),
+    "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import Any
 
-from rankgauge import stats
 from rankgauge.differences import (
     Correction,
     Design,
@@ -18,14 +17,17 @@ from rankgauge.differences import (
     Pairing,
     Test,
     differences,
+    seed_of,
 )
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation, Queries, evaluate
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
 from rankgauge.notes import many
-from rankgauge.remarks import sentences, warnings_of_evaluations, warnings_of_runs
-from rankgauge.render import Table, to_html
+from rankgauge.plots import plot
+from rankgauge.plotting import Plot
+from rankgauge.remarks import sentences, units, warnings_of_evaluations, warnings_of_runs
+from rankgauge.render import Cell, Table, to_html
 
 __all__ = ["COMPARED", "Comparison", "compare", "compare_evaluations"]
 
@@ -36,6 +38,11 @@ COMPARED = (
     "RR",
 )
 _SCHEMA = "rankgauge/comparison/1"
+_MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
+_COLUMNS = (
+    "run", "baseline", "measure", "mean", "baseline_mean", "difference", "low", "high", "effect",
+    "sd", "queries", "wins", "ties", "losses", "p", "corrected", "verdict", "detectable",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,23 +117,38 @@ class Comparison:
         means = [evaluation.mean() for evaluation in self.evaluations]
         measures = self.evaluations[0].measures
         names = tuple(evaluation.run_name for evaluation in self.evaluations)
-        rows = [[mean[str(measure)] for mean in means] for measure in measures]
+        values = [[mean[str(measure)] for mean in means] for measure in measures]
+        rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
         best = {
             (place, column)
-            for place, (measure, row) in enumerate(zip(measures, rows, strict=True))
+            for place, (measure, row) in enumerate(zip(measures, values, strict=True))
             for column in measure.best(row)
+        }
+        marks = {
+            (measures.index(d.measure), names.index(d.run)): _MARKS[d.verdict]
+            for d in self.differences
+            if d.verdict in _MARKS and d.baseline == self.baseline
         }
         heads: tuple[str, ...] = tuple(map(str, measures))
         corner, across, down = "measure", names, heads
         if transposed:
             rows = [list(column) for column in zip(*rows, strict=True)]
             best = {(column, place) for place, column in best}
+            marks = {(column, place): mark for (place, column), mark in marks.items()}
             corner, across, down = "run", heads, names
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
+            notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
+            starred=True,
+            marks={(place, column + 1): mark for (place, column), mark in marks.items()},
         )
+
+    def _legend(self, marks: set[str]) -> Iterator[str]:
+        said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
+        if said:
+            yield f"{', '.join(said)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
         """One line for each pair of runs and measure, with the sentences below.
@@ -154,9 +176,31 @@ class Comparison:
             notes=(
                 *self.sentences,
                 *(f"WARNING: {text}" for text in self.warnings),
+                *units(list(dict.fromkeys(d.measure for d in wanted))),
                 self.design.in_words(),
             ),
         )
+
+    def data_table(self, *, described: bool = True) -> Table:
+        """One line for each pair of runs and measure, in plain numbers, for programs.
+
+        Args:
+            described: Whether measures that are not tested have a line, too.
+        """
+        found = [_as_object(d) for d in self.differences if described or d.verdict is not None]
+        return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
+
+    def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
+        """A plot of the comparison, which shows itself in a notebook (needs ``rankgauge[plots]``).
+
+        Args:
+            kind: One of `PLOTS`; see :func:`rankgauge.plots.plot`.
+            measure: The measure of ``per-query`` and ``heat-map``; the primary one if left out.
+
+        Raises:
+            InputError: If measures that the kind needs were not compared.
+        """
+        return plot(self, kind, measure=measure)
 
     def to_json(self) -> str:
         """The comparison as JSON by the published schema ``comparison-1.json``.
@@ -190,6 +234,11 @@ class Comparison:
     def __repr__(self) -> str:
         runs = ", ".join(evaluation.run_name for evaluation in self.evaluations)
         return f"<Comparison of {runs} by {self.primary}>"
+
+
+def _mean(measure: Measure, value: float) -> Cell:
+    whole = measure.declaration.mean == "sum" and not math.isnan(value)
+    return int(value) if whole else value
 
 
 def _cells(found: Difference) -> tuple[str | float | None, ...]:
@@ -361,8 +410,7 @@ def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
         raise InputError(
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
         )
-    seed = stats.seed_of(*(evaluation.per_query for evaluation in evaluations))
-    seeded = replace(design, seed=seed)
+    seeded = replace(design, seed=seed_of(evaluations, design.tested))
     found = tuple(differences(evaluations, seeded))
     return Comparison(
         evaluations=tuple(evaluations),

@@ -30,13 +30,16 @@ __all__ = [
     "differences",
     "indistinct",
     "paired",
+    "seed_of",
 ]
 
 Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
-Verdict: TypeAlias = Literal["better", "worse", "cannot tell", "borderline", "identical"]
+Verdict: TypeAlias = Literal[
+    "better", "worse", "higher", "lower", "cannot tell", "borderline", "identical"
+]
 
 ALPHA = 0.05
 # Values are sums of a few products; what is nearer than this is the same value.
@@ -48,7 +51,9 @@ _ALONE = {
     "bonferroni": stats.bonferroni,
     "benjamini-hochberg": stats.benjamini_hochberg,
 }
-_OTHER_WAY: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
+_OTHER_WAY: dict[Verdict | None, Verdict] = {
+    "better": "worse", "worse": "better", "higher": "lower", "lower": "higher",
+}  # fmt: skip
 _Key: TypeAlias = tuple[str, str, Measure]
 
 
@@ -62,7 +67,8 @@ class Difference:
         measure: The measure.
         mean: Its mean for the run.
         baseline_mean: Its mean for the baseline.
-        difference: The mean of the differences per query, run minus baseline.
+        difference: The mean of the differences per query, run minus baseline; of natural
+            logarithms where the mean of the measure is geometric.
         low: Lower end of the 95 % confidence interval of the difference.
         high: Upper end.
         p: Two-sided p-value; None where the measure is only described.
@@ -70,11 +76,12 @@ class Difference:
         sd: Standard deviation of the differences.
         effect: Mean over standard deviation of the differences (d_z).
         queries: How many queries were compared.
-        wins: Queries in which the run has the better value.
+        wins: Queries in which the run has the better value (the higher, if neither is better).
         ties: Queries in which both have the same.
         losses: Queries in which the baseline has the better value.
-        verdict: ``better``, ``worse``, ``cannot tell``, ``borderline`` (interval and p-value
-            disagree about zero) or ``identical``; None where the measure is only described.
+        verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
+            side), ``cannot tell``, ``borderline`` (interval and p-value disagree about zero) or
+            ``identical``; None where the measure is only described.
     """
 
     run: str
@@ -220,22 +227,46 @@ def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> l
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
 
 
+def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
+    """What draws start from: the values that are tested, whatever order they stand in."""
+    tables = [
+        np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
+    ]
+    return stats.seed_of(
+        *sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist)
+    )
+
+
 def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
-    values = _columns((one, other), measure)
-    result: FloatArray = values[:, 0] - values[:, 1]
-    result[np.abs(result) <= SAME] = 0.0
-    return result
+    found = _apart(one, other, measure)
+    return found[~np.isnan(found)]
+
+
+def _apart(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+    """The same, NaN for what is left out."""
+    return measure.apart(
+        _column(one, measure),
+        _column(other, measure),
+        skip_undefined=one.policies.undefined == "skip",
+    )
+
+
+def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
+    column: FloatArray = evaluation.per_query[:, evaluation.measures.index(measure)]
+    return column
 
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
-    """(Q, S) the values of each run, of the queries that count for all of them."""
-    column = evaluations[0].measures.index(measure)
-    values: FloatArray = np.stack([e.per_query[:, column] for e in evaluations], axis=1)
-    skip = evaluations[0].policies.undefined == "skip" or measure.declaration.undefined == "skip"
-    if skip:
-        return values[~np.isnan(values).any(axis=1)]
-    return np.nan_to_num(values, nan=0.0)
+    """(Q, S) the values of each run, from the first one, of the queries that count for all."""
+    return _in_order(np.stack([_apart(e, evaluations[0], measure) for e in evaluations], axis=1))
+
+
+def _in_order(table: FloatArray) -> FloatArray:
+    """Known rows, sorted: so that no draw depends on the order of the queries."""
+    known = table[~np.isnan(table).any(axis=1)]
+    ordered: FloatArray = known[np.lexsort(known.T[::-1])]
+    return ordered
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
@@ -284,8 +315,9 @@ class _Work:
                 yield self._difference((run, base, measure), p, corrected)
 
     def _apart(self, key: _Key) -> FloatArray:
+        """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
-        return paired(self.named[run], self.named[base], measure)
+        return np.sort(paired(self.named[run], self.named[base], measure))
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
         """The p-value of each comparison by itself (of all runs together for Tukey HSD)."""
@@ -325,16 +357,17 @@ class _Work:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return _ALONE[design.correction](raw).tolist()
-        columns = [self._apart(key) for key in keys]
-        if len({len(column) for column in columns}) > 1:
+        columns = [_apart(self.named[run], self.named[base], m) for run, base, m in keys]
+        if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs one set of queries, and a tested measure leaves some out",
                 where="correction",
                 fix="choose correction='holm'",
             )
-        if len(columns[0]) < 2:
+        table = _in_order(np.stack(columns, axis=1))
+        if len(table) < 2:
             return [1.0] * len(columns)
-        return stats.max_t(np.stack(columns, axis=1), design.draws, design.seed).p.tolist()
+        return stats.max_t(table, design.draws, design.seed).p.tolist()
 
     def _difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         run, base, measure = key
@@ -361,7 +394,7 @@ class _Work:
             losses=int((gains < 0).sum()),
             verdict=None
             if corrected is None
-            else _verdict(apart, gains, corrected, sure_by_interval=low > 0 or high < 0),
+            else _verdict(measure, gains, corrected, sure_by_interval=low > 0 or high < 0),
         )
 
     def _interval(self, apart: FloatArray) -> tuple[float, float, float, float]:
@@ -382,12 +415,15 @@ class _Work:
 
 
 def _verdict(
-    apart: FloatArray, gains: FloatArray, corrected: float, *, sure_by_interval: bool
+    measure: Measure, gains: FloatArray, corrected: float, *, sure_by_interval: bool
 ) -> Verdict:
-    if not apart.any():
+    if not gains.any():
         return "identical"
     if (corrected < ALPHA) != sure_by_interval:
         return "borderline"
     if not sure_by_interval:
         return "cannot tell"
-    return "better" if gains.mean() > 0 else "worse"
+    up = gains.mean() > 0
+    if measure.declaration.better == "neither":
+        return "higher" if up else "lower"
+    return "better" if up else "worse"

@@ -37,8 +37,6 @@ _MOST_LINES = 40
 _MOST_DATES = 10
 _BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 100), (101, math.inf))
 _UNIT = (0.0, 1.0)
-# Values are sums of a few products; what is nearer than this is the same value.
-_SAME = 1e-12
 
 
 class Measured(Protocol):
@@ -270,23 +268,22 @@ def _moments(texts: Sequence[str]) -> tuple[float, ...]:
 # ---- values
 
 
-def _skips(run: Measured, measure: Measure) -> bool:
-    return run.policies.undefined == "skip" or measure.declaration.undefined == "skip"
-
-
 def counted(run: Measured, measure: Measure) -> list[float]:
     """Values by query as they count in the mean: undefined ones 0, or NaN where left out."""
-    column: list[float] = run.per_query[:, run.measures.index(measure)].tolist()
-    if _skips(run, measure):
-        return column
-    return [0.0 if math.isnan(value) else value for value in column]
+    skipped = run.policies.undefined == "skip"
+    return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
+
+
+def _column(run: Measured, measure: Measure) -> Values:
+    column: Values = run.per_query[:, run.measures.index(measure)]
+    return column
 
 
 def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
     """Differences by query, one minus other, of the queries that count for both."""
-    pairs = zip(counted(one, measure), counted(other, measure), strict=True)
-    apart = [a - b for a, b in pairs if not math.isnan(a - b)]
-    return [0.0 if abs(gain) <= _SAME else gain for gain in apart]
+    skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
+    apart = measure.apart(_column(one, measure), _column(other, measure), skip_undefined=skipped)
+    return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 
 def _interval(run: Measured, measure: Measure) -> tuple[float, float] | None:

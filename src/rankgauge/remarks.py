@@ -14,7 +14,7 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Run
 from rankgauge.notes import many
 
-__all__ = ["sentences", "warnings_of_evaluations", "warnings_of_runs"]
+__all__ = ["sentences", "units", "warnings_of_evaluations", "warnings_of_runs"]
 
 _FEW_QUERIES = 25
 # With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
@@ -26,7 +26,7 @@ _NAMED = 5
 _CUT = 10
 # Beyond these, sentences are not read; the table has them all.
 _SENTENCES = 20
-_SURE = ("better", "worse")
+_SURE = ("better", "worse", "higher", "lower")
 
 
 def sentences(
@@ -95,10 +95,25 @@ def _said(d: Difference) -> str:
     )
     text = f"{d.run} against {d.baseline} by {d.measure}: {spread}: {word}"
     if d.detectable is not None:
-        text += f"; {many(d.queries, 'query')} show a difference of {d.detectable:.3f} or more"
+        text += (
+            f"; {many(d.queries, 'query')} show a difference of {d.detectable:.3f} or more with a "
+            "chance of 80 %"
+        )
         if d.queries_needed is not None:
             text += f", one of this size needs about {d.queries_needed:,} queries"
     return text
+
+
+def units(measures: Sequence[Measure]) -> Iterator[str]:
+    """What differences are in, where they are not those of the means."""
+    by_mean = {
+        "geometric": "differences are of natural logarithms: of the ratio of the means",
+        "sum": "means are sums, differences are per query",
+    }
+    for mean, said in by_mean.items():
+        names = [str(measure) for measure in measures if measure.declaration.mean == mean]
+        if names:
+            yield f"{_listed(names)}: {said}"
 
 
 def warnings_of_evaluations(
@@ -119,6 +134,8 @@ def warnings_of_evaluations(
     gone = [f"{name} {number}" for name, number in absent.items() if number]
     if gone:
         yield f"queries missing from a run count as empty rankings ({', '.join(gone)})"
+    if any(e.weights is not None for e in evaluations):
+        yield "means are weighted, differences are not: in these every query counts the same"
     yield from _holes(evaluations, design.tested[0])
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0]]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "BEST",
     "Cell",
     "Form",
     "Table",
@@ -32,6 +33,8 @@ Cell: TypeAlias = str | float | None
 Form: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 
 _NONE = "–"
+_STAR = "*"
+BEST = f"{_STAR} the best of the runs"
 _WIDE = 10_000
 # A spreadsheet takes a cell that begins like this as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -57,7 +60,8 @@ class Table:
         title: What the table is.
         notes: Lines under the table.
         digits: Decimals of numbers that are not whole by kind (``int``).
-        best: (row, column) of cells to be marked.
+        best: (row, column) of cells to be marked: bold, where letters can be.
+        starred: Whether they have a star on a terminal, too; a note then says what it means.
         marks: (row, column) to what stands behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
     """
@@ -68,6 +72,7 @@ class Table:
     notes: tuple[str, ...] = ()
     digits: int = 4
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    starred: bool = False
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
 
     def text(self, cell: Cell) -> str:
@@ -79,8 +84,12 @@ class Table:
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
 
     def marked(self, column: int) -> list[str] | None:
-        """The cells of a column with their marks, decimals in line; None if it has no mark."""
-        marks = [self.marks.get((row, column), "") for row in range(len(self.rows))]
+        """The cells of a column with star and marks, decimals in line; None if it has none."""
+        places = [(row, column) for row in range(len(self.rows))]
+        marks = [
+            (_STAR if self.starred and place in self.best else "") + self.marks.get(place, "")
+            for place in places
+        ]
         if not any(marks):
             return None
         shown = [self.text(row[column]) for row in self.rows]

@@ -1,6 +1,7 @@
 """``rankgauge report`` as a process."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -58,6 +59,8 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
         ([QRELS, BM25, KEYWORD, "--baseline", "nope"], "no run is called 'nope'"),
         ([QRELS, BM25, "--collection", "nowhere"], "there is no such folder"),
         ([QRELS, BM25, "-m", "ndgc"], "did you mean"),
+        ([QRELS, BM25, "--diagnose", "bm52"], "no run is called 'bm52'"),
+        ([QRELS, BM25, "-m", "FirstRel", "--diagnose"], "FirstRel is not better the higher"),
     ],
 )
 def test_a_trouble_is_told_and_an_old_report_is_left_alone(tmp_path, words, said):
@@ -71,6 +74,33 @@ def test_a_trouble_is_told_and_an_old_report_is_left_alone(tmp_path, words, said
 
 
 def test_a_place_that_cannot_be_written_to_is_told(tmp_path):
-    done = run("report", QRELS, BM25, "--no-plots", "-o", str(tmp_path / "none" / "a.html"))
-    assert done.returncode == 2
-    assert "Could not open file" in done.stderr
+    """Before any work: the judgments are not even read."""
+    for target, said in (("none/a.html", "there is no folder"), ("", "this is a folder")):
+        done = run("report", "nowhere.txt", BM25, "--no-plots", "-o", str(tmp_path / target))
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: {tmp_path / target}: ")
+        assert said in done.stderr
+        assert "fix: " in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_written_through_and_a_device_is_not_replaced(tmp_path):
+    real, link = tmp_path / "real.html", tmp_path / "link.html"
+    real.write_text("old", encoding="utf-8")
+    link.symlink_to(real)
+    assert run("report", QRELS, BM25, "-m", "RR", "--no-plots", "-o", str(link)).returncode == 0
+    assert link.is_symlink()
+    assert real.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert run("report", QRELS, BM25, "-m", "RR", "--no-plots", "-o", os.devnull).returncode == 0
+    assert not os.path.isfile(os.devnull)  # noqa: PTH113 - it is no path of ours
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(["--diagnose"], "bm25"), (["--diagnose", "keyword"], "keyword"), ([], None)],
+)
+def test_it_says_why_a_run_is_as_it_is_where_asked(words, name):
+    done = run("report", QRELS, KEYWORD, BM25, "-m", "RR", "--no-plots", "-o", "-", *words)
+    assert done.returncode == 0
+    found = re.findall(r"<h2[^>]*>Why (.*?) is as it is</h2>", done.stdout)
+    assert found == ([name] if name else [])

@@ -18,7 +18,7 @@ TWO = evaluate(QRELS, Run.of({"q1": ["a"], "q2": ["x"]}, name="two"), ["nDCG@5",
 def test_runs_stand_under_each_other_with_the_policies_below():
     lines = report([ONE, TWO]).splitlines()
     assert lines[0].split() == ["run", "nDCG@5", "RR", "NumRet"]
-    assert lines[2].split() == ["one", "0.8155", "0.7500", "3"]
+    assert lines[2].split() == ["one", "0.8155*", "0.7500*", "3"]
     assert lines[3].split() == ["two", "0.5000", "0.5000", "2"]
     assert "• 2 queries: all that are judged" in lines
 
@@ -90,3 +90,21 @@ def test_runs_with_different_measures_have_all_columns_and_no_foreign_values():
     assert report([one, two]).splitlines()[2].split() == ["one", "0.5000", "–"]
     rows = list(csv.DictReader(io.StringIO(report([one, two], "csv", per_query=True))))
     assert rows[2] == {"run": "two", "query": "q1", "P@1": "", "RR": "0.5"}
+
+
+def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
+    """Also where each run has a table of its own; elsewhere it is bold, and one run has none."""
+    names = ["P@1", "P@2", "R@1", "R@2", "RR"]
+    one, two = (
+        evaluate(QRELS, Run.of(run, name=name), names)
+        for name, run in (("one", {"q1": ["a", "b"], "q2": ["x"]}), ("two", {"q1": ["x", "a"]}))
+    )
+    lines = report([one, two]).splitlines()
+    assert [line.split() for line in lines if line.strip()[:1] in {"1", "2"}] == [
+        ["1", "0.5000*", "0.5000*"], ["2", "0.2500*", "0.5000*"],
+        ["1", "0.0000", "0.0000"], ["2", "0.2500*", "0.5000*"],
+    ]  # fmt: skip
+    assert lines.count("• * the best of the runs") == 1
+    assert "*" not in report(one)
+    assert "the best of the runs" not in report([one, two], "latex")
+    assert report([one, one]).count("0.5000*") == 8

@@ -14,6 +14,7 @@ from browser import Tab
 import rankgauge
 from rankgauge import Details, InputError, Section, UnknownName, html_report
 from rankgauge.plotting import PAGE_COLOURS
+from rankgauge.render import Table
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS = FOLDER / "qrels.txt"
@@ -142,7 +143,7 @@ def test_it_tells_how_it_was_made(whole):
     text = Page(whole).text
     assert hashlib.sha256(QRELS.read_bytes()).hexdigest() in text
     assert hashlib.sha256(RUNS[1].read_bytes()).hexdigest() in text
-    seed = str(rankgauge.compare(QRELS, RUNS).seed)
+    seed = str(rankgauge.compare(QRELS, RUNS).design.seed)
     for said in (rankgauge.__version__, "2024-05-01", "randomisation", "holm", seed, "10,000"):
         assert said in text
     for note in rankgauge.evaluate(QRELS, RUNS[0]).notes[:1]:
@@ -228,7 +229,7 @@ def test_one_run_has_no_comparison():
 def test_what_was_made_by_other_choices_is_taken_as_it_is():
     result = rankgauge.compare(QRELS, RUNS, "AP", test="t", baseline="keyword")
     text = Page(html_report(QRELS, RUNS, result=result, plots=False)).text
-    assert "paired t, two-sided" in text
+    assert "two-sided, paired t, corrected by holm" in text
     assert "baseline keyword" in text
     assert "seed" not in text
     with pytest.raises(InputError, match="measures and baseline are those of the result"):
@@ -257,6 +258,21 @@ def test_plots_have_words_and_tables_have_captions(whole):
     assert all(len(attrs["aria-label"]) > 40 for attrs in plots)
     assert all(attrs.get("scope") in {"col", "row"} for attrs in page.all("th"))
     assert "best: " in page.text
+    assert "★ the best of the runs" in page.text
+    assert "‡ worse than bm25: interval and corrected p agree" in page.text
+
+
+def test_differences_in_other_units_than_the_means_are_told():
+    text = Page(html_report(QRELS, RUNS, ["nDCG@10", "GMAP"], plots=False)).text
+    assert "GMAP: differences are of natural logarithms" in text
+
+
+def test_a_table_whose_lines_belong_together_cannot_be_sorted_apart():
+    lines = Table(("cure", "why"), (("one", "a"), ("", "b")), title="Tied")
+    loose = Table(("cure", "why"), (("one", "a"), ("two", "b")), title="Loose")
+    page = html_report(QRELS, RUNS[:1], "RR", sections=[Section("S", (lines, loose))], plots=False)
+    sortable = re.findall(r"<table( data-sortable)?>\s*<caption>(Tied|Loose)", page)
+    assert sortable == [("", "Tied"), (" data-sortable", "Loose")]
 
 
 # ---- texts and troubles
@@ -424,7 +440,7 @@ def test_other_tables_are_sorted_too_and_missing_values_come_last(tab, whole, tm
         found = [float(text) for text in tab.run(rows.format(2))]
         assert found in (sorted(found), sorted(found, reverse=True))
         tab.run("document.querySelector('#section-2 th:nth-child(7) button').click()")
-        assert tab.run(rows.format(6))[0] == "0.0011"
+        assert tab.run(rows.format(6))[0] == "0.0018"
         assert set(tab.run(rows.format(6))[1:]) == {"–"}
 
 

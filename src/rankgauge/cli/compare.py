@@ -51,7 +51,7 @@ __all__ = ["compare"]
     help="All that are judged, or those that are also in every run.",
 )  # fmt: skip
 @click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
+    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
 )  # fmt: skip
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 import sys
+from pathlib import Path
 
 import click
 
-__all__ = ["counted", "say"]
+import rankgauge
+
+__all__ = ["check_writable", "counted", "say", "write_whole"]
 
 _PLAIN = str.maketrans(
     {
         "─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2", "→": ">", "↑": "^",
         "↓": "v", "·": ".", "…": "~", "“": '"', "”": '"', "█": "#",
+        "†": "+", "‡": "-",
     }
 )  # fmt: skip
 
@@ -29,3 +36,47 @@ def say(text: str, *, color: bool = False, err: bool = False) -> None:
 def counted(number: int) -> str:
     """So many queries, in words."""
     return "1 query" if number == 1 else f"{number} queries"
+
+
+def check_writable(path: str) -> None:
+    """Refuse, before any work is done, a file that cannot be written; "-" always can."""
+    if path == "-":
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise rankgauge.InputError("this is a folder", where=path, fix="name a file in it")
+    folder = target.parent
+    if not folder.is_dir():
+        raise _unwritable(path, f"there is no folder {str(folder)!r}")
+    if not os.access(folder if not target.exists() else target, os.W_OK):
+        raise _unwritable(path, "permission denied")
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write a file: the whole of it or, if something fails, nothing. "-" is standard output."""
+    if path == "-":
+        click.echo(text, nl=False)
+        return
+    target = Path(path)
+    if target.is_file():
+        target = target.resolve()  # through a link, to what it points at
+    # Beside the target, so that the last step is one rename. Pipes and devices are not replaced.
+    whole = not target.exists() or target.is_file()
+    written = target.with_name(f".{secrets.token_hex(8)}.part") if whole else target
+    try:
+        written.write_bytes(text.encode())
+        if whole:
+            written.replace(target)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, str(getattr(error, "strerror", None) or error)) from None
+    finally:
+        if whole:
+            with contextlib.suppress(OSError, ValueError):
+                written.unlink(missing_ok=True)
+
+
+def _unwritable(path: str, reason: str) -> rankgauge.InputError:
+    return rankgauge.InputError(
+        f"cannot be written: {reason}", where=path,
+        fix="check that the folder is there and may be written to",
+    )  # fmt: skip

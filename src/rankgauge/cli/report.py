@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TextIO
-
 import click
 
 import rankgauge
+from rankgauge.cli.output import check_writable, write_whole
 from rankgauge.cli.progress import working
 
 __all__ = ["report"]
@@ -25,24 +24,28 @@ __all__ = ["report"]
     "--collection", metavar="FOLDER",
     help="The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.",
 )  # fmt: skip
+@click.option(
+    "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
+    help="Say in it why this run is as it is, and what could be done; without a name: the best.",
+)  # fmt: skip
 @click.option("--title", default="", help="The heading; without: the names of the runs.")
 @click.option("--date", default="", help="A date to print; the clock is not asked.")
 @click.option("--plots/--no-plots", default=True, help="Plots need the extra rankgauge[plots].")
 @click.option(
     "-o", "--output", metavar="FILE", default="report.html", show_default=True,
-    type=click.File("w", encoding="utf-8", lazy=True, atomic=True),
     help='Where to; "-" is standard output.',
 )  # fmt: skip
-def report(  # noqa: PLR0917 - one parameter an option
+def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
     names: tuple[str, ...],
     baseline: str | None,
     collection: str | None,
+    diagnosed: str | None,
     title: str,
     date: str,
     plots: bool,  # noqa: FBT001 - click passes by name
-    output: TextIO,
+    output: str,
 ) -> None:
     """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
 
@@ -53,18 +56,21 @@ def report(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge report qrels.txt bm25.run dense.run
       rankgauge report qrels.txt bm25.run dense.run --collection data -o report.html
+      rankgauge report qrels.txt bm25.run dense.run --collection data --diagnose dense
     """  # noqa: D301 - click reads the \b
-    with working(f"writing a report on {len(runs)} runs"):
+    check_writable(output)
+    with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
             qrels,
             runs,
             names or None,
             baseline=baseline,
             collection=collection,
+            diagnosed=diagnosed,
             title=title,
             date=date,
             plots=plots,
         )
-    output.write(page)
-    if output.name != "-":
-        click.echo(f"wrote {output.name}", err=True)
+    write_whole(output, page)
+    if output != "-":
+        click.echo(f"wrote {output}", err=True)

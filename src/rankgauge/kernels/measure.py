@@ -278,6 +278,36 @@ class Measure:
             return math.exp(logs / whole)
         return math.fsum(w * v for w, v in pairs) / whole
 
+    def counted(self, values: Values, *, skip_undefined: bool = False) -> Values:
+        """The values as they count in the mean: undefined ones 0, or NaN where they are left out.
+
+        Example:
+            >>> parse("RR").counted(np.array([0.5, np.nan])).tolist()
+            [0.5, 0.0]
+        """
+        if skip_undefined or self.declaration.undefined == "skip":
+            return values
+        counted: Values = np.nan_to_num(values, nan=0.0)
+        return counted
+
+    def apart(self, values: Values, others: Values, *, skip_undefined: bool = False) -> Values:
+        """Differences, query by query, as they count; NaN where one of the two is left out.
+
+        Of a measure with a geometric mean they are differences of natural logarithms (floor 1e-5):
+        the mean of these says which geometric mean is higher, a mean of plain differences does not.
+        What only rounding sets apart is 0.
+
+        Example:
+            >>> parse("RR").apart(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
+            [-0.5, -1.0]
+        """
+        one = self.counted(values, skip_undefined=skip_undefined)
+        other = self.counted(others, skip_undefined=skip_undefined)
+        if self.declaration.mean == "geometric":
+            one, other = (np.log(np.maximum(part, _SMALLEST)) for part in (one, other))
+        found: Values = one - other
+        return np.where(np.abs(found) <= _SAME, 0.0, found)
+
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
         """The places of the best of these values: more than one where some are the same.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 from rankgauge.catalogue import unknown
 from rankgauge.comparison import Comparison
-from rankgauge.render import Form, render
+from rankgauge.render import BEST, Form, render
 
 __all__ = ["report_comparison"]
 
@@ -23,8 +24,9 @@ def report_comparison(
 
     Args:
         comparison: Made by :func:`compare`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` (the differences only) or
-            ``json`` (all of it, see :meth:`Comparison.to_json`).
+        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (the
+            differences only, in plain numbers) or ``json`` (all of it, see
+            :meth:`Comparison.to_json`).
         described: Whether differences that are not tested are shown too.
         transposed: Runs down and measures across in the table of means.
         color: Whether a table may use the colours of a terminal.
@@ -35,15 +37,17 @@ def report_comparison(
     Example:
         >>> from rankgauge.comparison import compare
         >>> qrels, runs = {"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q1": ["x", "d"]}}
-        >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0]
-        'run,measure,difference,95 % interval,effect,win/tie/loss,p (holm),verdict'
+        >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0][:69] + "..."
+        'run,baseline,measure,mean,baseline_mean,difference,low,high,effect,...'
     """
     if form not in get_args(Form):
         raise unknown("form", form, get_args(Form))
     if form == "json":
         return comparison.to_json() + "\n"
-    differences = comparison.differences_table(described=described)
     if form == "csv":
-        return render(differences, form)
-    tables = (comparison.table(transposed=transposed), differences)
+        return render(comparison.data_table(described=described), form)
+    means = comparison.table(transposed=transposed)
+    if form == "table":
+        means = replace(means, notes=(BEST, *means.notes))
+    tables = (means, comparison.differences_table(described=described))
     return "\n".join(render(table, form, color=color) for table in tables)

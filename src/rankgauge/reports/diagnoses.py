@@ -13,7 +13,7 @@ from rankgauge.diagnosing.slices import ENOUGH
 from rankgauge.notes import many
 from rankgauge.render import Cell, Form, Table, render
 
-__all__ = ["report_diagnosis"]
+__all__ = ["diagnosis_tables", "report_diagnosis"]
 
 _SHOWN = 5
 _SCORES = (
@@ -50,11 +50,12 @@ def report_diagnosis(diagnosis: Diagnosis, form: str = "table", *, color: bool =
         return diagnosis.to_json() + "\n"
     if form == "csv":
         return render(_missed_table(diagnosis), form)
-    text = "\n".join(render(table, form, color=color) for table in _tables(diagnosis))
+    text = "\n".join(render(table, form, color=color) for table in diagnosis_tables(diagnosis))
     return text if text.endswith("\n") else text + "\n"
 
 
-def _tables(found: Diagnosis) -> Iterator[Table]:
+def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
+    """How good, causes, a table for each of the worst queries, gains, cures; then the rest."""
     yield _quality(found)
     yield _causes(found)
     yield from (_query(found, finding) for finding in found.worst)

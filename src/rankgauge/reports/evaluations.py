@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import get_args
 
 from rankgauge.catalogue import unknown
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.kernels.measure import Measure
-from rankgauge.render import Cell, Form, Table, render, to_csv
+from rankgauge.render import BEST, Cell, Form, Table, render, to_csv
 
 __all__ = ["FORMS", "report", "report_notes", "tables"]
 
@@ -54,9 +55,10 @@ def report(
         return "".join(line for one in many for line in _trec_lines(one, per_query=per_query))
     if form == "csv":
         return to_csv(_query_table(many) if per_query else _run_table(many))
-    return "\n".join(
-        render(table, form, color=color) for table in tables(many, per_query=per_query)
-    )
+    shown = list(tables(many, per_query=per_query))
+    if form == "table" and any(table.best for table in shown):
+        shown[-1] = replace(shown[-1], notes=(BEST, *shown[-1].notes))
+    return "\n".join(render(table, form, color=color) for table in shown)
 
 
 def tables(evaluations: Sequence[Evaluation], *, per_query: bool = False) -> Iterator[Table]:
@@ -68,13 +70,12 @@ def tables(evaluations: Sequence[Evaluation], *, per_query: bool = False) -> Ite
     if per_query:
         found = [_query_table(evaluations)]
     elif all(_is_grid(evaluation.measures) for evaluation in evaluations):
-        found = [table for evaluation in evaluations for table in _grids(evaluation)]
+        best = _best_of(evaluations)
+        found = [t for e, own in zip(evaluations, best, strict=True) for t in _grids(e, own)]
     else:
         found = [_run_table(evaluations)]
     yield from found[:-1]
-    last = found[-1]
-    notes = tuple(report_notes(evaluations))
-    yield Table(last.columns, last.rows, last.title, notes, last.digits, last.best)
+    yield replace(found[-1], notes=tuple(report_notes(evaluations)))
 
 
 def report_notes(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -104,7 +105,7 @@ def _is_grid(measures: Sequence[Measure]) -> bool:
     return len(families) > 1 and len(cutoffs) > 1 and 2 * len(cut) > cells
 
 
-def _grids(evaluation: Evaluation) -> Iterator[Table]:
+def _grids(evaluation: Evaluation, best: Collection[Measure]) -> Iterator[Table]:
     means = evaluation.mean()
     cut = [m for m in evaluation.measures if "k" in dict(m.params)]
     families = list(dict.fromkeys(map(_family, cut)))
@@ -114,13 +115,37 @@ def _grids(evaluation: Evaluation) -> Iterator[Table]:
         columns=("k", *families),
         rows=tuple((k, *(values.get((name, k)) for name in families)) for k in cutoffs),
         title=evaluation.run_name,
+        best=frozenset(
+            (cutoffs.index(m.k), families.index(_family(m)) + 1)  # type: ignore[arg-type] # k is a number
+            for m in cut
+            if m in best
+        ),
+        starred=True,
     )
     whole = [m for m in evaluation.measures if m not in cut]
     if whole:
         yield Table(
             columns=tuple(map(str, whole)),
             rows=(tuple(_cell(m, means[str(m)]) for m in whole),),
+            best=frozenset((0, column) for column, m in enumerate(whole) if m in best),
+            starred=True,
         )
+
+
+def _best_of(evaluations: Sequence[Evaluation]) -> list[set[Measure]]:
+    """Of each run, the measures by which it is the best of several."""
+    best: list[set[Measure]] = [set() for _ in evaluations]
+    means = [evaluation.mean() for evaluation in evaluations]
+    for measure in _all_measures(evaluations):
+        for place in _ahead(measure, [mean.get(str(measure), math.nan) for mean in means]):
+            best[place].add(measure)
+    return best
+
+
+def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
+    """The places of the best values, if there is something to be better than."""
+    several = sum(not math.isnan(value) for value in values) > 1
+    return measure.best(values) if several else ()
 
 
 def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
@@ -138,7 +163,8 @@ def _run_table(evaluations: Sequence[Evaluation]) -> Table:
     return Table(
         columns=("run", *map(str, measures)),
         rows=tuple(rows),
-        best=frozenset(_best(rows, measures)) if len(rows) > 1 else frozenset(),
+        best=frozenset(_best(rows, measures)),
+        starred=True,
     )
 
 
@@ -147,7 +173,7 @@ def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterat
     for column, measure in enumerate(measures, start=1):
         cells = [row[column] for row in rows]
         values = [cell if isinstance(cell, int | float) else math.nan for cell in cells]
-        for place in measure.best(values):
+        for place in _ahead(measure, values):
             yield place, column
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
 from rankgauge.comparison import COMPARED, Comparison, compare
+from rankgauge.diagnosing.diagnosis import diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.kernels.measure import Measure
@@ -22,49 +24,20 @@ from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 from rankgauge.plots import PLOTS, plot, plot_measures
 from rankgauge.plotting import Plot
+from rankgauge.remarks import units
 from rankgauge.render import Cell, Table
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import report_notes
 from rankgauge.reports.queries import Looked, Queries
+from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
+from rankgauge.subsets import keep_queries
 
-__all__ = ["Details", "Section", "html_report"]
-
-Part: TypeAlias = "str | Table | Plot | Details"
+__all__ = ["html_report"]
 
 _MOST_LOOKED = 8
+_BEST = "best"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
-
-
-@dataclass(frozen=True)
-class Details:
-    """What is folded away until a reader opens it.
-
-    Attributes:
-        title: What one sees of it.
-        parts: What it holds.
-    """
-
-    title: str
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a report.
-
-    Attributes:
-        title: Its heading.
-        parts: What stands below it: texts (a paragraph each, escaped), tables (as `table()` of an
-            evaluation gives them), plots, and a :class:`Details` of them.
-
-    Example:
-        >>> Section("What was tried", ("The new index, with stemming.",)).title
-        'What was tried'
-    """
-
-    title: str
-    parts: tuple[Part, ...]
 
 
 def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
@@ -75,6 +48,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     result: Evaluation | Comparison | None = None,
     baseline: str | None = None,
     collection: Any = None,
+    diagnosed: str | None = None,
     title: str = "",
     date: str = "",
     sections: Iterable[Section] = (),
@@ -95,6 +69,8 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             than the usual were made; measures and baseline are then its own.
         baseline: The name of the run the others are held against; the first if left out.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
+        diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
+            ``best`` is the one with the best mean.
         title: The heading; the names of the runs if left out.
         date: When it was made, as it shall be printed.
         sections: More parts, before the foot.
@@ -139,10 +115,11 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         )  # fmt: skip
     texts = _texts(collection)
     report = _Report(truth, named, comparison, evaluations, texts, plots)
+    why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
     return report.page(
         title=title or report.heading,
         date=date,
-        sections=tuple(sections),
+        sections=(*why, *sections),
         inputs=_inputs(qrels, truth, runs, named),
     )
 
@@ -247,6 +224,25 @@ class _Report:
             return f"{many(len(names) - 1, 'run')} against {self.base}"
         return " and ".join(names)
 
+    def diagnosis(self, wanted: str) -> Section:
+        """Why a run is as it is."""
+        names = [e.run_name for e in self.evaluations]
+        if wanted == _BEST and _BEST not in names:
+            ahead = self.primary.best([e.mean()[str(self.primary)] for e in self.evaluations])
+            wanted = names[ahead[0] if ahead else 0]
+        if wanted not in names:
+            raise unknown("run", wanted, names)
+        one = self.evaluations[names.index(wanted)]
+        same = len(one.query_ids) == len(self.truth)
+        return diagnosis_section(
+            diagnose(
+                self.truth if same else keep_queries(self.truth, one.query_ids),
+                self.runs[wanted],
+                self.texts if self.texts.documents or self.texts.queries else None,
+                measure=self.primary,
+            )
+        )
+
     def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
         environment = _environment()
         script = _asset("page.js")
@@ -317,7 +313,9 @@ class _Report:
 
     def _sections(self) -> Iterator[Section]:
         if self.comparison:
-            table = replace(self.comparison.table(), title="Means by measure and run")
+            means = self.comparison.table()
+            title, legend = "Means by measure and run", "★ the best of the runs"
+            table = replace(means, title=title, notes=(legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             yield Section(
                 "Differences", (*self._differences(), *self._plots("differences", "per-query"))
@@ -334,9 +332,19 @@ class _Report:
         """All of one run; of several those that were tested, and the rest folded."""
         if self.comparison is None:
             return
-        title = f"Differences from {self.base}"
-        full = replace(self.comparison.differences_table(), title=title, notes=())
-        tested = replace(self.comparison.differences_table(described=False), title=title, notes=())
+        every = self.comparison.design.pairs == "all"
+        title = "Differences of every pair" if every else f"Differences from {self.base}"
+        full, tested = (
+            replace(
+                self.comparison.differences_table(described=described),
+                title=title,
+                notes=tuple(units(measures)),
+            )
+            for described, measures in (
+                (True, self.evaluations[0].measures),
+                (False, self.comparison.tested),
+            )
+        )
         if len(self.evaluations) == 2 or len(tested.rows) == len(full.rows):
             yield full
         else:
@@ -393,7 +401,6 @@ class _Report:
             "baseline": design.baseline,
             "tested measures": ", ".join(map(str, design.tested)),
             "how it was tested": design.in_words(),
-            "seed": str(design.seed),
         }
 
 

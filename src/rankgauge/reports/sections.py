@@ -1,0 +1,144 @@
+"""Parts of a report: sections of texts, tables and plots, and those that others' results make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
+
+from rankgauge.diagnosing.diagnosis import Diagnosis
+from rankgauge.history import Point, Trend
+from rankgauge.notes import many
+from rankgauge.plots import plot_history
+from rankgauge.plotting import Plot
+from rankgauge.render import Cell, Table
+from rankgauge.reports.diagnoses import diagnosis_tables
+
+__all__ = ["Details", "Part", "Section", "diagnosis_section", "trend_section"]
+
+Part: TypeAlias = "str | Table | Plot | Details"
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is folded away until a reader opens it.
+
+    Attributes:
+        title: What one sees of it.
+        parts: What it holds.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report.
+
+    Attributes:
+        title: Its heading.
+        parts: What stands below it: texts (a paragraph each, escaped), tables (as `table()` of an
+            evaluation gives them), plots, and a :class:`Details` of them.
+
+    Example:
+        >>> Section("What was tried", ("The new index, with stemming.",)).title
+        'What was tried'
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+def diagnosis_section(diagnosis: Diagnosis) -> Section:
+    """A diagnosis as a part of a report: bands, causes, what could be gained, cures.
+
+    The worst queries with their causes, and how the queries spread, are folded.
+
+    Args:
+        diagnosis: Made by :func:`diagnose`.
+
+    Example:
+        >>> from rankgauge.diagnosing.diagnosis import diagnose
+        >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
+        >>> section = diagnosis_section(found)
+        >>> section.title, section.parts[0].title
+        ('Why run is as it is', 'run: how good')
+    """
+    tables = diagnosis_tables(diagnosis)
+    how_good, causes = islice(tables, 2)
+    worst = tuple(islice(tables, len(diagnosis.worst)))
+    gains, cures = islice(tables, 2)
+    folded = (
+        [Details(f"The causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
+    )
+    return Section(
+        f"Why {diagnosis.run_name} is as it is",
+        (
+            how_good,
+            causes,
+            *folded,
+            gains,
+            cures,
+            Details("Other cut-offs, thresholds, and which queries are hard", tuple(tables)),
+        ),
+    )
+
+
+def trend_section(trend: Trend, *, plots: bool = True) -> Section:
+    """A measure over time as a part of a report.
+
+    Args:
+        trend: Made by :meth:`History.trend`.
+        plots: Whether there is a plot, which needs ``rankgauge[plots]`` when the report is made.
+    """
+    warnings = tuple(f"Warning: {text}" for text in trend.warnings)
+    rows = tuple(map(_trend_row, trend.points))
+    table = Table(
+        (
+            "date",
+            "run",
+            "label",
+            str(trend.measure),
+            "95 % interval",
+            "change since the one before",
+        ),
+        rows,
+        title=f"{trend.measure} of every evaluation that is kept",
+        notes=trend.notes,
+    )
+    drawn = [point for point in trend.points if not math.isnan(point.mean)]
+    shown = (_trend_plot(trend, drawn),) if plots and drawn else ()
+    return Section(f"{trend.measure} over time", (*warnings, *shown, table))
+
+
+def _trend_plot(trend: Trend, drawn: list[Point]) -> Plot:
+    days = len({point.entry.time.date() for point in drawn}) == len(drawn)
+    return plot_history(
+        [f"{p.entry.time:%Y-%m-%d}" if days else f"{p.entry.time:%Y-%m-%d %H:%M}" for p in drawn],
+        [point.mean for point in drawn],
+        [point.low for point in drawn],
+        [point.high for point in drawn],
+        measure=str(trend.measure),
+    )
+
+
+def _trend_row(point: Point) -> tuple[Cell, ...]:
+    return (
+        f"{point.entry.time:%Y-%m-%d %H:%M}",
+        point.entry.run,
+        point.entry.label or point.entry.made_at,
+        point.mean,
+        None if math.isnan(point.low) else f"{point.low:.3f} to {point.high:.3f}",
+        _change(point),
+    )
+
+
+def _change(point: Point) -> str:
+    if point.breaks:
+        return f"not comparable: {', '.join(point.breaks)}"
+    if point.step is None:
+        return ""
+    step = point.step
+    return f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"

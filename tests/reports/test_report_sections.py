@@ -1,0 +1,89 @@
+"""Sections of a report that a diagnosis and a trend make."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import rankgauge
+from rankgauge import Details, History, Run, diagnosis_section, evaluate, html_report, trend_section
+from rankgauge.plotting import Plot
+from rankgauge.render import Table
+
+FOLDER = rankgauge.sample_path("qrels.txt").parent
+QRELS = rankgauge.read_qrels(FOLDER / "qrels.txt")
+RUNS = {name: rankgauge.read_run(FOLDER / "runs" / f"{name}.run") for name in ("bm25", "keyword")}
+
+
+def _titles(parts):
+    for part in parts:
+        if isinstance(part, Details):
+            yield from _titles(part.parts)
+        elif isinstance(part, Table):
+            yield part.title or part.columns[0]
+
+
+@pytest.mark.parametrize("worst", [0, 1, 3])
+def test_a_section_holds_all_tables_of_the_diagnosis(worst):
+    found = rankgauge.diagnose(QRELS, RUNS["bm25"], worst=worst)
+    section = diagnosis_section(found)
+    assert section.title == "Why bm25 is as it is"
+    text = rankgauge.report_diagnosis(found)
+    titles = list(_titles(section.parts))
+    assert all(title in text for title in titles)
+    assert sum(f"“{one.text}”" in t or t.startswith(one.query_id)
+               for t in titles for one in found.worst) == worst  # fmt: skip
+    open_tables = [
+        part.title or part.columns[0] for part in section.parts if isinstance(part, Table)
+    ]
+    assert open_tables[0] == "bm25: how good"
+    assert open_tables[1].startswith("what went wrong")
+    assert open_tables[2:] == ["what could be gained", "cures in their usual order"]
+    assert len(titles) == 4 + worst + 3 + bool(found.sweep.thresholds)
+
+
+def test_a_report_diagnoses_the_run_that_is_named_or_the_best():
+    page = {
+        name: html_report(QRELS, RUNS, "nDCG@10", diagnosed=name, plots=False)
+        for name in ("best", "bm25", "keyword")
+    }
+    assert page["best"] == page["bm25"]
+    assert "Why keyword is as it is" in page["keyword"]
+    assert "what could be gained" in page["keyword"]
+    with pytest.raises(rankgauge.UnknownName, match="no run is called 'dense'"):
+        html_report(QRELS, RUNS, "nDCG@10", diagnosed="dense", plots=False)
+    called = {"best": RUNS["keyword"], "other": RUNS["bm25"]}
+    assert "Why best is as it is" in html_report(QRELS, called, "RR", diagnosed="best", plots=False)
+
+
+def test_a_diagnosis_is_of_the_queries_of_the_result():
+    some = list(QRELS.query_ids)[:12]
+    result = rankgauge.compare(QRELS, RUNS, "nDCG@10", queries=some)
+    page = html_report(QRELS, RUNS, result=result, diagnosed="bm25", plots=False)
+    part = rankgauge.diagnose(rankgauge.keep_queries(QRELS, some), RUNS["bm25"])
+    assert part.queries == 12
+    assert f"in {part.failing} of 12 queries the first 5 miss" in page
+
+
+def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
+    history = History.open(tmp_path / "history.db")
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    other = {query: {"nothing": 1} for query in QRELS.query_ids}
+    steps = ((QRELS, "keyword"), (QRELS, "bm25"), (other, "bm25"))
+    for day, (truth, name) in enumerate(steps):
+        run = Run.of(RUNS[name], name="mine")
+        made = evaluate(truth, run, "nDCG@10")
+        history.save(made, truth, run=run, time=start + timedelta(days=day), label=f"v{day}")
+    trend = history.trend("nDCG@10")
+    section = trend_section(trend)
+    drawn, table = (next(p for p in section.parts if isinstance(p, kind)) for kind in (Plot, Table))
+    assert drawn.panels[0].series[0].y == trend.means
+    assert [row[3] for row in table.rows] == list(trend.means)
+    assert [row[2] for row in table.rows] == ["v0", "v1", "v2"]
+    step = trend.points[1].step
+    assert [row[5] for row in table.rows[:2]] == [
+        "", f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
+    ]  # fmt: skip
+    assert table.rows[2][5].startswith("not comparable: ")
+    assert not any(isinstance(part, Plot) for part in trend_section(trend, plots=False).parts)
+    page = html_report(QRELS, RUNS, "nDCG@10", sections=[section], plots=False)
+    assert page.count("<svg") == 1
