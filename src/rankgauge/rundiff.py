@@ -286,7 +286,8 @@ def diff(
     measured = parse(measure)
     depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
     truth = Qrels.of(qrels)
-    runs = _named(Run.of(run_a), Run.of(run_b))
+    # By score once, for all that follows: what is in order already is not sorted again.
+    runs = _named(*(ranked(Run.of(run), ties="input") for run in (run_a, run_b)))
     texts = _collection(collection)
     level = _level(measured)
     first = parse("FirstRel")(rel=level)

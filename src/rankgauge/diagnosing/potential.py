@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -194,17 +195,18 @@ class Workshop:
             for place, score in enumerate(view.scores[: self.k]):
                 # Ranks, or one over rank: counted from the first or from the last document.
                 by_rank.setdefault(place, set()).add(score)
-        counted = {a - b for v in self.views for a, b in zip(v.scores, v.scores[1:], strict=False)}
         several = sum(bool(view.docs) for view in self.views) > 1
-        if counted == {1.0} or (several and all(len(found) == 1 for found in by_rank.values())):
+        if _counted(self.views) or (several and all(len(found) == 1 for found in by_rank.values())):
             return "the scores say no more than the ranks"
         return ""
 
     def _threshold(self, score: float, rel: float) -> Threshold:
         kept = {
             view.query_id: [
-                doc for doc, own in zip(view.docs, view.scores, strict=True) if own >= score
-            ][: self.k]
+                doc
+                for doc, own in zip(view.docs[: self.k], view.scores[: self.k], strict=True)
+                if own >= score
+            ]
             for view in self.views
         }
         run = Run.of(kept)
@@ -259,6 +261,17 @@ class Workshop:
     ) -> Potential:
         rankings = {view.query_id: change(view) for view in self.views}
         return Potential(cure, what, kind, means(self.qrels, rankings, self.measures))
+
+
+def _counted(views: Iterable[View]) -> bool:
+    """Whether scores go down by one from each rank to the next."""
+    seen = False
+    for view in views:
+        for above, below in itertools.pairwise(view.scores):
+            if above - below != 1:
+                return False
+            seen = True
+    return seen
 
 
 def _fields(item: Document | Query | None) -> dict[str, set[str]]:
