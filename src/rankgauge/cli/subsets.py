@@ -30,7 +30,7 @@ __all__ = ["cut", "sample"]
     help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
     "output]",
 )  # fmt: skip
-def cut(
+def cut(  # noqa: PLR0917 - one parameter an option
     run: str,
     k: int,
     ties: Literal["trec", "input"],

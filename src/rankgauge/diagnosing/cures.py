@@ -158,7 +158,7 @@ class Evidence:
                 f"to {row.precision:.2f}, {_moved('recall', here.recall, row.recall)}"
             )
         whole, best = (self.sweep.thresholds or (None,))[0], self.sweep.best
-        if whole is not None and best is not None and best is not whole:
+        if whole is not None and best is not None and best.precision > whole.precision + _NOTHING:
             yield _threshold_sentence(whole, best)
 
     def _gaps(self, r: Quality) -> Iterator[str]:
