@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rankgauge import CAUSES, Collection, Finding, diagnose
+from rankgauge.diagnosing.causes import _by_chance
 
 FILLER = {
     f"f{n}": " ".join(
@@ -140,17 +141,26 @@ def lengths(missed_long: int, missed_usual: int):
 
 
 def test_long_documents_that_are_missed_more_often_are_found():
-    found = lengths(missed_long=4, missed_usual=1)
+    found = lengths(missed_long=6, missed_usual=1)
     assert found.finding("l0").primary == "very long or short"
     assert found.finding("l0").missed[0].evidence[0].startswith("very long: 2,")
     assert "very long or short" not in found.finding("u0").causes
     chunking = next(cure for cure in found.cures if cure.name == "chunking")
     assert chunking.evidence[0] == (
-        "missed are 4 of 6 relevant documents that are very long, and 1 of 6 of usual length"
+        "missed are 6 of 6 relevant documents that are very long, and 1 of 6 of usual length"
     )
 
 
-@pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0)])
+def test_more_than_chance_is_as_scipy_has_it():
+    fisher = pytest.importorskip("scipy.stats").fisher_exact
+    for some in ((3, 3), (3, 9), (8, 9), (9, 9), (40, 60)):
+        for others in ((0, 3), (3, 6), (9, 9), (1243, 1584), (0, 0)):
+            table = [[some[0], some[1] - some[0]], [others[0], others[1] - others[0]]]
+            wanted = fisher(table, alternative="greater")[1]
+            assert _by_chance(some, others) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0), (4, 1), (3, 0)])
 def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(
     missed_long, missed_usual
 ):
