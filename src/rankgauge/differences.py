@@ -27,6 +27,7 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
+    "changes",
     "differences",
     "indistinct",
     "paired",
@@ -222,7 +223,15 @@ def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> l
 
 def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
-    values = _columns((one, other), measure)
+    return _apart(_columns((one, other), measure))
+
+
+def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+    """(Q,) the same for every query: NaN where it is left out."""
+    return _apart(_values((one, other), measure))
+
+
+def _apart(values: FloatArray) -> FloatArray:
     result: FloatArray = values[:, 0] - values[:, 1]
     result[np.abs(result) <= SAME] = 0.0
     return result
@@ -230,12 +239,16 @@ def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """(Q, S) the values of each run, of the queries that count for all of them."""
+    values = _values(evaluations, measure)
+    return values[~np.isnan(values).any(axis=1)]
+
+
+def _values(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
+    """(Q, S) the values of each run; undefined counts 0 as in the mean, or is NaN if left out."""
     column = evaluations[0].measures.index(measure)
     values: FloatArray = np.stack([e.per_query[:, column] for e in evaluations], axis=1)
     skip = evaluations[0].policies.undefined == "skip" or measure.declaration.undefined == "skip"
-    if skip:
-        return values[~np.isnan(values).any(axis=1)]
-    return np.nan_to_num(values, nan=0.0)
+    return values if skip else np.nan_to_num(values, nan=0.0)
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
