@@ -83,6 +83,21 @@ def test_both_runs_together_are_reranked_as_one():
     close(potential("of both runs").means, oracle(union))
 
 
+def test_hybrid_search_is_not_given_what_a_reranker_of_the_run_alone_reaches():
+    alone = potential("a perfect reranker of the first 8").means["nDCG@10"]
+    hybrid = next(cure for cure in FOUND.cures if cure.name == "hybrid search")
+    (told,) = (text for text in hybrid.evidence if "both runs" in text)
+    assert told.endswith(f"(at most; of this run alone to {alone:.2f})")
+
+
+def test_nothing_retrieved_is_nothing_to_rerank():
+    found = diagnose({"q": {"d": 1}, "r": {"e": 1}}, {"q": []}, also={"q": ["d"]}, k=2)
+    assert [one.what for one in found.potentials] == [
+        "2 missed documents put in place (not retrieved)",
+        "a perfect reranker of the first 100 of both runs",
+    ]
+
+
 def missed(query: str) -> list[str]:
     """Relevant documents below 5 that are better than one in the first 5."""
     least = min(grade(query, d) for d in RANKING[query][:5])

@@ -18,9 +18,11 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 
-__all__ = ["CUTOFFS", "CutOff", "Potential", "Sweep", "Threshold", "Workshop"]
+__all__ = ["BOTH", "CUTOFFS", "CutOff", "Potential", "Sweep", "Threshold", "Workshop"]
 
 Kind: TypeAlias = Literal["at most", "measured", "judged only"]
+#: How that ends what was changed with another run.
+BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
@@ -150,7 +152,8 @@ class Workshop:
     def _depths(self) -> list[int]:
         """The depth of the reranker, no deeper than the run, and a smaller one."""
         deepest = min(self.depth, max(len(view.docs) for view in self.views))
-        return [*(depth for depth in (_SMALL_DEPTH,) if self.k < depth < deepest), deepest]
+        small = [depth for depth in (_SMALL_DEPTH,) if self.k < depth < deepest]
+        return [*small, deepest] if deepest else []
 
     def with_other(self, others: Mapping[str, View]) -> Potential:
         """A perfect reranker of the first documents of both runs together."""
@@ -160,7 +163,7 @@ class Workshop:
             pool = dict.fromkeys([*view.docs[: self.depth], *other])
             return [*best_first(view, pool), *(d for d in view.docs if d not in pool)]
 
-        what = f"a perfect reranker of the first {self.depth} of both runs"
+        what = f"a perfect reranker of the first {self.depth} {BOTH}"
         return self._made("hybrid search", what, union, "at most")
 
     def attainable(self) -> dict[str, float]:
