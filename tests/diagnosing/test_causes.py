@@ -276,3 +276,20 @@ def test_the_primary_cause_is_that_of_at_least_half_of_the_best_documents_missed
     assert found.causes == ("ranked below k", "vocabulary gap")
     equal = {"d": 2, "e": 2}
     assert finding(["f1", "f2", "e", "d"], equal, texts, "umbrella").primary == "vocabulary gap"
+
+
+def test_half_of_the_first_k_unjudged_is_enough():
+    judged = {"d": 1, "bad": 0, "e": 1}
+    assert "unjudged at the top" in claimed(["bad", "x", "d"], judged, k=2)
+    assert "unjudged at the top" not in claimed(["bad", "e", "x", "d"], judged | {"d": 2}, k=3)
+
+
+def test_terms_count_as_ignored_whatever_stands_below_k():
+    texts = {"d": "printer error E4711", "a": "other", "b": "words", "low": "printer error E4711 x"}
+    given = (["a", "b", "low", "d"], {"d": 1}, texts, "printer error E4711")
+    assert "terms ignored" in claimed(*given)
+
+
+def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():
+    found = finding(["f1", "f2", "best"], {"best": 3, "e": 1, "g": 1})
+    assert found.causes == ("ranked below k", "not retrieved")
