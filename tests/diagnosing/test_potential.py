@@ -8,6 +8,7 @@ import pytest
 import pytrec_eval
 
 from rankgauge import Collection, Qrels, Run, diagnose, ranked
+from rankgauge.diagnosing.potential import Sweep, Threshold
 
 
 def made(seed: int = 3, queries: int = 12) -> tuple[dict, dict, dict]:
@@ -246,3 +247,9 @@ def test_what_is_measured_never_changes_the_run_itself():
     before = list(ranked(run)["q1"])
     diagnose(Qrels.of(QRELS), run)
     assert list(ranked(run)["q1"]) == before
+
+
+def test_of_equally_good_thresholds_the_lowest_is_best():
+    rows = [Threshold(score, 1.0, 0.5, 0.5, f, 0, 0) for score, f in ((1, 0.4), (2, 0.5), (3, 0.5))]
+    assert Sweep(tuple(rows)).best.score == 2
+    assert Sweep(()).best is None
