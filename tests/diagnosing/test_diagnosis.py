@@ -25,6 +25,7 @@ from rankgauge import (
     evaluate,
     sample_path,
 )
+from rankgauge.diagnosing.slices import difficulty
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(
@@ -358,3 +359,18 @@ def test_undefined_values_come_last():
     found = diagnose(qrels, run, measure="R(rel=2)@2", k=1)
     assert [one.query_id for one in found.findings] == ["b", "a"]
     assert math.isnan(found.findings[1].value)
+
+
+def test_a_tenth_that_was_added_up_is_a_tenth():
+    spread = difficulty((), {"q": 0.7999999999999999, "r": 1.0}, rankgauge.parse("P@5"), 5)
+    assert spread.counts == (0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
+
+
+def test_a_place_that_is_left_open_is_ill_spent():
+    found = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d"]}, k=2)
+    assert [doc.doc_id for doc in found.finding("q").missed] == ["e"]
+
+
+def test_documents_below_the_relevance_level_are_part_of_the_best_ranking():
+    found = diagnose({"q": {"d": 2, "e": 1}}, {"q": ["e", "d"]}, rel=2)
+    assert found.finding("q").attainable == pytest.approx(1)
