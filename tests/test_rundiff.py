@@ -235,3 +235,10 @@ def test_bad_input_is_told(act, error, said):
     with pytest.raises(error) as caught:
         act()
     assert said in str(caught.value)
+
+
+def test_equal_scores_stand_as_asked():
+    judged, run = {"q": {"a": 1}}, [("q", "a", 1.0), ("q", "b", 1.0), ("q", "c", 2.0)]
+    for ties, wanted in (("trec", ["c", "b", "a"]), ("input", ["c", "a", "b"])):
+        found = diff(judged, run, {"q": ["a"]}, queries=["q"], ties=ties)
+        assert [at.document for at in found.shown[0].ranking_a] == wanted

@@ -58,6 +58,19 @@ def test_a_document_that_stands_twice_is_not_cut():
         cut([("q", "d", 1.0), ("q", "d", 0.5)], 1)
 
 
+@pytest.mark.parametrize(
+    ("policy", "wanted"), [("first", {"a": 2.0, "b": 1.0}), ("best", {"b": 3.0, "a": 2.0})]
+)
+def test_one_of_two_is_kept_before_ranks_are_counted(policy, wanted):
+    rows = [("q", "b", 1.0), ("q", "a", 2.0), ("q", "b", 3.0), ("q", "c", 0.5)]
+    assert list(cut(rows, 2, duplicates=policy)["q"].items()) == list(wanted.items())
+
+
+def test_what_is_to_be_kept_of_two_is_one_of_three_words():
+    with pytest.raises(UnknownName, match="duplicates='last'"):
+        cut(RUN, 2, duplicates="last")
+
+
 def test_the_draw_is_by_sha_256_of_seed_and_id():
     lots = sorted(RUN, key=lambda q: hashlib.sha256(f"7:{q}".encode()).hexdigest())
     assert sample_queries(RUN, 5, seed=7) == tuple(sorted(lots[:5]))

@@ -27,6 +27,7 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
+    "changes",
     "differences",
     "indistinct",
     "paired",
@@ -239,12 +240,12 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
 
 def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
-    found = _apart(one, other, measure)
+    found = changes(one, other, measure)
     return found[~np.isnan(found)]
 
 
-def _apart(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
-    """The same, NaN for what is left out."""
+def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+    """(Q,) the same for every query: NaN where it is left out."""
     return measure.apart(
         _column(one, measure),
         _column(other, measure),
@@ -259,7 +260,7 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """(Q, S) the values of each run, from the first one, of the queries that count for all."""
-    return _in_order(np.stack([_apart(e, evaluations[0], measure) for e in evaluations], axis=1))
+    return _in_order(np.stack([changes(e, evaluations[0], measure) for e in evaluations], axis=1))
 
 
 def _in_order(table: FloatArray) -> FloatArray:
@@ -357,7 +358,7 @@ class _Work:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return _ALONE[design.correction](raw).tolist()
-        columns = [_apart(self.named[run], self.named[base], m) for run, base, m in keys]
+        columns = [changes(self.named[run], self.named[base], m) for run, base, m in keys]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs one set of queries, and a tested measure leaves some out",

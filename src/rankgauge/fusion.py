@@ -230,9 +230,6 @@ def prepared(runs: Any, ties: Ties) -> list[Run]:
             f"got {len(named)} run{'s' * (len(named) != 1)}, wanted two or more", where="runs",
             fix="give another",
         )  # fmt: skip
-    for run in named:
-        if run.repeats:
-            raise run.table.repeat_error(run.repeats[0], fix="remove one of the two")
     return [ranked(run, ties=ties) for run in named]
 
 

@@ -143,9 +143,14 @@ class Ids:
 
     def tolist(self) -> list[bytes]:
         """Every id as a bytes object."""
-        data = self.data.tobytes()
-        ends = self.starts + self.lengths
-        pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
+        if not len(self):
+            return []
+        # The ids of one query lie together: a part of a column must not cost as much as all of it.
+        first = int(self.starts.min())
+        starts = self.starts - first
+        ends = starts + self.lengths
+        data = self.data[first : first + int(ends.max())].tobytes()
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end] for start, end in pairs]
 
     def shown(self) -> list[str]:

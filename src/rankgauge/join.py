@@ -285,10 +285,10 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
         spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
         order[spans] = order[spans][by_id]
     if depth is not None:
-        kept = np.flatnonzero(_depth_of(table, np.arange(len(table))) < depth)
-        order = order[kept]
         sizes = np.minimum(np.diff(table.offsets), depth)
-        table = replace(table, offsets=offsets_of(sizes))
+        offsets = offsets_of(sizes)
+        order = order[np.repeat(table.offsets[:-1] - offsets[:-1], sizes) + np.arange(offsets[-1])]
+        table = replace(table, offsets=offsets)
     return replace(
         run,
         table=replace(

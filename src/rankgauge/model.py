@@ -368,7 +368,9 @@ class Run(_Pairs):
             return self.table
         if policy == "error":
             raise self.table.repeat_error(
-                self.repeats[0], fix="remove it, or choose duplicates='first' or 'best'"
+                self.repeats[0],
+                fix="remove it, or keep one: evaluate and cut take duplicates='first' or 'best' "
+                "(--duplicates first)",
             )
         keep = np.ones(len(self.table), dtype=bool)
         for group in self.repeats:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.collection import Collection
+from rankgauge.differences import changes
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import Id, freeze, id_bytes, show_id
@@ -36,8 +37,6 @@ _SCHEMA = "rankgauge/diff/1"
 _P = 0.9
 # With p = .9 what stands below this rank weighs less than a ten-thousandth.
 _RBO_DEPTH = 100
-# Values are sums of a few products; what is nearer than this is the same value.
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -286,7 +285,8 @@ def diff(
     measured = parse(measure)
     depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
     truth = Qrels.of(qrels)
-    runs = _named(Run.of(run_a), Run.of(run_b))
+    # By score once, for all that follows: what is in order already is not sorted again.
+    runs = _named(*(ranked(Run.of(run), ties="input") for run in (run_a, run_b)))
     texts = _collection(collection)
     level = _level(measured)
     first = parse("FirstRel")(rel=level)
@@ -294,8 +294,8 @@ def diff(
     a, b = (evaluate(truth, run, wanted, ties=ties) for run in runs)
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
-    changes = _changes(values, measured)
-    chosen = _chosen(queries, truth, changes=_gains(changes, measured), most=most)
+    changed = changes(b, a, measured)
+    chosen = _chosen(queries, truth, changes=_gains(changed, measured), most=most)
     deepest = max(depth, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
     meeting = meet(top_a, top_b, truth.table.queries.tolist())
@@ -310,7 +310,7 @@ def diff(
         ties=ties,
         query_ids=a.query_ids,
         values=values,
-        changes=changes,
+        changes=changed,
         rbo=overlaps(meeting.upto(_RBO_DEPTH), _P)[0],
         first_relevant=firsts,
         same_top=meeting.same_top(depth),
@@ -379,16 +379,6 @@ def _level(measure: Measure) -> float:
     """The grade from which a document counts as relevant."""
     has = "rel" in measure.declaration.words
     return float(measure.rel) if has else 1.0  # type: ignore[arg-type] # rel is a number
-
-
-def _changes(values: Values, measure: Measure) -> Values:
-    """B minus A; undefined counts 0 as in the mean, or leaves the change undefined."""
-    known = values
-    if measure.declaration.undefined != "skip":
-        known = np.nan_to_num(values, nan=0.0)
-    changes: Values = known[:, 1] - known[:, 0]
-    changes[np.abs(changes) <= _SAME] = 0.0
-    return changes
 
 
 def _gains(changes: Values, measure: Measure) -> Values:

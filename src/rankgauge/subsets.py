@@ -15,7 +15,7 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.files import read_ids
 from rankgauge.ids import IntArray, id_bytes, show_id
 from rankgauge.join import ranked
-from rankgauge.model import Policies, Qrels, Run, Ties
+from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = [
@@ -32,31 +32,29 @@ Among: TypeAlias = Literal["intersection", "union"]
 _T = TypeVar("_T", bound=Qrels | Run)
 
 
-def cut(run: Any, k: int, *, ties: Ties = "trec") -> Run:
+def cut(run: Any, k: int, *, ties: Ties = "trec", duplicates: Duplicates = "error") -> Run:
     """The first k documents of each query of a run.
 
     Args:
         run: Anything that :meth:`Run.of` takes.
         k: How many ranks are kept.
         ties: Order of documents with equal scores, which decides who is among the first k.
+        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one,
+            before ranks are counted.
 
     Raises:
         UnknownName: If k is no whole number from 1, or for a policy nobody knows.
-        InputError: If a document stands twice in a ranking.
+        InputError: If a document stands twice in a ranking, and none is to be kept.
 
     Example:
         >>> list(cut({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}, 2)["q1"])
         ['d2', 'd3']
     """
     deepest: Any = VOCABULARY["k"].check(k, "cut")
-    Policies(ties=ties)
+    Policies(ties=ties, duplicates=duplicates)
     whole = Run.of(run)
-    if whole.repeats:
-        raise whole.table.repeat_error(whole.repeats[0], fix="remove one of the two")
-    in_order = ranked(whole, ties=ties)
-    table = in_order.table
-    rank = np.arange(len(table)) - table.offsets[table.query_numbers()]
-    return replace(in_order, table=table.keep(np.flatnonzero(rank < deepest)))
+    once = replace(whole, table=whole.without_repeats(duplicates))
+    return ranked(once, ties=ties, depth=deepest)
 
 
 def sample_queries(

@@ -310,10 +310,11 @@ def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
             )  # fmt: skip
     order = drawn(truth.query_index, seed)
     if not 2 <= folds <= len(order):
+        some = f"from 2 to {len(order)}" if len(order) > 2 else "2"
         raise InputError(
             f"{many(len(order), 'judged query')} cannot be split into {many(folds, 'fold')}",
             where="tune_fusion",
-            fix=f"choose from 2 to {len(order)} folds" if len(order) > 1 else "judge more queries",
+            fix=f"choose {some} folds" if len(order) > 1 else "judge more queries",
         )
     return [
         ([query for place, query in enumerate(order) if place % folds != fold], order[fold::folds])

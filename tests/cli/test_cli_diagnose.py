@@ -46,6 +46,14 @@ def test_without_texts_it_says_what_it_did_not_look_at():
     assert "vocabulary gap  " not in done.stdout
 
 
+def test_the_rest_stands_behind_full():
+    short, full = run(QRELS, BM25), run(QRELS, BM25, "--full")
+    assert "another cut-off" not in short.stdout
+    assert "another cut-off" in full.stdout
+    assert "--full" in short.stdout
+    assert "--full" not in full.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -124,6 +124,16 @@ def test_fuse_and_cut_make_a_pipe():
     assert len(lines) == 60
 
 
+def test_cut_mends_a_run_that_diff_and_fuse_refuse(tmp_path):
+    twice = tmp_path / "twice.run"
+    twice.write_text("q Q0 d 1 2.0 t\nq Q0 e 2 1.5 t\nq Q0 d 3 1.0 t\n")
+    refused = run("fuse", twice, BM25)
+    assert refused.returncode != 0
+    assert "--duplicates first" in refused.stderr
+    done = run("cut", twice, "-k", 9, "--duplicates", "first")
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["d", "e"]
+
+
 def test_cut_writes_a_file_by_its_name(tmp_path):
     target = tmp_path / "top.json"
     assert run("cut", BM25, "-k", 3, "-o", target).returncode == 0

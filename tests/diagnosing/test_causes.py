@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rankgauge import CAUSES, Collection, Finding, diagnose
+from rankgauge.diagnosing.causes import _by_chance
 
 FILLER = {
     f"f{n}": " ".join(
@@ -140,17 +141,26 @@ def lengths(missed_long: int, missed_usual: int):
 
 
 def test_long_documents_that_are_missed_more_often_are_found():
-    found = lengths(missed_long=4, missed_usual=1)
+    found = lengths(missed_long=6, missed_usual=1)
     assert found.finding("l0").primary == "very long or short"
     assert found.finding("l0").missed[0].evidence[0].startswith("very long: 2,")
     assert "very long or short" not in found.finding("u0").causes
     chunking = next(cure for cure in found.cures if cure.name == "chunking")
     assert chunking.evidence[0] == (
-        "missed are 4 of 6 relevant documents that are very long, and 1 of 6 of usual length"
+        "missed are 6 of 6 relevant documents that are very long, and 1 of 6 of usual length"
     )
 
 
-@pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0)])
+def test_more_than_chance_is_as_scipy_has_it():
+    fisher = pytest.importorskip("scipy.stats").fisher_exact
+    for some in ((3, 3), (3, 9), (8, 9), (9, 9), (40, 60)):
+        for others in ((0, 3), (3, 6), (9, 9), (1243, 1584), (0, 0)):
+            table = [[some[0], some[1] - some[0]], [others[0], others[1] - others[0]]]
+            wanted = fisher(table, alternative="greater")[1]
+            assert _by_chance(some, others) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0), (4, 1), (3, 0)])
 def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(
     missed_long, missed_usual
 ):
@@ -266,3 +276,20 @@ def test_the_primary_cause_is_that_of_at_least_half_of_the_best_documents_missed
     assert found.causes == ("ranked below k", "vocabulary gap")
     equal = {"d": 2, "e": 2}
     assert finding(["f1", "f2", "e", "d"], equal, texts, "umbrella").primary == "vocabulary gap"
+
+
+def test_half_of_the_first_k_unjudged_is_enough():
+    judged = {"d": 1, "bad": 0, "e": 1}
+    assert "unjudged at the top" in claimed(["bad", "x", "d"], judged, k=2)
+    assert "unjudged at the top" not in claimed(["bad", "e", "x", "d"], judged | {"d": 2}, k=3)
+
+
+def test_terms_count_as_ignored_whatever_stands_below_k():
+    texts = {"d": "printer error E4711", "a": "other", "b": "words", "low": "printer error E4711 x"}
+    given = (["a", "b", "low", "d"], {"d": 1}, texts, "printer error E4711")
+    assert "terms ignored" in claimed(*given)
+
+
+def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():
+    found = finding(["f1", "f2", "best"], {"best": 3, "e": 1, "g": 1})
+    assert found.causes == ("ranked below k", "not retrieved")

@@ -25,6 +25,7 @@ from rankgauge import (
     evaluate,
     sample_path,
 )
+from rankgauge.diagnosing.slices import difficulty
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(
@@ -308,3 +309,68 @@ def test_means_now_are_those_of_trec_eval(data_folder, run):
     for ours, theirs in names.items():
         assert found.now[ours] == pytest.approx(expected[theirs]["mean_all_judged"], abs=1e-9)
     assert np.isfinite(list(found.now.values())).all()
+
+
+def test_a_smaller_k_is_told_only_where_it_lifts_precision():
+    late = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["x", "y", "z", "d", "e"]})
+    assert not any("instead of 5 would lift precision" in text for text in late.reading.sentences)
+    early = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e", "y", "z"]})
+    assert (
+        "k = 3 instead of 5 would lift precision from 0.40 to 0.67, and recall would stay at 1.00"
+    ) in early.reading.sentences
+
+
+def test_a_threshold_is_told_only_where_it_lifts_precision():
+    # The best F1 leaves out a bad document of one query, and the only, good one of the other.
+    qrels = {"a": {f"r{n}": 1 for n in range(20)}, "b": {"r1": 1, "r2": 1, "r3": 1}}
+    run = {"a": {"r1": 1.0}, "b": {"r1": 9.0, "r2": 7.0, "x": 6.0, "r3": 2.0, "y": 1.0}}
+    found = diagnose(qrels, run)
+    whole, best = found.sweep.thresholds[0], found.sweep.best
+    assert best.score == 2
+    assert (whole.precision, best.precision) == (pytest.approx(0.8), pytest.approx(0.75))
+    assert not any("threshold" in text for text in found.reading.sentences)
+    assert any("a threshold of 1.292" in text for text in SAMPLE.reading.sentences)
+
+
+def test_recall_is_told_at_four_times_k():
+    assert (
+        "k = 20 instead of 5 would lift recall from 0.57 to 0.71, and precision would fall from "
+        "0.28 to 0.09"
+    ) in SAMPLE.reading.sentences
+
+
+def test_a_reranker_is_only_given_what_it_reaches():
+    run = ["x1", "x2", "d", *(f"y{n}" for n in range(9)), "e"]
+    found = diagnose({"q": {"d": 1, "e": 1}}, {"q": run}, k=2, depth=12)
+    cure = found.cures[-1]
+    assert (cure.name, cure.queries, cure.documents) == ("reranking", 1, 1)
+    assert cure.evidence[0] == "1 missed document in 1 query at ranks 3 to 12"
+
+
+def test_a_query_that_misses_is_found_though_its_value_is_the_best():
+    found = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e"]}, measure="P@1", k=2)
+    assert found.finding("q").value == found.finding("q").attainable == 1
+    assert [doc.doc_id for doc in found.finding("q").missed] == ["e"]
+
+
+def test_undefined_values_come_last():
+    qrels = {"a": {"d": 1}, "b": {"d": 2, "e": 2}}
+    run = {"a": ["x", "d"], "b": ["d", "x", "e"]}
+    found = diagnose(qrels, run, measure="R(rel=2)@2", k=1)
+    assert [one.query_id for one in found.findings] == ["b", "a"]
+    assert math.isnan(found.findings[1].value)
+
+
+def test_a_tenth_that_was_added_up_is_a_tenth():
+    spread = difficulty((), {"q": 0.7999999999999999, "r": 1.0}, rankgauge.parse("P@5"), 5)
+    assert spread.counts == (0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
+
+
+def test_a_place_that_is_left_open_is_ill_spent():
+    found = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d"]}, k=2)
+    assert [doc.doc_id for doc in found.finding("q").missed] == ["e"]
+
+
+def test_documents_below_the_relevance_level_are_part_of_the_best_ranking():
+    found = diagnose({"q": {"d": 2, "e": 1}}, {"q": ["e", "d"]}, rel=2)
+    assert found.finding("q").attainable == pytest.approx(1)

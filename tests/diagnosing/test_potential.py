@@ -8,6 +8,7 @@ import pytest
 import pytrec_eval
 
 from rankgauge import Collection, Qrels, Run, diagnose, ranked
+from rankgauge.diagnosing.potential import Sweep, Threshold
 
 
 def made(seed: int = 3, queries: int = 12) -> tuple[dict, dict, dict]:
@@ -81,6 +82,21 @@ def test_both_runs_together_are_reranked_as_one():
         pool = list(dict.fromkeys(docs[:8] + OTHERS[q][:8]))
         union[q] = by_grade(q, pool) + [d for d in docs if d not in pool]
     close(potential("of both runs").means, oracle(union))
+
+
+def test_hybrid_search_is_not_given_what_a_reranker_of_the_run_alone_reaches():
+    alone = potential("a perfect reranker of the first 8").means["nDCG@10"]
+    hybrid = next(cure for cure in FOUND.cures if cure.name == "hybrid search")
+    (told,) = (text for text in hybrid.evidence if "both runs" in text)
+    assert told.endswith(f"(at most; of this run alone to {alone:.2f})")
+
+
+def test_nothing_retrieved_is_nothing_to_rerank():
+    found = diagnose({"q": {"d": 1}, "r": {"e": 1}}, {"q": []}, also={"q": ["d"]}, k=2)
+    assert [one.what for one in found.potentials] == [
+        "2 missed documents put in place (not retrieved)",
+        "a perfect reranker of the first 100 of both runs",
+    ]
 
 
 def missed(query: str) -> list[str]:
@@ -231,3 +247,9 @@ def test_what_is_measured_never_changes_the_run_itself():
     before = list(ranked(run)["q1"])
     diagnose(Qrels.of(QRELS), run)
     assert list(ranked(run)["q1"]) == before
+
+
+def test_of_equally_good_thresholds_the_lowest_is_best():
+    rows = [Threshold(score, 1.0, 0.5, 0.5, f, 0, 0) for score, f in ((1, 0.4), (2, 0.5), (3, 0.5))]
+    assert Sweep(tuple(rows)).best.score == 2
+    assert Sweep(()).best is None

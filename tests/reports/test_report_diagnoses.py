@@ -14,6 +14,7 @@ SAMPLE = diagnose(
     FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
 )
 EVIL = "<script>alert(1)</script>"
+PLAIN = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER))
 HOSTILE = diagnose(
     {"q": {"=d": 1, EVIL: 1}},
     {"q": ["x", "y", "z"]},
@@ -23,15 +24,50 @@ HOSTILE = diagnose(
 
 
 def test_every_section_stands_there_in_the_order_of_reading():
-    text = report_diagnosis(SAMPLE)
+    text = report_diagnosis(SAMPLE, full=True)
     heads = (
         "bm25: how good", "both are low:", "rule of thumb", "what went wrong: in 20 of 30 queries",
-        "q03 “my tablet", "what could be gained", "cures in their usual order", "another cut-off",
+        "q03 “my tablet", "cures in their usual order", "what could be gained", "another cut-off",
         "a threshold on the score", "how the queries spread", "which queries", "too few to say",
     )  # fmt: skip
     places = [text.index(head) for head in heads]
     assert places == sorted(places)
     assert "\x1b" not in text
+
+
+def test_what_decides_fits_a_page_and_the_rest_is_named():
+    text = report_diagnosis(PLAIN)
+    assert text.count("\n") <= 95
+    heads = (
+        "how good", "both are low:", "what went wrong:", "q03 “my tablet", "cures in their usual",
+        "5. reranking", "– judging", "--full (full=True) shows more: ", "30 queries: all that are",
+    )  # fmt: skip
+    places = [text.index(head) for head in heads]
+    assert places == sorted(places)
+    for head in ("another cut-off", "score at least", "how the queries spread\n", "which queries"):
+        assert head not in text
+    named = text.split("shows more: ")[1].split("\n")[0]
+    assert named == (
+        "what could be gained by every measure, other cut-offs, thresholds on the score, how the "
+        "queries spread, means by words of the query and by relevant documents"
+    )
+
+
+def test_nothing_of_the_page_is_lost_in_full():
+    every = set(report_diagnosis(PLAIN, full=True).splitlines())
+    short = {line for line in report_diagnosis(PLAIN).splitlines() if "--full" not in line}
+    assert short <= every
+
+
+def test_means_by_a_field_are_shown_since_they_were_asked_for():
+    found = diagnose(
+        FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
+    )
+    rows = [
+        line.split() for line in report_diagnosis(found).split("which queries\n")[1].split("\n")
+    ]
+    assert [row[1] for row in rows[2:5]] == ["how-to", "policy", "problem"]
+    assert rows[5] == []
 
 
 def test_bands_stand_beside_what_is_attainable():
@@ -51,7 +87,7 @@ def test_the_evidence_of_a_query_stands_under_it():
 
 
 def test_tables_are_hardly_wider_than_a_hundred_columns():
-    lines = report_diagnosis(SAMPLE).splitlines()
+    lines = report_diagnosis(SAMPLE, full=True).splitlines()
     tables = [line for line in lines if not line.startswith("•") and "“" not in line]
     assert max(map(len, tables)) <= 106
 
@@ -91,8 +127,9 @@ def test_texts_are_escaped_and_formulas_defused():
     ],
     ids=["sample", "hostile", "perfect", "empty", "unbounded"],
 )
-def test_every_form_ends_with_one_line_feed(found, form):
-    text = report_diagnosis(found, form)
+@pytest.mark.parametrize("full", [False, True])
+def test_every_form_ends_with_one_line_feed(found, form, full):
+    text = report_diagnosis(found, form, full=full)
     assert text.endswith("\n")
     assert "nan" not in text.lower().replace("finance", "")
     if form == "json":

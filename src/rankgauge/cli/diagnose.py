@@ -53,6 +53,10 @@ __all__ = ["diagnose"]
     "--also", metavar="RUN", help="Another run, to measure what both could reach together."
 )
 @click.option(
+    "--full", is_flag=True,
+    help="Also other cut-offs, thresholds, how the queries spread, means by kind of query.",
+)  # fmt: skip
+@click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
 )  # fmt: skip
@@ -68,12 +72,13 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     group_by: str | None,
     bands: str | None,
     also: str | None,
+    full: bool,  # noqa: FBT001 - click passes by name
     form: str,
 ) -> None:
     """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
 
-    Prints quality in bands, causes with their evidence, the worst queries, what each cure could
-    gain at most, and which queries are hard.
+    Prints quality in bands, causes with their evidence, the worst queries, and what each cure could
+    gain at most; with --full also what stands behind it, and which queries are hard.
 
     \b
     Examples:
@@ -96,4 +101,4 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             also=None if also is None else rankgauge.read_run(also),
         )
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_diagnosis(diagnosis, form, color=color), color=color)
+    say(rankgauge.report_diagnosis(diagnosis, form, color=color, full=full), color=color)

@@ -22,20 +22,31 @@ __all__ = ["cut", "sample"]
     help="Order of documents with equal scores: document id descending, or as in the file.",
 )  # fmt: skip
 @click.option(
+    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
+    show_default=True, help="A document twice in a ranking: refuse it, or keep one of them.",
+)  # fmt: skip
+@click.option(
     "-o", "--output", default="-", metavar="FILE",
     help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
     "output]",
 )  # fmt: skip
-def cut(run: str, k: int, ties: Literal["trec", "input"], output: str) -> None:
+def cut(  # noqa: PLR0917 - one parameter an option
+    run: str,
+    k: int,
+    ties: Literal["trec", "input"],
+    duplicates: Literal["error", "first", "best"],
+    output: str,
+) -> None:
     """Keep the first k documents of each query of a RUN, and write them in the order of ranks.
 
     \b
     Examples:
       rankgauge cut bm25.run -k 100 -o bm25-100.run
       rankgauge fuse bm25.run dense.run | rankgauge cut - -k 10
+      rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
     """  # noqa: D301 - click reads the \b
     with working(f"reading {run}"):
-        top = rankgauge.cut(rankgauge.read_run(run), k, ties=ties)
+        top = rankgauge.cut(rankgauge.read_run(run), k, ties=ties, duplicates=duplicates)
     rankgauge.write_run(top, output)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
 _ENOUGH_MISSED = 3
+_ALPHA = 0.05
 _SHOWN = 5
 
 
@@ -77,7 +79,8 @@ LENGTH = Cause(
     "very long or short", "document", "documents",
     "the length of the document lies outside the quartiles of the collection stretched by 1.5 "
     "times their distance on a logarithmic scale, at least by a factor of 2; and over all queries "
-    "at least 3 such relevant documents are missed, a larger share than of those of usual length",
+    "at least 3 such relevant documents are missed, a larger share than of those of usual length, "
+    "and larger than chance explains (Fisher's exact test, one-sided, .05)",
     "chunking",
 )  # fmt: skip
 NOT_RETRIEVED = Cause(
@@ -315,12 +318,11 @@ class Examiner:
     @cached_property
     def hurting(self) -> tuple[str, ...]:
         """Which of ``short`` and ``long`` texts are missed more often than usual ones."""
-        missed, every = self.lengths["usual"]
-        usual = missed / every if every else 0.0
+        usual = self.lengths["usual"]
         return tuple(
             size for size in ("short", "long")
             if self.lengths[size][0] >= _ENOUGH_MISSED
-            and self.lengths[size][0] > usual * self.lengths[size][1]
+            and _by_chance(self.lengths[size], usual) < _ALPHA
         )  # fmt: skip
 
     def _length(self, doc: str) -> str:
@@ -392,6 +394,25 @@ def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]
     of_docs = Counter(name for doc in best for name in doc.causes)
     lesser = {name for doc in missed for name in doc.causes if of_docs[name] < _HALF * len(best)}
     return tuple(sorted(names, key=lambda name: (name in lesser, _PLACE[name])))
+
+
+def _by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
+    """How likely so many of `some` are missed if all are missed alike (Fisher 1922, one-sided).
+
+    Each pair: how many are missed, of how many.
+    """
+    (missed, size), (others_missed, others_size) = some, others
+    every, every_missed = size + others_size, missed + others_missed
+
+    def ways(among: int, chosen: int) -> float:
+        return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
+
+    return math.fsum(
+        math.exp(
+            ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed)
+        )
+        for here in range(missed, min(size, every_missed) + 1)
+    )
 
 
 def _not_retrieved(view: View, doc: str) -> str:

@@ -16,7 +16,7 @@ from rankgauge.diagnosing.causes import (
     Finding,
     shares,
 )
-from rankgauge.diagnosing.potential import CutOff, Potential, Sweep, Threshold
+from rankgauge.diagnosing.potential import BOTH, CutOff, Potential, Sweep, Threshold
 from rankgauge.diagnosing.views import View
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many
@@ -158,7 +158,7 @@ class Evidence:
                 f"to {row.precision:.2f}, {_moved('recall', here.recall, row.recall)}"
             )
         whole, best = (self.sweep.thresholds or (None,))[0], self.sweep.best
-        if whole is not None and best is not None and best is not whole:
+        if whole is not None and best is not None and best.precision > whole.precision + _NOTHING:
             yield _threshold_sentence(whole, best)
 
     def _gaps(self, r: Quality) -> Iterator[str]:
@@ -188,8 +188,15 @@ class Evidence:
                 most = " at most" if best.kind == "at most" else ""
                 yield (
                     f"{cure}: {best.what} would lift {name} from {self.now[name]:.2f} to "
-                    f"{best.means[name]:.2f}{most}"
+                    f"{best.means[name]:.2f}{most}{self._alone(best, name)}"
                 )
+
+    def _alone(self, found: Potential, name: str) -> str:
+        """What a reranker needs no other run for, lest it be taken for a gain of hybrid search."""
+        own = [other for other in self.potentials if other.cure == "reranking"]
+        if not own or not found.what.endswith(BOTH):
+            return ""
+        return f"; of this run alone to {own[-1].means[name]:.2f}"
 
     # ---- the cures in their usual order
 
@@ -216,7 +223,7 @@ class Evidence:
             if found.cure == cure and found.means[name] > self.now[name] + _NOTHING:
                 yield (
                     f"{found.what}: {name} {self.now[name]:.2f} to {found.means[name]:.2f} "
-                    f"({found.kind})"
+                    f"({found.kind}{self._alone(found, name)})"
                 )
 
     def _seen(self, cure: str, docs: Mapping[str, frozenset[str]]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -17,9 +18,11 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 
-__all__ = ["CUTOFFS", "CutOff", "Potential", "Sweep", "Threshold", "Workshop"]
+__all__ = ["BOTH", "CUTOFFS", "CutOff", "Potential", "Sweep", "Threshold", "Workshop"]
 
 Kind: TypeAlias = Literal["at most", "measured", "judged only"]
+#: How that ends what was changed with another run.
+BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
@@ -149,7 +152,8 @@ class Workshop:
     def _depths(self) -> list[int]:
         """The depth of the reranker, no deeper than the run, and a smaller one."""
         deepest = min(self.depth, max(len(view.docs) for view in self.views))
-        return [*(depth for depth in (_SMALL_DEPTH,) if self.k < depth < deepest), deepest]
+        small = [depth for depth in (_SMALL_DEPTH,) if self.k < depth < deepest]
+        return [*small, deepest] if deepest else []
 
     def with_other(self, others: Mapping[str, View]) -> Potential:
         """A perfect reranker of the first documents of both runs together."""
@@ -159,7 +163,7 @@ class Workshop:
             pool = dict.fromkeys([*view.docs[: self.depth], *other])
             return [*best_first(view, pool), *(d for d in view.docs if d not in pool)]
 
-        what = f"a perfect reranker of the first {self.depth} of both runs"
+        what = f"a perfect reranker of the first {self.depth} {BOTH}"
         return self._made("hybrid search", what, union, "at most")
 
     def attainable(self) -> dict[str, float]:
@@ -194,17 +198,18 @@ class Workshop:
             for place, score in enumerate(view.scores[: self.k]):
                 # Ranks, or one over rank: counted from the first or from the last document.
                 by_rank.setdefault(place, set()).add(score)
-        counted = {a - b for v in self.views for a, b in zip(v.scores, v.scores[1:], strict=False)}
         several = sum(bool(view.docs) for view in self.views) > 1
-        if counted == {1.0} or (several and all(len(found) == 1 for found in by_rank.values())):
+        if _counted(self.views) or (several and all(len(found) == 1 for found in by_rank.values())):
             return "the scores say no more than the ranks"
         return ""
 
     def _threshold(self, score: float, rel: float) -> Threshold:
         kept = {
             view.query_id: [
-                doc for doc, own in zip(view.docs, view.scores, strict=True) if own >= score
-            ][: self.k]
+                doc
+                for doc, own in zip(view.docs[: self.k], view.scores[: self.k], strict=True)
+                if own >= score
+            ]
             for view in self.views
         }
         run = Run.of(kept)
@@ -259,6 +264,17 @@ class Workshop:
     ) -> Potential:
         rankings = {view.query_id: change(view) for view in self.views}
         return Potential(cure, what, kind, means(self.qrels, rankings, self.measures))
+
+
+def _counted(views: Iterable[View]) -> bool:
+    """Whether scores go down by one from each rank to the next."""
+    seen = False
+    for view in views:
+        for above, below in itertools.pairwise(view.scores):
+            if above - below != 1:
+                return False
+            seen = True
+    return seen
 
 
 def _fields(item: Document | Query | None) -> dict[str, set[str]]:

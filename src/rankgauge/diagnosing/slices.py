@@ -11,10 +11,12 @@ from rankgauge.diagnosing.views import View
 from rankgauge.diagnosing.wording import Texts, words
 from rankgauge.kernels.measure import Measure
 
-__all__ = ["ENOUGH", "Difficulty", "Slice", "difficulty", "slices"]
+__all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
 
 #: With fewer queries the interval of a slice is not worth giving.
 ENOUGH = 10
+#: What queries are cut by, asked or not.
+OWN_CUTS = ("words of the query", "relevant documents")
 _BINS = 10
 _LENGTHS = ((1, "1–3"), (4, "4–6"), (7, "7 and more"))
 _RELEVANT = ((1, "1"), (2, "2–3"), (4, "4–9"), (10, "10 and more"))
@@ -100,8 +102,8 @@ def slices(
     if group_by is not None:
         cuts.append((group_by, field, sorted(set(map(field, views)))))
     if queries:
-        cuts.append(("words of the query", length, [label for _, label in _LENGTHS]))
-    cuts.append(("relevant documents", relevant, [label for _, label in _RELEVANT]))
+        cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
+    cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
     return tuple(
         _slice(by, label, own)
         for by, label_of, labels in cuts

@@ -197,7 +197,8 @@ class Texts:
         """Documents that repeat an earlier one: it, the first one it is like, how alike (>= .9)."""
         found: list[tuple[str, str, float]] = []
         kept: list[str] = []
-        for doc in docs:
+        # What has no words is like nothing.
+        for doc in filter(self.words, docs):
             for first in kept:
                 likeness = self.likeness(doc, first)
                 if likeness >= _LIKELIEST:

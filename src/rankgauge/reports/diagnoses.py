@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import get_args
 
 from rankgauge.catalogue import unknown
 from rankgauge.diagnosing.causes import CAUSES, GAP, IGNORED, UNJUDGED, Finding
+from rankgauge.diagnosing.cures import CURES
 from rankgauge.diagnosing.diagnosis import Diagnosis
-from rankgauge.diagnosing.slices import ENOUGH
+from rankgauge.diagnosing.slices import ENOUGH, OWN_CUTS, Slice
 from rankgauge.notes import many
 from rankgauge.render import Cell, Form, Table, render
 
@@ -20,19 +22,27 @@ _SCORES = (
     "one threshold for all queries needs scores that mean the same in each: cosine similarity may, "
     "BM25 and fused ranks do not"
 )
+_KINDS = (
+    "at most: the change knows the judgments, no cure of its kind reaches more; measured: it can "
+    "be made as it stands; judged only: how much hangs on what is unjudged"
+)
 _WIDTH = 72
 _OF_TERMS = (GAP.name, IGNORED.name)
 _CURE_OF = {cause.name: cause.cure for cause in CAUSES}
 
 
-def report_diagnosis(diagnosis: Diagnosis, form: str = "table", *, color: bool = False) -> str:
-    """A diagnosis as text.
+def report_diagnosis(
+    diagnosis: Diagnosis, form: str = "table", *, color: bool = False, full: bool = False
+) -> str:
+    """A diagnosis as text: bands and their reading, causes, the worst queries, cures.
 
     Args:
         diagnosis: Made by :func:`diagnose`.
         form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` (every missed document of
             every query, one a line) or ``json`` (the whole, by the schema ``diagnosis-1.json``).
         color: Whether a table may use the colours of a terminal.
+        full: Whether what could be gained by every measure, other cut-offs, thresholds, how the
+            queries spread and means by kind of query follow; ``csv`` and ``json`` are whole anyway.
 
     Raises:
         UnknownName: For another form.
@@ -50,22 +60,53 @@ def report_diagnosis(diagnosis: Diagnosis, form: str = "table", *, color: bool =
         return diagnosis.to_json() + "\n"
     if form == "csv":
         return render(_missed_table(diagnosis), form)
-    text = "\n".join(render(table, form, color=color) for table in diagnosis_tables(diagnosis))
+    tables = diagnosis_tables(diagnosis, full=full)
+    text = "\n".join(render(table, form, color=color) for table in tables)
     return text if text.endswith("\n") else text + "\n"
 
 
-def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
+def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
     """How good, causes, a table for each of the worst queries, gains, cures; then the rest."""
+    yield from _first(found)
+    yield from _rest(found, full=full)
+
+
+def _first(found: Diagnosis) -> Iterator[Table]:
+    """What decides."""
     yield _quality(found)
     yield _causes(found)
     yield from (_query(found, finding) for finding in found.worst)
-    yield _potential(found)
-    yield _cures(found)
-    yield _cutoffs(found)
-    if found.sweep.thresholds:
-        yield _thresholds(found)
-    yield _difficulty(found)
-    yield _slices(found)
+
+
+def _rest(found: Diagnosis, *, full: bool) -> Iterator[Table]:
+    """The cures, and what stands behind them: in full, or what was asked for by name."""
+    cures = _cures(found)
+    if full:
+        yield cures
+        yield _potential(found)
+        yield _cutoffs(found)
+        if found.sweep.thresholds:
+            yield _thresholds(found)
+        yield _difficulty(found)
+        yield _slices(found, found.slices)
+        return
+    asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
+    notes = (_left_out(found), *found.notes)
+    yield cures if asked else replace(cures, notes=(*cures.notes, *notes))
+    if asked:
+        table = _slices(found, asked)
+        yield replace(table, notes=(table.notes[0], *notes))
+
+
+def _left_out(found: Diagnosis) -> str:
+    """What is there, but not shown."""
+    by = dict.fromkeys(one.by for one in found.slices if one.by in OWN_CUTS)
+    parts = [
+        "what could be gained by every measure", "other cut-offs",
+        *(["thresholds on the score"] if found.sweep.thresholds else []),
+        "how the queries spread", f"means by {' and by '.join(by)}" if by else "",
+    ]  # fmt: skip
+    return f"--full (full=True) shows more: {', '.join(filter(None, parts))}"
 
 
 def _quality(found: Diagnosis) -> Table:
@@ -135,8 +176,6 @@ def _query(found: Diagnosis, finding: Finding) -> Table:
         for doc in shown
     ]
     notes = list(finding.evidence)
-    if finding.terms and any(name in finding.causes for name in _OF_TERMS):
-        notes.append(f"terms looked for: {', '.join(finding.terms)}")
     if len(finding.missed) > len(shown):
         counts = Counter(name for doc in finding.missed for name in doc.causes)
         said = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
@@ -145,7 +184,10 @@ def _query(found: Diagnosis, finding: Finding) -> Table:
         few = ", ".join(finding.unjudged[:_SHOWN])
         notes.append(f"without a judgment in the first {found.k}: {few}")
     if finding.primary:
-        notes.append(f"first: {finding.primary}; what to do: {_CURE_OF[finding.primary]}")
+        first = f"first: {finding.primary}; what to do: {_CURE_OF[finding.primary]}"
+        if finding.terms and any(name in finding.causes for name in _OF_TERMS):
+            first += f"; terms looked for: {', '.join(finding.terms)}"
+        notes.append(first)
     else:
         notes.append(
             f"nothing is wrong in the first {found.k}: what {found.measure} lacks stands deeper"
@@ -169,15 +211,10 @@ def _potential(found: Diagnosis) -> Table:
     names = [name for name in shown if name in found.now]
     rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.potentials]
-    note = (
-        "each row is a run, evaluated; at most: the change knows the judgments, no cure of "
-        "its kind reaches more; measured: it can be made as it stands; judged only: how much hangs "
-        "on what is unjudged"
-    )
     return Table(
         columns=("what could be gained", *names, "kind"),
         rows=tuple(rows),
-        notes=(note,),
+        notes=("each row is a run, evaluated",),
         digits=2,
     )
 
@@ -188,10 +225,17 @@ def _cures(found: Diagnosis) -> Table:
         told = cure.evidence or ("no evidence for it here",)
         rows.append((f"{number}. {cure.name}", told[0]))
         rows += [("", text) for text in told[1:]]
+    # Judging more, and keeping one of each: no cures of the retriever, but measured as well.
+    name = str(found.measure)
+    for one in found.potentials:
+        if one.cure not in CURES:
+            gain = f"{name} {found.now[name]:.2f} to {one.means[name]:.2f} ({one.kind})"
+            rows.append((f"– {one.cure}", f"{one.what}: {gain}"))
     return Table(
         columns=("cure", "what speaks for it"),
         rows=tuple(rows),
         title="cures in their usual order",
+        notes=(_KINDS,),
     )
 
 
@@ -241,14 +285,14 @@ def _difficulty(found: Diagnosis) -> Table:
     )
 
 
-def _slices(found: Diagnosis) -> Table:
+def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     rows = tuple(
         (
             one.by, one.label, one.queries, one.mean,
             "too few to say" if one.low is None or one.high is None
             else f"{one.low:.2f} to {one.high:.2f}",
         )
-        for one in found.slices
+        for one in shown
     )  # fmt: skip
     notes = [f"below {ENOUGH} queries no interval is given", *found.notes]
     if not found.sweep.thresholds:

@@ -69,7 +69,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
     tables = diagnosis_tables(diagnosis)
     how_good, causes = islice(tables, 2)
     worst = tuple(islice(tables, len(diagnosis.worst)))
-    gains, cures = islice(tables, 2)
+    cures, gains = islice(tables, 2)
     folded = (
         [Details(f"The causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
     )
