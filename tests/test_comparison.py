@@ -420,3 +420,19 @@ def test_designs_that_cannot_be_are_refused(act, said):
         act()
     assert said in str(caught.value)
     assert caught.value.fix
+
+
+def test_what_is_only_shown_does_not_change_what_is_tested():
+    qrels, runs = _made()
+    one = compare(qrels, runs, "nDCG@10").differences
+    more = compare(qrels, runs, ["RR", "nDCG@10", "AP"], tested="nDCG@10")
+    assert [d for d in more.differences if d.verdict is not None] == list(one)
+
+
+def test_what_has_no_better_side_is_changed():
+    qrels = {f"q{n}": {"d1": 1} for n in range(12)}
+    runs = {"few": {q: ["d1"] for q in qrels}, "many": {q: ["d1", "x"] for q in qrels}}
+    made = compare(qrels, runs, "NumRet")
+    found = made.difference("many")
+    assert (found.verdict, found.mirrored().verdict) == ("changed", "changed")
+    assert made.sentences[1].startswith("many differs from few by NumRet: difference +1.000")

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import Any
 
-from rankgauge import stats
 from rankgauge.differences import (
     Correction,
     Design,
@@ -18,6 +17,7 @@ from rankgauge.differences import (
     Pairing,
     Test,
     differences,
+    seed_of,
 )
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation, Queries, evaluate
@@ -361,8 +361,7 @@ def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
         raise InputError(
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
         )
-    seed = stats.seed_of(*(evaluation.per_query for evaluation in evaluations))
-    seeded = replace(design, seed=seed)
+    seeded = replace(design, seed=seed_of(evaluations, design.tested))
     found = tuple(differences(evaluations, seeded))
     return Comparison(
         evaluations=tuple(evaluations),

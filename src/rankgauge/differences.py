@@ -14,7 +14,9 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
+from rankgauge.ids import IntArray
 from rankgauge.kernels.measure import Measure, parse
+from rankgauge.model import Undefined
 from rankgauge.table import FloatArray
 
 __all__ = [
@@ -27,16 +29,21 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
+    "apart",
+    "counting",
+    "described",
     "differences",
+    "gains",
     "indistinct",
     "paired",
+    "seed_of",
 ]
 
 Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
-Verdict: TypeAlias = Literal["better", "worse", "cannot tell", "borderline", "identical"]
+Verdict: TypeAlias = Literal["better", "worse", "changed", "cannot tell", "borderline", "identical"]
 
 ALPHA = 0.05
 # Values are sums of a few products; what is nearer than this is the same value.
@@ -63,7 +70,7 @@ class Difference:
         mean: Its mean for the run.
         baseline_mean: Its mean for the baseline.
         difference: The mean of the differences per query, run minus baseline.
-        low: Lower end of the 95 % confidence interval of the difference.
+        low: Lower end of the confidence interval of the difference (95 % in a comparison).
         high: Upper end.
         p: Two-sided p-value; None where the measure is only described.
         corrected: The same, corrected for everything that was tested.
@@ -73,8 +80,9 @@ class Difference:
         wins: Queries in which the run has the better value.
         ties: Queries in which both have the same.
         losses: Queries in which the baseline has the better value.
-        verdict: ``better``, ``worse``, ``cannot tell``, ``borderline`` (interval and p-value
-            disagree about zero) or ``identical``; None where the measure is only described.
+        verdict: ``better``, ``worse`` (``changed`` where neither higher nor lower is better),
+            ``cannot tell``, ``borderline`` (interval and p-value disagree about zero) or
+            ``identical``; None where the measure is only described.
     """
 
     run: str
@@ -213,6 +221,26 @@ def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[D
     return _Work(evaluations, design).differences()
 
 
+def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
+    """A run against another by one measure, without a test, with an interval of this level."""
+    design = Design((measure,), baseline.run_name)
+    work = _Work((baseline, run), design, level)
+    return work.difference((run.run_name, baseline.run_name, measure), None, None)
+
+
+def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
+    """The seed of a comparison, from the values of what is tested.
+
+    The same values of the same runs in the same order give the same draws, whatever else is shown.
+    """
+    return stats.seed_of(
+        *(
+            evaluation.per_query[:, [evaluation.measures.index(measure) for measure in tested]]
+            for evaluation in evaluations
+        )
+    )
+
+
 def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
     """The runs that randomised Tukey HSD over all runs does not tell from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
@@ -223,19 +251,40 @@ def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> l
 def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
     values = _columns((one, other), measure)
-    result: FloatArray = values[:, 0] - values[:, 1]
+    return apart(values[:, 0], values[:, 1])
+
+
+def counting(
+    values: FloatArray, measure: Measure, undefined: Undefined
+) -> tuple[FloatArray, IntArray]:
+    """Values of several runs (Q, S) as they count, and the rows of the queries that do.
+
+    Undefined values count 0 as in the mean, and all queries do. Where the measure or the policy
+    leaves undefined values out, those queries count that have a value in every run.
+    """
+    if "skip" in {undefined, measure.declaration.undefined}:
+        known = np.flatnonzero(~np.isnan(values).any(axis=1))
+        return values[known], known
+    return np.nan_to_num(values, nan=0.0), np.arange(len(values))
+
+
+def apart(after: FloatArray, before: FloatArray) -> FloatArray:
+    """After minus before; exactly 0 where they are the same but for rounding."""
+    result: FloatArray = after - before
     result[np.abs(result) <= SAME] = 0.0
     return result
+
+
+def gains(moved: FloatArray, measure: Measure) -> FloatArray:
+    """Differences with the sign that is above 0 where the run is better."""
+    return -moved if measure.declaration.better == "lower" else moved
 
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """(Q, S) the values of each run, of the queries that count for all of them."""
     column = evaluations[0].measures.index(measure)
     values: FloatArray = np.stack([e.per_query[:, column] for e in evaluations], axis=1)
-    skip = evaluations[0].policies.undefined == "skip" or measure.declaration.undefined == "skip"
-    if skip:
-        return values[~np.isnan(values).any(axis=1)]
-    return np.nan_to_num(values, nan=0.0)
+    return counting(values, measure, evaluations[0].policies.undefined)[0]
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
@@ -252,6 +301,7 @@ class _Work:
 
     evaluations: Sequence[Evaluation]
     design: Design
+    level: float = _LEVEL
 
     @cached_property
     def names(self) -> list[str]:
@@ -281,7 +331,7 @@ class _Work:
         for run, base in self.pairs:
             for measure in self.evaluations[0].measures:
                 p, corrected = found.get((run, base, measure), (None, None))
-                yield self._difference((run, base, measure), p, corrected)
+                yield self.difference((run, base, measure), p, corrected)
 
     def _apart(self, key: _Key) -> FloatArray:
         run, base, measure = key
@@ -313,10 +363,10 @@ class _Work:
             return stats.pairwise_test(whole, design.draws, design.seed).p
         p = np.ones((len(self.names), len(self.names)))
         for run, base in self.pairs:
-            apart = self._apart((run, base, measure))
-            if len(apart) >= 2:
+            moved = self._apart((run, base, measure))
+            if len(moved) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomisation_test(apart, design.draws, design.seed).p[0]
+                p[at] = stats.randomisation_test(moved, design.draws, design.seed).p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -336,11 +386,12 @@ class _Work:
             return [1.0] * len(columns)
         return stats.max_t(np.stack(columns, axis=1), design.draws, design.seed).p.tolist()
 
-    def _difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
+    def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
+        """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
-        apart = self._apart(key)
-        gains = -apart if measure.declaration.better == "lower" else apart
-        mean, low, high, sd = self._interval(apart)
+        moved = self._apart(key)
+        better = gains(moved, measure)
+        mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(
             run=run,
@@ -355,39 +406,41 @@ class _Work:
             corrected=corrected,
             sd=sd,
             effect=effect,
-            queries=len(apart),
-            wins=int((gains > 0).sum()),
-            ties=int((gains == 0).sum()),
-            losses=int((gains < 0).sum()),
+            queries=len(moved),
+            wins=int((better > 0).sum()),
+            ties=int((better == 0).sum()),
+            losses=int((better < 0).sum()),
             verdict=None
             if corrected is None
-            else _verdict(apart, gains, corrected, sure_by_interval=low > 0 or high < 0),
+            else _verdict(moved, measure, corrected, sure_by_interval=low > 0 or high < 0),
         )
 
-    def _interval(self, apart: FloatArray) -> tuple[float, float, float, float]:
+    def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Mean, lower and upper end, standard deviation."""
-        if len(apart) < 2:
-            only = float(apart[0]) if len(apart) else 0.0
+        if len(moved) < 2:
+            only = float(moved[0]) if len(moved) else 0.0
             return only, only, only, 0.0
         design = self.design
-        mean, sd = stats.mean_and_sd(apart)
+        mean, sd = stats.mean_and_sd(moved)
         if design.interval == "t":
-            reach = stats.student_t_quantile((1 + _LEVEL) / 2, len(apart) - 1)
-            half = reach * sd / math.sqrt(len(apart))
+            reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
+            half = reach * sd / math.sqrt(len(moved))
             return mean, mean - half, mean + half, sd
         found = stats.bootstrap_interval(
-            apart, _LEVEL, design.draws, design.seed, method=design.interval
+            moved, self.level, design.draws, design.seed, method=design.interval
         )
         return mean, found.low, found.high, sd
 
 
 def _verdict(
-    apart: FloatArray, gains: FloatArray, corrected: float, *, sure_by_interval: bool
+    moved: FloatArray, measure: Measure, corrected: float, *, sure_by_interval: bool
 ) -> Verdict:
-    if not apart.any():
+    if not moved.any():
         return "identical"
     if (corrected < ALPHA) != sure_by_interval:
         return "borderline"
     if not sure_by_interval:
         return "cannot tell"
-    return "better" if gains.mean() > 0 else "worse"
+    if measure.declaration.better == "neither":
+        return "changed"
+    return "better" if gains(moved, measure).mean() > 0 else "worse"

@@ -90,6 +90,8 @@ def _said(d: Difference) -> str:
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in _SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
+    if d.verdict == "changed":
+        return f"{d.run} differs from {d.baseline} by {d.measure}: {spread}"
     word = (
         "borderline (interval and p-value disagree)" if d.verdict == "borderline" else "cannot tell"
     )
