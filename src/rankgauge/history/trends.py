@@ -16,6 +16,8 @@ from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many, some
+from rankgauge.plots import plot_history
+from rankgauge.plotting import Plot
 from rankgauge.render import Cell, Table, to_html
 
 __all__ = ["Point", "Trend", "trend_of"]
@@ -129,6 +131,31 @@ class Trend:
             ),
             rows=tuple(rows),
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
+        )
+
+    def plot(self, last: int | None = None) -> Plot:
+        """The means and their intervals over time; the line is broken where the trend is.
+
+        Spaced by date where each has a date of its own, otherwise evenly.
+
+        Args:
+            last: Show the latest so many; all if left out.
+        """
+        shown = self.points if last is None else self.points[-last:]
+        dates = [str(point.entry.time.date()) for point in shown]
+        if len(set(dates)) < len(dates):
+            # By time they would stand on each other: these are no dates, and are spaced evenly.
+            dates = [
+                f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
+            ]
+        known = any(math.isfinite(point.low) for point in shown)
+        return plot_history(
+            dates,
+            [point.mean for point in shown],
+            [point.low for point in shown] if known else (),
+            [point.high for point in shown] if known else (),
+            measure=str(self.measure),
+            breaks=[place for place, point in enumerate(shown) if point.breaks],
         )
 
     @staticmethod
