@@ -84,6 +84,14 @@ def test_the_summary_of_a_step_stays_within_its_room(room):
         assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
 
 
+def test_the_room_is_counted_in_bytes():
+    result = _many(3, sentence="\u00fc" * 300)
+    whole = report_gate(result, "markdown")
+    short = report_gate(result, "markdown", room=len(whole))
+    assert len(whole) < len(whole.encode())
+    assert len(short.encode()) <= len(whole)
+
+
 def test_markdown_holds_verdict_reasons_and_queries():
     text = report_gate(WORSE, "markdown")
     assert text.startswith("**FAIL: run**")
