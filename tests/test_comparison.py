@@ -597,3 +597,11 @@ def test_rankings_that_end_above_the_cut_off_are_named():
     found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
     assert "short: no ranking reaches rank 10, where nDCG@10 is cut" in found.warnings
     assert not any("no ranking reaches" in text for text in FOUND.warnings)
+
+
+def test_what_is_only_shown_does_not_change_what_is_tested():
+    qrels, runs = _made()
+    one = compare(qrels, runs, "nDCG@10")
+    more = compare(qrels, runs, ["RR", "nDCG@10", "AP"], tested="nDCG@10")
+    assert more.design.seed == one.design.seed
+    assert [d for d in more.differences if d.verdict is not None] == list(one.differences)

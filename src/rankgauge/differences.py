@@ -14,7 +14,9 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
+from rankgauge.ids import IntArray
 from rankgauge.kernels.measure import Measure, parse
+from rankgauge.model import Undefined
 from rankgauge.table import FloatArray
 
 __all__ = [
@@ -27,8 +29,12 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
+    "apart",
     "changes",
+    "counting",
+    "described",
     "differences",
+    "gains",
     "indistinct",
     "paired",
     "seed_of",
@@ -70,7 +76,7 @@ class Difference:
         baseline_mean: Its mean for the baseline.
         difference: The mean of the differences per query, run minus baseline; of natural
             logarithms where the mean of the measure is geometric.
-        low: Lower end of the 95 % confidence interval of the difference.
+        low: Lower end of the confidence interval of the difference (95 % in a comparison).
         high: Upper end.
         p: Two-sided p-value; None where the measure is only described.
         corrected: The same, corrected for everything that was tested.
@@ -221,6 +227,13 @@ def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[D
     return _Work(evaluations, design).differences()
 
 
+def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
+    """A run against another by one measure, without a test, with an interval of this level."""
+    design = Design((measure,), baseline.run_name)
+    work = _Work((baseline, run), design, level)
+    return work.difference((run.run_name, baseline.run_name, measure), None, None)
+
+
 def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
     """The runs that randomised Tukey HSD over all runs does not tell from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
@@ -251,6 +264,31 @@ def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
         _column(other, measure),
         skip_undefined=one.policies.undefined == "skip",
     )
+
+
+def counting(
+    values: FloatArray, measure: Measure, undefined: Undefined
+) -> tuple[FloatArray, IntArray]:
+    """Values of several runs (Q, S) as they count, and the rows of the queries that do.
+
+    Undefined values count 0 as in the mean, and all queries do. Where the measure or the policy
+    leaves undefined values out, those queries count that have a value in every run.
+    """
+    counted = measure.counted(values, skip_undefined=undefined == "skip")
+    known = np.flatnonzero(~np.isnan(counted).any(axis=1))
+    return counted[known], known
+
+
+def apart(after: FloatArray, before: FloatArray) -> FloatArray:
+    """After minus before; exactly 0 where they are the same but for rounding."""
+    result: FloatArray = after - before
+    result[np.abs(result) <= SAME] = 0.0
+    return result
+
+
+def gains(moved: FloatArray, measure: Measure) -> FloatArray:
+    """Differences with the sign that is above 0 where the run is better."""
+    return -moved if measure.declaration.better == "lower" else moved
 
 
 def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
@@ -284,6 +322,7 @@ class _Work:
 
     evaluations: Sequence[Evaluation]
     design: Design
+    level: float = _LEVEL
 
     @cached_property
     def names(self) -> list[str]:
@@ -313,7 +352,7 @@ class _Work:
         for run, base in self.pairs:
             for measure in self.evaluations[0].measures:
                 p, corrected = found.get((run, base, measure), (None, None))
-                yield self._difference((run, base, measure), p, corrected)
+                yield self.difference((run, base, measure), p, corrected)
 
     def _apart(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
@@ -370,11 +409,12 @@ class _Work:
             return [1.0] * len(columns)
         return stats.max_t(table, design.draws, design.seed).p.tolist()
 
-    def _difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
+    def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
+        """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
-        apart = self._apart(key)
-        gains = -apart if measure.declaration.better == "lower" else apart
-        mean, low, high, sd = self._interval(apart)
+        moved = self._apart(key)
+        better = gains(moved, measure)
+        mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(
             run=run,
@@ -389,42 +429,42 @@ class _Work:
             corrected=corrected,
             sd=sd,
             effect=effect,
-            queries=len(apart),
-            wins=int((gains > 0).sum()),
-            ties=int((gains == 0).sum()),
-            losses=int((gains < 0).sum()),
+            queries=len(moved),
+            wins=int((better > 0).sum()),
+            ties=int((better == 0).sum()),
+            losses=int((better < 0).sum()),
             verdict=None
             if corrected is None
-            else _verdict(measure, gains, corrected, sure_by_interval=low > 0 or high < 0),
+            else _verdict(measure, better, corrected, sure_by_interval=low > 0 or high < 0),
         )
 
-    def _interval(self, apart: FloatArray) -> tuple[float, float, float, float]:
+    def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Mean, lower and upper end, standard deviation."""
-        if len(apart) < 2:
-            only = float(apart[0]) if len(apart) else 0.0
+        if len(moved) < 2:
+            only = float(moved[0]) if len(moved) else 0.0
             return only, only, only, 0.0
         design = self.design
-        mean, sd = stats.mean_and_sd(apart)
+        mean, sd = stats.mean_and_sd(moved)
         if design.interval == "t":
-            reach = stats.student_t_quantile((1 + _LEVEL) / 2, len(apart) - 1)
-            half = reach * sd / math.sqrt(len(apart))
+            reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
+            half = reach * sd / math.sqrt(len(moved))
             return mean, mean - half, mean + half, sd
         found = stats.bootstrap_interval(
-            apart, _LEVEL, design.draws, design.seed, method=design.interval
+            moved, self.level, design.draws, design.seed, method=design.interval
         )
         return mean, found.low, found.high, sd
 
 
 def _verdict(
-    measure: Measure, gains: FloatArray, corrected: float, *, sure_by_interval: bool
+    measure: Measure, better: FloatArray, corrected: float, *, sure_by_interval: bool
 ) -> Verdict:
-    if not gains.any():
+    if not better.any():
         return "identical"
     if (corrected < ALPHA) != sure_by_interval:
         return "borderline"
     if not sure_by_interval:
         return "cannot tell"
-    up = gains.mean() > 0
+    up = better.mean() > 0
     if measure.declaration.better == "neither":
         return "higher" if up else "lower"
     return "better" if up else "worse"

@@ -213,6 +213,7 @@ def plot_history(
     high: Sequence[float] = (),
     *,
     measure: str = "value",
+    breaks: Sequence[int] = (),
 ) -> Plot:
     """The trend of a mean over time, with its intervals.
 
@@ -222,6 +223,8 @@ def plot_history(
         low: Lower ends of the intervals, or nothing.
         high: Upper ends.
         measure: What it is the mean of.
+        breaks: Places of means that cannot be compared with the one before: the line ends there,
+            and another begins.
 
     Raises:
         InputError: If there is nothing, or the lists differ in length.
@@ -240,18 +243,25 @@ def plot_history(
     texts = [str(date) for date in dates]
     places = _moments(texts)
     step = -(-len(texts) // _MOST_DATES)
-    line = Series(
-        measure, tuple(map(float, means)), places, tuple(map(float, low)), tuple(map(float, high))
-    )
+    # Nothing is drawn to a NaN: it ends the line.
+    gaps = sorted({place for place in breaks if 0 < place < len(means)}, reverse=True)
+    columns = [list(map(float, column)) for column in (means, places, low, high)]
+    for gap in gaps:
+        for column in filter(None, columns):
+            column.insert(gap, column[gap] if column is columns[1] else math.nan)
+    y, x, lows, highs = map(tuple, columns)
     panel = Panel(
-        "lines", (line,), down=measure, ticks=tuple(texts[::-1][::step][::-1]),
-        at=tuple(places[::-1][::step][::-1]),
+        "lines", (Series(measure, y, x, lows, highs),), down=measure,
+        ticks=tuple(texts[::-1][::step][::-1]), at=tuple(places[::-1][::step][::-1]),
     )  # fmt: skip
     alt = f"A line. {measure} was {means[0]:.3f} ({texts[0]})"
     if len(texts) > 1:
         alt += f", then went to {means[-1]:.3f} ({texts[-1]})"
     caption = "The band is the 95 % interval of each mean." if len(low) else ""
-    return Plot("history", f"{measure} over time", f"{alt}.", (panel,), caption)
+    if gaps:
+        alt += f"; it is broken {len(gaps)} times" if len(gaps) > 1 else "; it is broken once"
+        caption += " Where the line is broken, values cannot be compared across the gap."
+    return Plot("history", f"{measure} over time", f"{alt}.", (panel,), caption.strip())
 
 
 def _moments(texts: Sequence[str]) -> tuple[float, ...]:

@@ -9,6 +9,7 @@ have markers and dashes, bars have hatches, cells have their number.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import threading
@@ -474,6 +475,13 @@ def _lines(axes: Axes, panel: Panel) -> None:
                 series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)],
                 alpha=0.16, linewidth=0,
             )  # fmt: skip
+            # A band has no width where a value stands alone.
+            alone = _without_neighbours(series)
+            axes.vlines(
+                [series.places[n] for n in alone], [series.low[n] for n in alone],
+                [series.high[n] for n in alone], color=_SERIES[number % len(_SERIES)], alpha=0.4,
+                linewidth=4,
+            )  # fmt: skip
     if panel.log:
         axes.set_xscale("log")
     if panel.ticks:
@@ -487,6 +495,16 @@ def _lines(axes: Axes, panel: Panel) -> None:
     axes.grid(visible=True)
     if panel.limits:
         axes.set_ylim(*panel.limits)
+
+
+def _without_neighbours(series: Series) -> list[int]:
+    """The places of values that no line leads to, nor from."""
+    known = [False, *(math.isfinite(y) for y in series.y), False]
+    return [
+        place
+        for place in range(len(series.y))
+        if known[place + 1] and not known[place] and not known[place + 2]
+    ]
 
 
 def _grid(axes: Axes, panel: Panel) -> None:

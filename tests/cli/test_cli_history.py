@@ -97,7 +97,7 @@ def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     (tmp_path / "fewer.txt").write_text("".join(lines[:-1]), encoding="utf-8")
     kept("evaluate", "fewer.txt", BM25, "-m", "nDCG@10", "--save")
     done = kept("history", "compare", "1", "3")
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert done.stdout == ""
     assert "evaluations 1 and 3 are not comparable: other judgments" in done.stderr
     done = kept("history", "compare", "1", "3", "--anyway")
@@ -192,3 +192,21 @@ def test_an_error_ends_with_2_and_makes_no_store(words, said, run, tmp_path):
     assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trend_is_drawn(kept, tmp_path):
+    done = kept("history", "trend", "--plot", "trend.svg")
+    assert (done.returncode, done.stderr) == (0, "wrote trend.svg\n")
+    assert "nDCG@10 over time" in (tmp_path / "trend.svg").read_text(encoding="utf-8")
+    assert kept("history", "trend", "--plot", "trend.png", "--last", "1").returncode == 0
+    assert (tmp_path / "trend.png").read_bytes().startswith(b"\x89PNG")
+    bad = kept("history", "trend", "--plot", "trend.gif")
+    assert (bad.returncode, "name a file that ends in .svg or .png" in bad.stderr) == (2, True)
+
+
+def test_compare_and_history_compare_say_the_same_numbers(kept):
+    words = ("-m", "nDCG@10", "-m", "RR", "--as", "json")
+    one = json.loads(kept("compare", QRELS, BM25, KEYWORD, *words).stdout)["differences"]
+    other = json.loads(kept("history", "compare", "1", "2", *words).stdout)
+    names = ("difference", "low", "high", "p", "wins", "ties", "losses", "queries")
+    assert [[d[n] for n in names] for d in one] == [[d[n] for n in names] for d in other]

@@ -153,7 +153,7 @@ def test_latency_is_read_from_two_files(gate, tmp_path):
         ((BM25, "--baseline", "none.json"), "none.json: there is no baseline yet"),
         ((BM25, "--baseline", BM25), "this is no baseline"),
         ((BM25, "--anchor", "none.json"), "none.json: there is no baseline yet"),
-        ((BM25, "--junit", "no/such/j.xml"), "cannot write"),
+        ((BM25, "--junit", "no/such/j.xml"), "error: no/such/j.xml: cannot be written"),
         ((BM25, "--update-baseline", "--baseline", "no/such.json"), "cannot be written"),
         (("none.run",), "none.run: there is no such file"),
         ((BM25, "--noise", "none.run"), "none.run: there is no such file"),
@@ -165,3 +165,19 @@ def test_an_error_is_told_and_ends_with_2(gate, words, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit"])
+@pytest.mark.usefixtures("baseline")
+def test_a_file_that_cannot_be_written_is_named(gate, option):
+    done = gate(BM25, option, "nowhere/result")
+    assert done.returncode == 2
+    assert "error: nowhere/result: cannot be written: No such file or directory" in done.stderr
+    assert "PASS: bm25" in done.stdout
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_summary_that_cannot_be_written_is_named(gate):
+    done = gate(BM25, "--github", GITHUB_STEP_SUMMARY="nowhere/summary")
+    assert done.returncode == 2
+    assert "error: nowhere/summary: cannot be written" in done.stderr

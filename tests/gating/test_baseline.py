@@ -3,7 +3,9 @@
 import hashlib
 import json
 import math
+from importlib import resources
 
+import jsonschema
 import pytest
 
 from rankgauge import (
@@ -165,3 +167,22 @@ def test_writing_leaves_the_old_file_whole_if_it_fails(tmp_path):
 def test_what_is_given_as_a_baseline_and_is_none_is_told():
     with pytest.raises(InputError, match="got int where a baseline was wanted"):
         gate(QRELS, RUN, baseline=3)
+
+
+def test_the_file_is_by_the_published_schema():
+    schema = json.loads(
+        resources.files("rankgauge.schemas").joinpath("baseline-1.json").read_text()
+    )
+    qrels = {"q1": {"d": 1}, "q2": {"d": 1}, "q3": {"d": 0}}
+    run = {"q1": ["d"], "q2": ["x", "d"], "q3": ["x"]}
+    rules = {"measures": {"nDCG@10": {}, "FirstRel": {"margin": 1.0}}}
+    other = {**run, "q1": ["x", "d"]}
+    for noise in ((), (run, other)):
+        made = Baseline.from_run(qrels, run, rules, noise=noise)
+        data = json.loads(made.to_json(), parse_constant=pytest.fail)
+        jsonschema.validate(data, schema)
+        assert data["queries"]["q3"]["values"]["FirstRel"] is None
+        assert ("jitter" in data["queries"]["q1"]) == bool(noise)
+    del data["queries"]["q1"]["judgments"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, schema)

@@ -201,6 +201,16 @@ def test_queries_that_lose_their_value_cannot_hide_in_a_mean_that_skips_them():
     assert "10 queries had a value in the baseline and have none now" in found.checks[0].sentence
 
 
+def test_losers_are_named_rightly_where_other_queries_are_left_out():
+    qrels = {f"q{n:02}": {"d"} for n in range(40)}
+    rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}
+    run = {q: ["x"] if n < 3 else ["d"] for n, q in enumerate(qrels)}
+    old = Baseline.from_run(qrels, run, rules)
+    numbers = gate(qrels, {**run, "q07": ["x", "d"]}, rules, baseline=old).checks[0].numbers
+    assert numbers.queries == 37
+    assert [(q.query, q.before, q.after) for q in numbers.losers] == [("q07", 1.0, 2.0)]
+
+
 def test_one_query_is_no_ground_unless_nothing_changed():
     old = Baseline.from_run({"q": {"d"}}, {"q": ["d"]})
     assert gate({"q": {"d"}}, {"q": ["d"]}, baseline=old).verdict == "PASS"
@@ -367,6 +377,14 @@ def test_a_floor_holds_a_mean():
         assert gate(QRELS, RUNS["s1"], rules, baseline=OLD).verdict == verdict
 
 
+def test_a_floor_is_not_exceeded_where_lower_is_better():
+    run = {q: ["x", "d"] for q in "ab"}
+    for floor, verdict in ((3, "PASS"), (2, "PASS"), (1.5, "FAIL")):
+        rules = {"measures": {"FirstRel": {"margin": 1, "floor": floor}}}
+        found = gate({q: {"d"} for q in "ab"}, run, rules, baseline=None)
+        assert found.verdict == verdict
+
+
 def test_a_floor_for_what_is_undefined_everywhere_is_not_reached():
     rules = {"measures": {"FirstRel": {"margin": 1, "floor": 3}}}
     found = gate({"a": {"d"}, "b": {"e"}}, {"a": ["x"], "b": ["y"]}, rules, baseline=None)
@@ -430,6 +448,33 @@ def test_differences_within_the_jitter_count_as_ties():
     assert found.ties > plain.ties
     assert found.wins + found.ties + found.losses == 60
     assert (found.lower, found.gain) == (plain.lower, plain.gain)
+
+
+def test_the_margin_is_held_against_the_whole_band():
+    runs = _jittered(range(4))
+    band = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise.bands["nDCG@10"]
+    for share, refused in ((0.99, True), (1.01, False)):
+        rules = {"measures": {"nDCG@10": {"margin": share * band}}}
+        if refused:
+            with pytest.raises(InputError, match="by chance alone"):
+                gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
+        else:
+            assert gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs).checks
+
+
+def test_what_means_leave_out_is_no_noise():
+    qrels = {f"q{n}": {"d"} for n in range(10)}
+    rules = {"measures": {"FirstRel": {"margin": 2.0}, "RR": {}}}
+    far = [f"x{n}" for n in range(30)]
+    runs = [{q: ["d"] for q in qrels}, {q: ["x", "d"] if q == "q1" else ["d"] for q in qrels}]
+    # What is found at rank 31 or not at all has a value in one run only.
+    runs[0]["q0"], runs[1]["q0"] = [*far, "d"], far
+    noise = Baseline.from_run(qrels, runs[0], rules, noise=runs).noise
+    assert noise.jitter["q0"] == {"FirstRel": 0.0, "RR": 1 / 31}
+    assert noise.jitter["q1"] == {"FirstRel": 1.0, "RR": 0.5}
+    # Of nine queries one has the values 1 and 2, so a variance of 1/2.
+    band = scipy_stats.norm.ppf(0.975) * math.sqrt(2 * 0.5) / 9
+    assert noise.bands["FirstRel"] == pytest.approx(band, rel=1e-9)
 
 
 def test_a_deterministic_system_has_no_noise():

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgauge import History, InputError, MismatchError, evaluate
+from rankgauge import (
+    Design,
+    History,
+    InputError,
+    MismatchError,
+    compare,
+    compare_evaluations,
+    evaluate,
+)
 
 QRELS = {f"q{n:02}": {"d1": 1} for n in range(12)}
 
@@ -135,6 +144,64 @@ def test_undefined_values_count_as_in_the_mean(history):
     assert history.compare(*zero).steps[0].queries == 13
     assert history.compare(*skip).steps[0].queries == 12
     assert history.compare(*skip).steps[0].before == skip[0].means["RR"]
+
+
+def test_the_numbers_are_those_of_compare(history):
+    rng = np.random.default_rng(3)
+    qrels = {f"q{n}": {"d1": 1, "d2": 2} for n in range(40)}
+    runs = {
+        name: {
+            q: rng.permutation(["d1", "d2", *(f"x{i}" for i in range(8))]).tolist() for q in qrels
+        }
+        for name in ("old", "new")
+    }
+    measures = ("RR", "nDCG@10", "FirstRel", "NumRet")
+    for run in runs.values():
+        keep(history, run, measures, qrels=qrels)
+    for tested in ("nDCG@10", "FirstRel"):
+        shown = [tested, *(m for m in measures if m != tested)]
+        change = history.compare(1, 2, shown)
+        compared = compare_evaluations(
+            [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))],
+            Design((tested,), "old"),
+        )
+        assert 0 < change.steps[0].p < 1
+        assert compared.design.in_words().replace("old", "before") == change.notes[-1]
+        for step in change.steps:
+            found = compared.difference("new", step.measure)
+            assert (step.before, step.after) == (found.baseline_mean, found.mean)
+            for name in (
+                "difference", "low", "high", "p", "queries", "wins", "ties", "losses", "verdict",
+            ):  # fmt: skip
+                assert getattr(step, name) == getattr(found, name)
+    same = compare(qrels, runs, measures, tested=["nDCG@10"])
+    assert history.compare(1, 2).steps[0].p == same.difference("new").p
+
+
+def test_what_has_no_better_side_is_higher_or_lower(history):
+    one, other = ({q: ["d1", *"abc"[:n]] for q in QRELS} for n in (1, 3))
+    ids = [keep(history, run, ("NumRet",)) for run in (one, other)]
+    change = history.compare(*ids)
+    assert change.steps[0].verdict == "higher"
+    assert ": higher, difference +2.000" in change.sentence
+    assert "NumRet: the difference is the mean over queries, not that of the means" in change.notes
+
+
+def test_queries_without_a_value_in_both_are_left_out_and_that_is_said(history):
+    ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
+    change = history.compare(*ids)
+    assert change.steps[0].queries == 10
+    assert any("compared are: FirstRel 10" in note for note in change.notes)
+
+
+def test_two_definitions_of_one_name_are_each_held_against_their_own(history):
+    graded = {query: {"d1": 3, "d2": 1} for query in QRELS}
+    one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
+    other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
+    change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], anyway=True)
+    assert [step.after for step in change.steps] == [
+        other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"],
+    ]  # fmt: skip
 
 
 # ---- what may not be compared

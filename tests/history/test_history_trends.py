@@ -256,3 +256,33 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
     assert trend.data_table().rows[0][7:10] == (1.0, 1.0, 1.0)
     assert "identical" in follow(history, lost()).table().rows[1]
     assert trend._repr_html_().startswith("<table")
+
+
+def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
+    more = {**QRELS, "new": {"d1": 1}}
+    for day, run, qrels in ((1, lost(), QRELS), (3, lost(1, 2), QRELS), (9, lost(1), more)):
+        made = evaluate(qrels, run, "RR")
+        history.save(made, qrels, time=datetime(2026, 1, day, 12, tzinfo=UTC))
+    trend = history.trend("RR")
+    plot = trend.plot()
+    (line,) = plot.panels[0].series
+    assert line.x == (0.0, 2.0, 8.0, 8.0)
+    assert [math.isnan(y) for y in line.y] == [False, False, True, False]
+    assert (line.y[:2], line.y[3]) == (trend.means[:2], trend.means[2])
+    assert (line.low[:2], line.high[3]) == (trend.lows[:2], trend.highs[2])
+    assert plot.panels[0].ticks == ("2026-01-01", "2026-01-03", "2026-01-09")
+    assert plot.panels[0].at == (0.0, 2.0, 8.0)
+    assert "it is broken once" in plot.alt
+    assert "cannot be compared across the gap" in plot.caption
+    assert plot.svg()
+    assert trend.plot(1).panels[0].series[0].y == trend.means[2:]
+
+
+def test_a_plot_of_evaluations_of_one_day_is_spaced_evenly(history):
+    for hour in (1, 2):
+        time = datetime(2026, 1, 5, hour, tzinfo=UTC)
+        history.save(evaluate(QRELS, lost(hour), "GMAP"), QRELS, time=time)
+    plot = history.trend("GMAP").plot()
+    (line,) = plot.panels[0].series
+    assert (line.x, line.low) == ((0.0, 1.0), ())
+    assert plot.panels[0].ticks == ("1: 01-05", "2: 01-05")

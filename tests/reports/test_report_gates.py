@@ -1,7 +1,10 @@
 """report_gate: forms that CI systems read, within their limits."""
 
+import json
 import xml.etree.ElementTree as ET
+from importlib import resources
 
+import jsonschema
 import pytest
 
 from rankgauge import Baseline, GateCheck, GateResult, UnknownName, gate, report_gate
@@ -81,6 +84,14 @@ def test_the_summary_of_a_step_stays_within_its_room(room):
         assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
 
 
+def test_the_room_is_counted_in_bytes():
+    result = _many(3, sentence="\u00fc" * 300)
+    whole = report_gate(result, "markdown")
+    short = report_gate(result, "markdown", room=len(whole))
+    assert len(whole) < len(whole.encode())
+    assert len(short.encode()) <= len(whole)
+
+
 def test_markdown_holds_verdict_reasons_and_queries():
     text = report_gate(WORSE, "markdown")
     assert text.startswith("**FAIL: run**")
@@ -102,3 +113,31 @@ def test_json_is_that_of_the_result():
 def test_an_unknown_form_is_told():
     with pytest.raises(UnknownName, match="did you mean junit"):
         report_gate(WORSE, "junti")
+
+
+def test_json_is_by_the_published_schema():
+    schema = json.loads(resources.files("rankgauge.schemas").joinpath("gate-1.json").read_text())
+    alone = {"measures": {"RR": {}}, "depth": "any"}
+    one = Baseline.from_run({"q": {"d"}}, {"q": ["d"]}, alone)
+    rules = {
+        "measures": {"RR": {"floor": 0.9}, "FirstRel": {"margin": 1.0}},
+        "contracts": [{"query": "q0", "must_include": ["d"]}],
+        "latency": {"p50": 1.5},
+        "depth": "any",
+    }
+    old = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS}, rules)
+    half = {q: ["d"] if n % 2 else ["x", "d"] for n, q in enumerate(QRELS)}
+    results = (
+        WORSE,
+        gate(QRELS, half, rules, baseline=old, anchor=old),
+        gate({"q": {"d"}}, {"q": ["x", "d"]}, alone, baseline=one),
+        gate(QRELS, {"q0": ["d"]}, baseline=OLD),
+        gate({**QRELS, "new": {"d"}}, {q: ["d"] for q in [*QRELS, "new"]}, baseline=OLD),
+    )
+    assert {result.verdict for result in results} == {"FAIL", "INCONCLUSIVE", "NOT COMPARABLE"}
+    for result in results:
+        jsonschema.validate(json.loads(result.to_json(), parse_constant=pytest.fail), schema)
+    numbers = json.loads(results[2].to_json())["checks"][0]["numbers"]
+    assert (numbers["lower"], numbers["upper"], numbers["upper_level"]) == (None, None, None)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(WORSE.to_json()) | {"verdict": "perhaps"}, schema)

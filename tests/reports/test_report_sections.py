@@ -27,7 +27,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     found = rankgauge.diagnose(QRELS, RUNS["bm25"], worst=worst)
     section = diagnosis_section(found)
     assert section.title == "Why bm25 is as it is"
-    text = rankgauge.report_diagnosis(found)
+    text = rankgauge.report_diagnosis(found, full=True)
     titles = list(_titles(section.parts))
     assert all(title in text for title in titles)
     assert sum(f"“{one.text}”" in t or t.startswith(one.query_id)

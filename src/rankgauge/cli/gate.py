@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -114,7 +116,20 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _write(path: str, text: str) -> None:
-    Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    with _named(path):
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Say which of the files cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be written: {error.strerror or error}", where=path,
+            fix="check that the folder is there and may be written to",
+        ) from None  # fmt: skip
 
 
 def _add_summary(result: rankgauge.GateResult) -> None:
@@ -123,7 +138,8 @@ def _add_summary(result: rankgauge.GateResult) -> None:
     if not named:
         return
     path = Path(named)
-    taken = path.stat().st_size if path.exists() else 0
-    text = rankgauge.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
-    with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-        stream.write(text)
+    with _named(named):
+        taken = path.stat().st_size if path.exists() else 0
+        text = rankgauge.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
+        with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            stream.write(text)

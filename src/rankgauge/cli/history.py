@@ -12,6 +12,7 @@ from rankgauge.cli.progress import working
 
 __all__ = ["history", "store_option"]
 
+_NOT_COMPARABLE = 4
 _FORMS = click.Choice(["table", "markdown", "html", "csv", "json"])
 
 store_option = click.option(
@@ -101,16 +102,20 @@ def compare(  # noqa: PLR0917 - one parameter an option
 ) -> None:
     """Compare the second evaluation with the first, on the queries they share.
 
-    Evaluations made with different judgments are refused, unless --anyway is given; then what
-    differs is said.
+    Evaluations made with different judgments are refused, with exit code 4, unless --anyway is
+    given; then what differs is said.
 
     \b
     Examples:
       rankgauge history compare 3 7
       rankgauge history compare 3 7 -m nDCG@10 -m RR
     """  # noqa: D301 - click reads the \b
-    with working("comparing"), rankgauge.History.open(store) as kept:
-        change = kept.compare(before, after, names or None, anyway=anyway)
+    try:
+        with working("comparing"), rankgauge.History.open(store) as kept:
+            change = kept.compare(before, after, names or None, anyway=anyway)
+    except rankgauge.MismatchError as error:
+        click.echo(f"error: {error}", err=True)
+        click.get_current_context().exit(_NOT_COMPARABLE)
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report_change(change, form, color=color), color=color)
     if form in {"csv", "json"}:
@@ -128,10 +133,14 @@ def compare(  # noqa: PLR0917 - one parameter an option
     "--last", type=click.IntRange(min=1), metavar="N",
     help="Show only the latest N; warnings are about all.",
 )  # fmt: skip
+@click.option(
+    "--plot", "drawn", metavar="FILE",
+    help="Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).",
+)  # fmt: skip
 @store_option
 @_form_option
 def trend(  # noqa: PLR0917 - one parameter an option
-    name: str, run: str | None, last: int | None, store: str | None, form: str
+    name: str, run: str | None, last: int | None, drawn: str | None, store: str | None, form: str
 ) -> None:
     """Follow a measure over time, with its interval, and warn if it declines.
 
@@ -143,6 +152,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
     Examples:
       rankgauge history trend
       rankgauge history trend -m RR --run bm25 --last 20
+      rankgauge history trend -m nDCG@10 --plot trend.svg
     """  # noqa: D301 - click reads the \b
     with working("reading the history"), rankgauge.History.open(store) as kept:
         found = kept.trend(name, run=run)
@@ -151,6 +161,9 @@ def trend(  # noqa: PLR0917 - one parameter an option
     if form in {"csv", "json"}:
         for warning in found.warnings:
             click.echo(f"WARNING: {warning}", err=True)
+    if drawn:
+        found.plot(last).save(drawn)
+        click.echo(f"wrote {drawn}", err=True)
 
 
 @history.command(short_help="Remove evaluations for good.")

@@ -32,8 +32,8 @@ _INTERRUPTED = 130
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
 
-    Exit codes: 0 fine, 1 a gate said no, 2 an error, 3 a strict gate is not sure, 4 a gate cannot
-    compare, 130 interrupted.
+    Exit codes: 0 fine, 1 a gate said no, 2 an error, 3 a strict gate is not sure, 4 not comparable
+    (a gate, history compare), 130 interrupted.
     """
 
 
@@ -61,7 +61,7 @@ def _run() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # A gate ends its command with a code; the others return nothing.
+        # A gate ends its command with a code, as does history compare; the others return nothing.
         code = cli.main(standalone_mode=False)
         # What is still buffered may meet a closed pipe: find out here, not at shutdown.
         sys.stdout.flush()

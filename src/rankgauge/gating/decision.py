@@ -10,15 +10,14 @@ from typing import Literal
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.differences import SAME
 from rankgauge.stats import Bounds
 from rankgauge.table import FloatArray
 
-__all__ = ["ALPHA_FAIL", "SAME", "Decision", "decide", "queries_to_decide"]
+__all__ = ["ALPHA_FAIL", "Decision", "decide", "queries_to_decide"]
 
 LEVEL = 0.95
 ALPHA_FAIL = 0.01
-# Values are sums of a few products; what is nearer than this is the same value.
-SAME = 1e-12
 _POWER_80 = 0.8416212335729143
 _MOST_QUERIES = 10**7
 

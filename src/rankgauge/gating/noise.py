@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rankgauge.differences import counting
 from rankgauge.errors import InputError
 from rankgauge.evaluation import evaluate
 from rankgauge.judged import Values
@@ -54,18 +55,18 @@ class Noise:
                 fix="run the system of the baseline again: --noise first.run --noise second.run",
             )  # fmt: skip
         found = [evaluate(truth, run, measures) for run in runs]
-        values = np.stack([evaluation.per_query for evaluation in found])
-        values = np.nan_to_num(values, nan=0.0)
-        jitter = values.max(axis=0) - values.min(axis=0)
-        names = [str(measure) for measure in found[0].measures]
-        return cls(
-            runs=len(runs),
-            bands={name: _band(values[:, :, column]) for column, name in enumerate(names)},
-            jitter={
-                query: dict(zip(names, row, strict=True))
-                for query, row in zip(found[0].query_ids, jitter.tolist(), strict=True)
-            },
-        )
+        values = np.stack([evaluation.per_query for evaluation in found], axis=1)
+        bands = {}
+        jitter: dict[str, dict[str, float]] = {query: {} for query in found[0].query_ids}
+        for column, measure in enumerate(found[0].measures):
+            # What has no value in some run, and is left out of means, jitters in none.
+            counted, rows = counting(values[:, :, column], measure, "zero")
+            bands[str(measure)] = _band(counted.T)
+            spread = np.zeros(len(values))
+            spread[rows] = counted.max(axis=1) - counted.min(axis=1)
+            for query, width in zip(jitter, spread.tolist(), strict=True):
+                jitter[query][str(measure)] = width
+        return cls(runs=len(runs), bands=bands, jitter=jitter)
 
 
 def _band(values: Values) -> float:

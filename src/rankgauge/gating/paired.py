@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
+from rankgauge.differences import SAME, apart, counting, gains
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import GateCheck, GateNumbers, QueryChange
-from rankgauge.gating.decision import SAME, Decision, decide, queries_to_decide
+from rankgauge.gating.decision import Decision, decide, queries_to_decide
 from rankgauge.gating.noise import Noise
 from rankgauge.gating.rules import GatedMeasure, GateRules
 from rankgauge.kernels.measure import Measure
@@ -88,18 +89,14 @@ def _depth(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
     return ""
 
 
-def _gains(
+def _values(
     measure: Measure, new: Baseline, stored: Baseline, queries: Sequence[str]
 ) -> tuple[list[str], FloatArray, FloatArray]:
     """The queries that have a value in both, their values before and now."""
     name = str(measure)
-    before = np.array([stored.queries[query].values[name] for query in queries], dtype=float)
-    after = np.array([new.queries[query].values[name] for query in queries], dtype=float)
-    if measure.declaration.undefined == "skip":
-        both = ~np.isnan(before) & ~np.isnan(after)
-        kept = [query for query, whole in zip(queries, both.tolist(), strict=True) if whole]
-        return kept, before[both], after[both]
-    return list(queries), np.nan_to_num(before, nan=0.0), np.nan_to_num(after, nan=0.0)
+    pairs = [(stored.queries[q].values[name], new.queries[q].values[name]) for q in queries]
+    values, rows = counting(np.array(pairs, dtype=float).reshape(-1, 2), measure, "zero")
+    return [queries[row] for row in rows.tolist()], values[:, 0], values[:, 1]
 
 
 def loss_checks(
@@ -122,16 +119,16 @@ def loss_checks(
         run: The run, its documents in rank order.
     """
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
-    columns = [_gains(g.measure, new, r.stored, r.queries) for r, g in pairs]
-    gains = [
-        _signed(g.measure, after - before)
+    columns = [_values(g.measure, new, r.stored, r.queries) for r, g in pairs]
+    gained = [
+        gains(apart(after, before), g.measure)
         for (_, g), (_, before, after) in zip(pairs, columns, strict=True)
     ]
     if not pairs:
         return
-    decisions = decide(gains, [gated.margin for _, gated in pairs])
+    decisions = decide(gained, [gated.margin for _, gated in pairs])
     for (reference, gated), column, gain, decision in zip(
-        pairs, columns, gains, decisions, strict=True
+        pairs, columns, gained, decisions, strict=True
     ):
         queries, before, after = column
         lost = _lost_values(gated.measure, new, reference)
@@ -162,11 +159,6 @@ def loss_checks(
             losers=losers,
         )
         yield _check(reference, decision, numbers)
-
-
-def _signed(measure: Measure, apart: FloatArray) -> FloatArray:
-    apart[np.abs(apart) <= SAME] = 0.0
-    return -apart if measure.declaration.better == "lower" else apart
 
 
 def _jitter(noise: Noise | None, gated: GatedMeasure, queries: Sequence[str]) -> FloatArray:

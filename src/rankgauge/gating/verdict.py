@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, Literal
 
+from rankgauge.differences import SAME
 from rankgauge.errors import InputError
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import VERDICTS, GateCheck, Verdict
 from rankgauge.gating.contracts import contract_checks
-from rankgauge.gating.decision import SAME
 from rankgauge.gating.latency import latency_checks
 from rankgauge.gating.noise import Noise
 from rankgauge.gating.paired import Reference, loss_checks, refusal

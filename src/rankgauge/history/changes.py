@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankgauge import stats
+from rankgauge.differences import Design, Difference, Verdict, described, differences, seed_of
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import Evaluation
 from rankgauge.history.entries import Entry
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many
 from rankgauge.render import Table, to_html
-from rankgauge.table import FloatArray
 
-__all__ = ["Change", "Step", "apart", "change_between", "obstacles", "step_between"]
+__all__ = ["Change", "Step", "change_between", "obstacles", "step_between"]
 
-Verdict: TypeAlias = Literal["better", "worse", "changed", "cannot tell", "borderline", "identical"]
-
-_ALPHA = 0.05
-_DRAWS = 10_000
-# Values are sums of a few products; what is nearer than this is the same value.
-_SAME = 1e-12
+# Two evaluations may be of one run: here they are called by what they are to each other.
+_BEFORE, _AFTER = "before", "after"
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -35,7 +29,7 @@ class Step:
     Attributes:
         measure: The measure.
         queries: How many queries were compared.
-        before: The mean of the first over these queries, undefined counted as in its mean.
+        before: The mean of the first, over the queries that both evaluations have.
         after: The mean of the second.
         difference: The mean of the differences per query, second minus first.
         low: Lower end of the confidence interval of the difference (paired t).
@@ -45,6 +39,7 @@ class Step:
         wins: Queries in which the second has the better value.
         ties: Queries in which both have the same.
         losses: Queries in which the first has the better value.
+        verdict: As in a comparison (see :class:`Difference`); None where it was not tested.
     """
 
     measure: Measure
@@ -59,6 +54,7 @@ class Step:
     wins: int
     ties: int
     losses: int
+    verdict: Verdict | None
 
     @property
     def is_worse(self) -> bool:
@@ -66,21 +62,24 @@ class Step:
         better = self.measure.declaration.better
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
-    @property
-    def verdict(self) -> Verdict | None:
-        """What the test and the interval say; None where nothing was tested."""
-        if self.p is None:
-            return None
-        if not self.wins + self.losses:
-            return "identical"
-        sure = self.low > 0 or self.high < 0
-        if (self.p < _ALPHA) != sure:
-            return "borderline"
-        if not sure:
-            return "cannot tell"
-        if self.measure.declaration.better == "neither":
-            return "changed"
-        return "worse" if self.is_worse else "better"
+    @classmethod
+    def of(cls, found: Difference, level: float) -> Step:
+        """A step from the difference that was found, with an interval of this level."""
+        return cls(
+            measure=found.measure,
+            queries=found.queries,
+            before=found.baseline_mean,
+            after=found.mean,
+            difference=found.difference,
+            low=found.low,
+            high=found.high,
+            level=level,
+            p=found.p,
+            wins=found.wins,
+            ties=found.ties,
+            losses=found.losses,
+            verdict=found.verdict,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +110,7 @@ class Change:
         match step.verdict:
             case "identical":
                 return f"{pair}: identical in every query"
-            case "better" | "worse" | "changed":
+            case "better" | "worse" | "higher" | "lower":
                 return f"{pair}: {step.verdict}, {spread}"
             case "borderline":
                 return f"{pair}: {spread}: borderline (interval and p-value disagree)"
@@ -233,11 +232,25 @@ def change_between(
             fix="evaluate both runs on the same judgments; or compare what queries they share "
             "with --anyway (anyway=True), knowing that",
         )
-    steps = [
-        step_between(one, other, own, its, tested=place == 0)
-        for place, (own, its) in enumerate(pairs)
-    ]
-    return Change(before, after, tuple(steps), tuple(differs), tuple(_notes(first, second, steps)))
+    design = None
+    steps = []
+    for own, its in pairs:
+        sides = _side_by_side(one, other, own, its)
+        if design is None:
+            design = Design((own,), _BEFORE, seed=seed_of(sides, [own]))
+            found = next(differences(sides, design))
+        else:
+            found = described(sides[1], sides[0], own, _LEVEL)
+        if found.queries < 2:
+            raise InputError(
+                f"the two evaluations share {many(found.queries, 'query')} with a value of {own}",
+                where="history",
+                fix="compare evaluations that share two queries or more",
+            )
+        steps.append(Step.of(found, _LEVEL))
+    notes = _notes(first, second, steps)
+    how = () if design is None else (design.in_words(),)
+    return Change(before, after, tuple(steps), tuple(differs), (*notes, *how))
 
 
 def _measure_pairs(
@@ -277,67 +290,46 @@ def _nearest(entry: Entry, wanted: Measure) -> Measure:
     return near[0]
 
 
-def apart(
+def _side_by_side(
     one: Evaluation, other: Evaluation, own: Measure, its: Measure
-) -> tuple[FloatArray, FloatArray]:
-    """The values of both, for the queries they share, undefined as in the mean."""
-    columns = one.measures.index(own), other.measures.index(its)
-    mine = one.per_query[:, columns[0]]
-    theirs = other.per_query[:, columns[1]]
-    if one.query_ids != other.query_ids:
-        rows = {query: row for row, query in enumerate(other.query_ids)}
-        shared = [(row, rows[q]) for row, q in enumerate(one.query_ids) if q in rows]
-        mine = mine[[row for row, _ in shared]]
-        theirs = theirs[[row for _, row in shared]]
-    if own.declaration.undefined == "skip" or one.policies.undefined == "skip":
-        both = ~np.isnan(mine) & ~np.isnan(theirs)
-        return mine[both], theirs[both]
-    return np.nan_to_num(mine, nan=0.0), np.nan_to_num(theirs, nan=0.0)
+) -> tuple[Evaluation, Evaluation]:
+    """Both by one measure, as a comparison takes them: cut to the queries that both have.
+
+    Weights are left out: in a difference every query counts the same.
+    """
+    rows = {query: row for row, query in enumerate(other.query_ids)}
+    shared = [(row, rows[query]) for row, query in enumerate(one.query_ids) if query in rows]
+    after = _cut(other, [row for _, row in shared], its, _AFTER)
+    return (
+        _cut(one, [row for row, _ in shared], own, _BEFORE),
+        replace(after, measures=(own,)),
+    )
+
+
+def _cut(whole: Evaluation, rows: Sequence[int], measure: Measure, name: str) -> Evaluation:
+    places = np.ix_(rows, [whole.measures.index(measure)])
+    return replace(
+        whole,
+        run_name=name,
+        query_ids=tuple(whole.query_ids[row] for row in rows),
+        measures=(measure,),
+        per_query=whole.per_query[places],
+        undefined=whole.undefined[places],
+        weights=None,
+        groups=None,
+    )
 
 
 def step_between(
-    one: Evaluation,
-    other: Evaluation,
-    own: Measure,
-    its: Measure | None = None,
-    *,
-    level: float = 0.95,
-    tested: bool = False,
-) -> Step:
-    """From one evaluation to another by one measure.
+    one: Evaluation, other: Evaluation, measure: Measure, level: float = _LEVEL
+) -> Step | None:
+    """From one evaluation to another by one measure, untested.
 
-    Raises:
-        InputError: If they share fewer than two queries.
+    None where they share fewer than two queries that have a value.
     """
-    mine, theirs = apart(one, other, own, own if its is None else its)
-    if len(mine) < 2:
-        raise InputError(
-            f"the two evaluations share {many(len(mine), 'query')} with a value of {own}",
-            where="history",
-            fix="compare evaluations that share two queries or more",
-        )
-    moved = theirs - mine
-    moved[np.abs(moved) <= _SAME] = 0.0
-    interval = stats.t_interval(moved, level)
-    p = None
-    if tested:
-        seed = stats.seed_of(mine, theirs)
-        p = float(stats.randomisation_test(moved, _DRAWS, seed).p[0]) if moved.any() else 1.0
-    gains = -moved if own.declaration.better == "lower" else moved
-    return Step(
-        measure=own,
-        queries=len(moved),
-        before=math.fsum(mine.tolist()) / len(mine),
-        after=math.fsum(theirs.tolist()) / len(theirs),
-        difference=interval.mean,
-        low=interval.low,
-        high=interval.high,
-        level=level,
-        p=p,
-        wins=int((gains > 0).sum()),
-        ties=int((gains == 0).sum()),
-        losses=int((gains < 0).sum()),
-    )
+    before, after = _side_by_side(one, other, measure, measure)
+    found = described(after, before, measure, level)
+    return None if found.queries < 2 else Step.of(found, level)
 
 
 def _notes(
@@ -352,8 +344,15 @@ def _notes(
         )
     if before.weighted or after.weighted:
         yield "weights of queries are left out: every query counts the same here"
-    if any(step.measure.declaration.mean != "arithmetic" for step in steps):
-        yield "means here are arithmetic, also of measures whose own mean is another"
+    own = [str(step.measure) for step in steps if step.measure.declaration.mean != "arithmetic"]
+    if own:
+        yield f"{', '.join(own)}: the difference is the mean over queries, not that of the means"
+    fewer = [f"{step.measure} {step.queries}" for step in steps if step.queries < shared]
+    if fewer:
+        yield (
+            f"queries left out of differences, having no value in one or both; compared are: "
+            f"{', '.join(fewer)}"
+        )
     if before.ranking is not None and before.ranking == after.ranking:
         yield "both are evaluations of the same ranking"
     made = [_release(entry) for entry in (before, after)]
@@ -361,12 +360,6 @@ def _notes(
         yield (
             f"made by rankgauge {made[0]} and {made[1]}: the changelog says which numbers changed"
         )
-    yield (
-        f"tested: {steps[0].measure}, two-sided, paired randomisation; the other measures are "
-        "described only"
-        if len(steps) > 1
-        else f"tested: {steps[0].measure}, two-sided, paired randomisation"
-    )
 
 
 def _release(entry: Entry) -> str:

@@ -49,6 +49,7 @@ class Entry:
         means: The mean of each measure, by its name.
         policies: What was decided where definitions are silent.
         counts: Numbers of queries, and what happened to them.
+        coverage: The mean share of judged documents at each cut-off: Judged@k.
         notes: What a reader of the numbers has to know.
         qrels: The fingerprint of the judgments (see :func:`fingerprint`).
         ranking: The fingerprint of the run; None if it was not at hand.
@@ -69,6 +70,7 @@ class Entry:
     means: Mapping[str, float]
     policies: Policies
     counts: Mapping[str, int]
+    coverage: Mapping[int, float]
     notes: tuple[str, ...]
     qrels: str
     ranking: str | None
@@ -80,7 +82,7 @@ class Entry:
     dirty: bool
 
     def __post_init__(self) -> None:
-        for name in ("settings", "run_settings", "means", "counts", "versions"):
+        for name in ("settings", "run_settings", "means", "counts", "coverage", "versions"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
@@ -141,6 +143,7 @@ def pack(
         "means": evaluation.mean(),
         "policies": asdict(evaluation.policies),
         "counts": dict(evaluation.counts),
+        "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),
         "qrels": qrels,
         "ranking": ranking,
@@ -161,6 +164,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
         "the settings of the run": dict(evaluation.settings),
         "the settings": dict(settings),
         "the counts": dict(evaluation.counts),
+        "the shares of judged documents": list(evaluation.coverage.values()),
         "the notes": list(evaluation.notes),
         "the groups": None if evaluation.groups is None else list(evaluation.groups),
         "the query ids": list(evaluation.query_ids),
@@ -245,6 +249,7 @@ def read_entry(number: int, time: str, head: str) -> Entry:
         known = json.loads(head)
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
+        known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         names = {part.name for part in fields(Entry)} - {"id", "time"}
         return Entry(
             id=number,
@@ -283,6 +288,7 @@ def unpack(
         undefined=undefined,
         policies=entry.policies,
         counts=entry.counts,
+        coverage=entry.coverage,
         notes=entry.notes,
         weights=None if weights is None else tuple(values_of(weights, entry.queries).tolist()),
         groups=None if groups is None else tuple(json.loads(_unpacked(groups))),

@@ -10,11 +10,14 @@ from datetime import datetime
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.differences import counting
 from rankgauge.evaluation import Evaluation
-from rankgauge.history.changes import Step, apart, obstacles, step_between
+from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many, some
+from rankgauge.plots import plot_history
+from rankgauge.plotting import Plot
 from rankgauge.render import Cell, Table, to_html
 
 __all__ = ["Point", "Trend", "trend_of"]
@@ -130,6 +133,31 @@ class Trend:
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
         )
 
+    def plot(self, last: int | None = None) -> Plot:
+        """The means and their intervals over time; the line is broken where the trend is.
+
+        Spaced by date where each has a date of its own, otherwise evenly.
+
+        Args:
+            last: Show the latest so many; all if left out.
+        """
+        shown = self.points if last is None else self.points[-last:]
+        dates = [str(point.entry.time.date()) for point in shown]
+        if len(set(dates)) < len(dates):
+            # By time they would stand on each other: these are no dates, and are spaced evenly.
+            dates = [
+                f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
+            ]
+        known = any(math.isfinite(point.low) for point in shown)
+        return plot_history(
+            dates,
+            [point.mean for point in shown],
+            [point.low for point in shown] if known else (),
+            [point.high for point in shown] if known else (),
+            measure=str(self.measure),
+            breaks=[place for place, point in enumerate(shown) if point.breaks],
+        )
+
     @staticmethod
     def _break_row(point: Point, between: int) -> tuple[Cell, ...]:
         # "" in the column of numbers keeps it a column of numbers.
@@ -226,7 +254,7 @@ def trend_of(measure: Measure, found: Sequence[tuple[Entry, Evaluation]]) -> Tre
         if place:
             before, one = found[place - 1]
             breaks = tuple(_breaks(before, one, entry, evaluation))
-            step = None if breaks else _step(one, evaluation, measure, 1 - _ALPHA)
+            step = None if breaks else step_between(one, evaluation, measure, 1 - _ALPHA)
         low, high = _interval(entry, evaluation, measure)
         points.append(Point(entry, entry.means[str(measure)], low, high, step, breaks))
     return Trend(measure, tuple(points), tuple(_decline(points, found)), tuple(_notes(points)))
@@ -238,20 +266,14 @@ def _breaks(before: Entry, one: Evaluation, after: Entry, other: Evaluation) -> 
         yield f"other queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
 
 
-def _step(one: Evaluation, other: Evaluation, measure: Measure, level: float) -> Step | None:
-    """The step, or None where fewer than two queries have a value."""
-    if len(apart(one, other, measure, measure)[0]) < 2:
-        return None
-    return step_between(one, other, measure, level=level)
-
-
 def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
     """Of the mean over queries; of a sum, that of the mean times the number of queries."""
-    values, _ = apart(evaluation, evaluation, measure, measure)
+    column = [evaluation.measures.index(measure)]
+    values, _ = counting(evaluation.per_query[:, column], measure, evaluation.policies.undefined)
     how = measure.declaration.mean
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
         return math.nan, math.nan
-    found = stats.t_interval(values)
+    found = stats.t_interval(values[:, 0])
     times = len(values) if how == "sum" else 1
     return found.low * times, found.high * times
 
@@ -275,7 +297,7 @@ def _decline(points: Sequence[Point], found: Sequence[tuple[Entry, Evaluation]])
     # The best that is also the first was chosen beforehand.
     looks = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
     for place in sorted(looks, reverse=True):
-        step = _step(stretch[place][1], latest, measure, looks[place])
+        step = step_between(stretch[place][1], latest, measure, looks[place])
         if step is not None and step.is_worse:
             yield _told(step, stretch, points[begin:], place)
             return
@@ -297,7 +319,9 @@ def _told(
     for number in range(place + 1, len(stretch)):
         if points[number].step is None:
             continue
-        one = _step(stretch[number - 1][1], stretch[number][1], step.measure, 1 - _ALPHA / between)
+        one = step_between(
+            stretch[number - 1][1], stretch[number][1], step.measure, 1 - _ALPHA / between
+        )
         if one is not None and one.is_worse:
             sure.append((number, one))
     if not sure:
