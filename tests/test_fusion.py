@@ -480,3 +480,8 @@ def test_it_agrees_with_the_stored_fusion_of_another_program(data_folder):
     for query, docs in theirs.items():
         for doc, score in docs.items():
             assert ours[query][doc] == pytest.approx(score, rel=1e-12)
+
+
+def test_the_median_of_two_scores_is_between_them():
+    made = fuse([{"q": {"a": 1.0}}, {"q": {"a": 4.0}}], "combmed", norm="none")
+    assert dict(made["q"]) == {"a": 2.5}
