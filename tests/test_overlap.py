@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgauge
-from rankgauge import InputError, MismatchError, Run, rbo
+from rankgauge import InputError, MismatchError, Run, ranked, rbo
+from rankgauge.overlap import meet
 
 LETTERS = "abcdefghij"
 RANKINGS = st.lists(st.sampled_from(LETTERS), unique=True, max_size=8)
@@ -221,3 +222,10 @@ def test_real_runs_agree_with_the_slow_loop(data_folder):
     for query in found.query_ids[:20]:
         wanted = slow_extrapolated(list(ranked_one[query]), list(ranked_other[query]), 0.9)
         assert found.value(query) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_ranking_and_its_beginning_are_not_the_same_top():
+    short, long = ranked(Run.of({"q": ["a"]})), ranked(Run.of({"q": ["a", "b"]}))
+    for one, other in ((short, long), (long, short)):
+        meeting = meet(one, other, [b"q"])
+        assert (meeting.same_top(1).tolist(), meeting.same_top(2).tolist()) == ([True], [False])
