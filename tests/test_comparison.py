@@ -397,7 +397,9 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
     found = compare(qrels, {"a": one, "b": two}, "FirstRel", queries="all").difference("b")
     assert found.queries == 2
     assert (found.difference, found.wins, found.losses) == (1.0, 0, 2)
-    nothing = compare(qrels, {"a": one, "b": {"q11": ["d"]}}, "FirstRel").difference("b")
+    nothing = compare(qrels, {"a": one, "b": {"q11": ["d"], "q0": ["x"]}}, "FirstRel").difference(
+        "b"
+    )
     assert (nothing.queries, nothing.p, nothing.verdict) == (0, 1.0, "identical")
 
 
@@ -414,7 +416,8 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
         (lambda: compare_evaluations(FOUND.evaluations, Design(("AP",), "x")), "no run is called"),
         (lambda: compare_evaluations([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
          "differ in their measures"),
-        (lambda: compare({"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}},
+        (lambda: compare({"q1": {"d"}, "q2": {"d"}},
+                         {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}, "c": {"q1": ["d"], "q2": ["d"]}},
                          "RR", queries="intersection"), "no judged query is in every run"),
     ],
 )  # fmt: skip
@@ -605,3 +608,22 @@ def test_what_is_only_shown_does_not_change_what_is_tested():
     more = compare(qrels, runs, ["RR", "nDCG@10", "AP"], tested="nDCG@10")
     assert more.design.seed == one.design.seed
     assert [d for d in more.differences if d.verdict is not None] == list(one.differences)
+
+
+def test_a_run_on_other_queries_than_the_rest_is_refused():
+    half = {q: docs for n, (q, docs) in enumerate(RUNS["s0"].items()) if n % 2}
+    rest = {q: docs for n, (q, docs) in enumerate(RUNS["s1"].items()) if not n % 2}
+    with pytest.raises(InputError, match="'a' has no judged query in common"):
+        compare(QRELS, {"a": half, "b": rest}, "RR")
+    found = compare(QRELS, {"a": half, "b": rest, "c": RUNS["s2"]}, "RR")
+    assert any("count as empty rankings (a 30, b 30)" in text for text in found.warnings)
+
+
+def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
+    only = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in QRELS.items()}
+    holes = {q: {f"{k}x": v for k, v in d.items()} for q, d in RUNS["s1"].items()}
+    runs = {"a": RUNS["s0"], "b": holes | {"q0": RUNS["s1"]["q0"]}}
+    blind, seeing = (compare(qrels, runs, "nDCG@10").warnings for qrels in (only, QRELS))
+    assert any("name relevant documents only" in text for text in blind)
+    assert not any("Judged@10 differs" in text for text in blind)
+    assert any("Judged@10 differs" in text for text in seeing)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
+from itertools import chain
 from typing import Any
 
 from rankgauge.differences import (
@@ -21,12 +23,19 @@ from rankgauge.differences import (
 )
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation, Queries, evaluate
+from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
-from rankgauge.notes import many
+from rankgauge.notes import many, some
 from rankgauge.plots import plot
 from rankgauge.plotting import Plot
-from rankgauge.remarks import sentences, units, warnings_of_evaluations, warnings_of_runs
+from rankgauge.remarks import (
+    sentences,
+    units,
+    warnings_of_evaluations,
+    warnings_of_judgments,
+    warnings_of_runs,
+)
 from rankgauge.render import Cell, Table, to_html
 
 __all__ = ["COMPARED", "Comparison", "compare", "compare_evaluations"]
@@ -339,6 +348,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
+    _meet(truth, named)
     which = (
         _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
     )
@@ -355,7 +365,13 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         for run in named
     ]
     made = _compared(evaluations, design)
-    return replace(made, warnings=(*made.warnings, *warnings_of_runs(named, declared[0])))
+    grades = truth.table.values
+    known_bad = (grades >= 0) & (grades < 1)
+    aside = (
+        *warnings_of_judgments(evaluations, declared[0], only_relevant=not known_bad.any()),
+        *warnings_of_runs(named, declared[0]),
+    )
+    return replace(made, warnings=(*made.warnings, *aside))
 
 
 def compare_evaluations(
@@ -419,6 +435,22 @@ def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
         sentences=tuple(sentences(evaluations, seeded, found)),
         warnings=tuple(warnings_of_evaluations(evaluations, seeded, found)),
     )
+
+
+def _meet(truth: Qrels, runs: Sequence[Run]) -> None:
+    """Refuse a run whose judged queries are in no other run: a comparison would be of nothing."""
+    judged = [[q for q in run.query_index if q in truth.query_index] for run in runs]
+    having = Counter(chain(*judged))
+    for run, mine in zip(runs, judged, strict=True):
+        others = having.keys() - set(mine)
+        if mine and others and all(having[q] == 1 for q in mine):
+            ours, theirs = (some(sorted(map(show_id, part))) for part in (mine, others))
+            raise InputError(
+                f"{run.name!r} has no judged query in common with another run: it has {ours}, "
+                f"others have {theirs}",
+                where="runs",
+                fix="run all systems on the same queries",
+            )
 
 
 def _common(truth: Qrels, runs: Sequence[Run]) -> list[bytes]:

@@ -14,7 +14,13 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Run
 from rankgauge.notes import many
 
-__all__ = ["sentences", "units", "warnings_of_evaluations", "warnings_of_runs"]
+__all__ = [
+    "sentences",
+    "units",
+    "warnings_of_evaluations",
+    "warnings_of_judgments",
+    "warnings_of_runs",
+]
 
 _FEW_QUERIES = 25
 # With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
@@ -136,22 +142,10 @@ def warnings_of_evaluations(
         yield f"queries missing from a run count as empty rankings ({', '.join(gone)})"
     if any(e.weights is not None for e in evaluations):
         yield "means are weighted, differences are not: in these every query counts the same"
-    yield from _holes(evaluations, design.tested[0])
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0]]
     for d in primary[:_SENTENCES]:
         yield from _few(named[d.run], named[d.baseline], d)
-
-
-def _holes(evaluations: Sequence[Evaluation], primary: Measure) -> Iterator[str]:
-    cut = dict(primary.params).get("k") or _CUT
-    shares = {e.run_name: e.coverage[cut] for e in evaluations if cut in e.coverage}  # type: ignore[index] # k is a number
-    if shares and max(shares.values()) - min(shares.values()) > _HOLES:
-        said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
-        yield (
-            f"Judged@{cut} differs ({said}): what is not judged counts as not relevant, which is "
-            "unfair to the run with more of it"
-        )
 
 
 def _few(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[str]:
@@ -168,6 +162,32 @@ def _few(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[str]:
     if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
         query = one.query_ids[int(apart.argmax())]
         yield f"{pair}: query {query!r} alone carries most of the difference"
+
+
+def warnings_of_judgments(
+    evaluations: Sequence[Evaluation], primary: Measure, *, only_relevant: bool
+) -> Iterator[str]:
+    """What is not judged says against the comparison.
+
+    Args:
+        evaluations: One for each run.
+        primary: The measure that decides.
+        only_relevant: Whether no document is judged not relevant; Judged@k is then P@k.
+    """
+    if only_relevant:
+        yield (
+            "the judgments name relevant documents only: whether one run has more documents that "
+            "nobody looked at cannot be seen"
+        )
+        return
+    cut = dict(primary.params).get("k") or _CUT
+    shares = {e.run_name: e.coverage[cut] for e in evaluations if cut in e.coverage}  # type: ignore[index] # k is a number
+    if shares and max(shares.values()) - min(shares.values()) > _HOLES:
+        said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
+        yield (
+            f"Judged@{cut} differs ({said}): what is not judged counts as not relevant, which is "
+            "unfair to the run with more of it"
+        )
 
 
 def warnings_of_runs(runs: Sequence[Run], primary: Measure) -> Iterator[str]:
