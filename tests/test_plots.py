@@ -236,3 +236,10 @@ def test_troubles_are_told():
     other = evaluate({"q9": {"d"}}, Run.of({"q9": ["d"]}, name="other"), "nDCG@10")
     with pytest.raises(InputError, match="on different queries"):
         plot([BM25, other], "heat-map")
+
+
+def test_queries_that_one_run_leaves_out_are_no_step():
+    qrels = {f"q{n}": {"d": 1} for n in range(5)}
+    one = evaluate(qrels, Run.of({q: ["x", "d"] for q in qrels}, name="one"), "FirstRel")
+    two = evaluate(qrels, Run.of({"q0": ["d"], "q1": ["x", "d"]}, name="two"), "FirstRel")
+    assert plot([one, two], "per-query").panels[0].series[0].y == (0.0, -1.0)

@@ -114,3 +114,13 @@ def test_marks_stand_behind_a_cell_and_decimals_stay_in_line():
     assert "0.2500\\*" in to_markdown(marked)
     assert "0.2500<sup>*</sup>" in to_html(marked)
     assert "*" not in to_csv(marked) + render(marked, "json")
+
+
+def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():
+    table = Table(
+        ("run", "x"), (("a", 10.5), ("b", 2.25), ("c", 123.0)),
+        best=frozenset({(1, 1)}), starred=True, marks={(0, 1): "†"},
+    )  # fmt: skip
+    lines = to_terminal(table).splitlines()[2:]
+    assert [line.split()[1] for line in lines] == ["10.5000†", "2.2500*", "123.0000"]
+    assert len({line.index(".") for line in lines}) == 1

@@ -476,3 +476,46 @@ def test_cranfield_takes_less_than_a_megabyte(data_folder):
     page = html_report(folder / "trec" / "qrels.txt", runs, collection=folder)
     assert len(page.encode()) < 1_000_000
     assert not math.isnan(values_of(page)["values"][0][0][0])
+
+
+def test_a_query_is_hard_only_if_every_run_is_below_its_mean():
+    qrels = {f"q{n}": {"d": 1} for n in range(4)}
+    good, bad = ["d"], ["x", "y", "d"]
+    runs = {
+        "a": {"q0": bad, "q1": bad, "q2": good, "q3": good},
+        "b": {"q0": bad, "q1": good, "q2": good, "q3": good},
+    }
+    text = Page(html_report(qrels, runs, "RR", plots=False)).text
+    hard = text[text.index("Hard for every run") : text.rindex("Provenance")]
+    assert re.findall(r"\bq\d\b", hard)[0] == "q0"
+    assert "q1" not in hard
+
+
+def test_a_negative_grade_is_no_judgment():
+    qrels = {"q1": {"pooled": -1, "d": 1}, "q2": {"d": 1}}
+    page = html_report(qrels, {"a": {"q1": ["pooled", "d"], "q2": ["d"]}}, "RR", plots=False)
+    text = Page(page).text
+    assert "1 not judged pooled 2 grade 1 d" in text
+    assert "grade -1" not in text
+
+
+def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
+    qrels = {f"q{n}": {"a": 1} for n in range(6)}
+    runs = {
+        name: {q: {"a": 1.0, "z": 1.0} if int(q[1]) < last else {"y": 1.0} for q in qrels}
+        for name, last in (("one", 3), ("two", 5))
+    }
+    some = [f"q{n}" for n in range(4)]
+    for kind in ({"ties": "input"}, {"ties": "trec"}):
+        result = rankgauge.compare(qrels, runs, "RR", queries=some, **kind)
+        alts = {a["aria-label"] for a in Page(html_report(qrels, runs, result=result)).all("svg")
+                if a.get("role") == "img"}  # fmt: skip
+        for name in ("first-ranks", "cutoffs", "precision-recall"):
+            own = [
+                rankgauge.evaluate(
+                    qrels, rankgauge.Run.of(run, name=n), rankgauge.plot_measures(name),
+                    queries=some, **kind,
+                )
+                for n, run in runs.items()
+            ]  # fmt: skip
+            assert rankgauge.plot(own, name).alt in alts
