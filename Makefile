@@ -16,7 +16,7 @@ help: ## show this list
 demo: .venv/runtime.stamp ## compare and diagnose the bundled runs, write a report (installs the runtime only)
 	.venv/bin/rankgauge compare "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --short
 	.venv/bin/rankgauge diagnose "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" -n 2
-	.venv/bin/rankgauge report "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" -o report.html
+	.venv/bin/rankgauge report "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" --diagnose keyword -o report.html
 
 test: check ## everything that must be green before a commit: check, tests, doctests, docs
 	.venv/bin/python -m pytest --doctest-modules tests src docs README.md
