@@ -244,3 +244,13 @@ def test_one_judged_query_or_none_in_common_is_said():
         tune_fusion({"q01": {"d"}}, RUNS)
     with pytest.raises(MismatchError, match="no query in common"):
         tune_fusion({"x": {"d"}, "y": {"d"}}, RUNS)
+
+
+def test_queries_without_judgments_get_the_best_of_the_grid_and_not_its_first():
+    qrels = {f"q{n}": {"d1"} for n in range(6)}
+    asked = [*qrels, "new"]
+    good, bad = {q: ["d1", "x"] for q in asked}, {q: ["x", "d1"] for q in asked}
+    grid = {"weights": [(0, 1), (1, 0)], "norm": ["rank"]}
+    found = tune_fusion(qrels, {"g": good, "b": bad}, "RR", method="wsum", folds=2, grid=grid)
+    assert list(found.run["new"]) == ["d1", "x"]
+    assert any("1 query without judgments: fused by wsum" in text for text in found.sentences)
