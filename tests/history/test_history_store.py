@@ -222,6 +222,21 @@ def test_a_measure_that_this_version_does_not_know_speaks_for_itself(tmp_path):
             history.load(entry.id)
 
 
+def test_grades_of_records_are_part_of_their_judgments(tmp_path):
+    # d2 has a grade and is not relevant: only measures of gains read it.
+    kept = [
+        rankgauge.Records.of(
+            [{"id": "q", "retrieved": ["d1", "d2"], "relevant": {"d1"},
+              "relevance_scores": {"d1": 1, "d2": top}}]
+        )
+        for top in (2, 3)
+    ]  # fmt: skip
+    assert rankgauge.fingerprint(kept[0].qrels) == rankgauge.fingerprint(kept[1].qrels)
+    with History.open(tmp_path / "h.db") as history:
+        one, other = (history.save(evaluate(each, measures="RR"), each) for each in kept)
+    assert one.qrels != other.qrels
+
+
 def test_records_are_judgments_and_run_at_once(tmp_path):
     records = rankgauge.Records.of([("q", ["d1", "d2"], {"d2"})])
     with History.open(tmp_path / "h.db") as history:

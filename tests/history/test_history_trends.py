@@ -258,6 +258,13 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
     assert trend._repr_html_().startswith("<table")
 
 
+def test_steps_that_are_sure_only_by_themselves_are_not_named(history):
+    # Five of forty fall by 1/2: t = 2.36, beyond the mark of 5 %, not that of 5 % / 4.
+    trend = follow(history, *(lost(*range(number)) for number in (0, 5, 10, 15, 20)))
+    assert all(point.step.is_worse for point in trend.points[1:])
+    assert "none of the 4 steps between shows it by itself" in trend.warnings[0]
+
+
 def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
     more = {**QRELS, "new": {"d1": 1}}
     for day, run, qrels in ((1, lost(), QRELS), (3, lost(1, 2), QRELS), (9, lost(1), more)):
