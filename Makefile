@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
+# A file of tests stays in one process: its fixtures are made once.
+PARALLEL := --numprocesses auto --dist loadfile
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 
@@ -19,7 +21,7 @@ demo: .venv/runtime.stamp ## compare and diagnose the bundled runs, write a repo
 	.venv/bin/rankgauge report "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" --diagnose keyword -o report.html
 
 test: check ## everything that must be green before a commit: check, tests, doctests, docs
-	.venv/bin/python -m pytest --doctest-modules tests src docs README.md
+	.venv/bin/python -m pytest $(PARALLEL) --doctest-modules tests src docs README.md
 	@$(MAKE) --no-print-directory docs
 
 check: .venv/dev.stamp ## format, lint, types, floors, changelog fragments
@@ -31,7 +33,7 @@ check: .venv/dev.stamp ## format, lint, types, floors, changelog fragments
 	@said=$$(.venv/bin/towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
 
 fast: .venv/dev.stamp ## the tests without the slow ones
-	.venv/bin/python -m pytest --quiet -m "not slow" tests
+	.venv/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
 cover: .venv/dev.stamp ## the tests, and the lines and branches they miss
 	.venv/bin/python -m pytest --quiet --cov tests
@@ -44,7 +46,7 @@ bench: .venv-bench/bench.stamp ## speed against its budgets
 	.venv-bench/bin/python benchmarks/run.py
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
-	.venv-lowest/bin/python -m pytest --quiet tests
+	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet tests
 
 test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py

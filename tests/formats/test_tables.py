@@ -96,10 +96,10 @@ def test_a_hundred_thousand_columns_are_no_burden(tmp_path: Path) -> None:
     names = ",".join(f"c{n}" for n in range(100_000))
     path = tmp_path / "a.csv"
     path.write_text(f"qid,docno,score,{names}\n" + f"q1,d1,1{',' * 100_000}\n" * 3)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match="document 'd1' stands 3 times"):
         read_qrels(path)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 5
     path.write_text(f"{names}\n")
     with pytest.raises(FormatError, match="'c7' and 99992 more; judgments need one of queries"):
         read_qrels(path)
@@ -109,10 +109,10 @@ def test_a_repeated_key_among_many_is_found_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     keys = ", ".join(f'"d{n}": 1' for n in range(50_000))
     path.write_text(f'{{"q1": {{{keys}, "d49999": 1}}}}')
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError, match="the key 'd49999' stands twice in one object"):
         read_run(path)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 5
 
 
 def test_a_cell_beyond_the_limit_is_told(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_what_has_no_better_side_is_higher_or_lower(history):
     change = history.compare(*ids)
     assert change.steps[0].verdict == "higher"
     assert ": higher, difference +2.000" in change.sentence
-    assert "NumRet: the difference is the mean over queries, not that of the means" in change.notes
+    assert "NumRet: means are sums, differences are per query" in change.notes
 
 
 def test_queries_without_a_value_in_both_are_left_out_and_that_is_said(history):

@@ -163,7 +163,7 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
 @pytest.mark.parametrize(
     "settings",
     [{"a": (1, 2)}, {1: "a"}, {"a": float("nan")}, {"a": {1, 2}}, {"a": object()}],
-    ids=repr,
+    ids=["a tuple", "a key that is a number", "NaN", "a set", "an object"],
 )
 def test_settings_that_would_come_back_otherwise_are_refused(settings, tmp_path):
     with History.open(tmp_path / "history.db") as history:

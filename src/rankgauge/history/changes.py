@@ -13,6 +13,7 @@ from rankgauge.evaluation import Evaluation
 from rankgauge.history.entries import Entry
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many
+from rankgauge.remarks import units
 from rankgauge.render import Table, to_html
 
 __all__ = ["Change", "Step", "change_between", "obstacles", "step_between"]
@@ -344,9 +345,7 @@ def _notes(
         )
     if before.weighted or after.weighted:
         yield "weights of queries are left out: every query counts the same here"
-    own = [str(step.measure) for step in steps if step.measure.declaration.mean != "arithmetic"]
-    if own:
-        yield f"{', '.join(own)}: the difference is the mean over queries, not that of the means"
+    yield from units([step.measure for step in steps])
     fewer = [f"{step.measure} {step.queries}" for step in steps if step.queries < shared]
     if fewer:
         yield (
