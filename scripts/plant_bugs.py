@@ -366,7 +366,7 @@ BUGS = (
         "if len({int(np.isnan(column).sum()) for column in columns}) > 1:"),
     Bug("a measure without a better side has a better run", "differences.py",
         'if measure.declaration.better == "neither":', 'if measure.declaration.better == "none":'),
-    Bug("what rounding sets apart is a difference", "differences.py",
+    Bug("what rounding sets apart is a difference to the gate", "differences.py",
         "result[np.abs(result) <= SAME] = 0.0", "pass"),
     Bug("a lower value is never better", "differences.py",
         'return -moved if measure.declaration.better == "lower" else moved', "return moved"),

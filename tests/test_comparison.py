@@ -627,3 +627,18 @@ def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
     assert any("name relevant documents only" in text for text in blind)
     assert not any("Judged@10 differs" in text for text in blind)
     assert any("Judged@10 differs" in text for text in seeing)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (lambda: evaluate(QRELS, RUNS["s1"], ["nDCG@10", "AP"], ties="input"), "policies"),
+        (
+            lambda: evaluate(dict(list(QRELS.items())[1:]), RUNS["s1"], ["nDCG@10", "AP"]),
+            "query ids",
+        ),
+    ],
+)
+def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
+    with pytest.raises(InputError, match=f"differ in their {said}"):
+        compare_evaluations([FOUND.evaluations[0], other()])
