@@ -64,7 +64,8 @@ def test_a_worse_run_fails_and_a_better_one_passes(run, verdict):
 def test_bounds_are_those_of_scipy():
     numbers = gate(QRELS, RUNS["s0"], baseline=OLD).checks[0].numbers
     apart = _apart("s0", "s1")
-    assert (numbers.lower, numbers.upper) == pytest.approx(_bounds(apart), rel=1e-9)
+    # Older versions of scipy have quantiles to nine digits only.
+    assert (numbers.lower, numbers.upper) == pytest.approx(_bounds(apart), rel=1e-8)
     assert numbers.gain == pytest.approx(apart.mean(), rel=1e-12)
     theirs = scipy_stats.ttest_1samp(apart, 0, alternative="less").pvalue
     assert numbers.p_worse == pytest.approx(theirs, rel=1e-8)

@@ -42,7 +42,8 @@ def test_points_have_the_mean_and_the_interval_of_scipy(history):
     values = [0.5] * 8 + [1.0] * 32
     low, high = scipy.stats.t.interval(0.95, 39, np.mean(values), scipy.stats.sem(values))
     assert trend.means == (1.0, pytest.approx(0.9))
-    assert (trend.lows[1], trend.highs[1]) == pytest.approx((low, high), abs=1e-12)
+    # Older versions of scipy have quantiles to nine digits only.
+    assert (trend.lows[1], trend.highs[1]) == pytest.approx((low, high), rel=1e-8)
     assert (trend.lows[0], trend.highs[0]) == (1.0, 1.0)
     assert trend.breaks == ()
 
