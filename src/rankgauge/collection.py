@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -203,55 +203,39 @@ def _query(row: TextRow) -> Query:
 
 
 def _documents(given: Any) -> Mapping[str, Document]:
-    if given is None:
-        return {}
     if isinstance(given, str | os.PathLike):
         return read_documents(given)
-    found: dict[str, Document] = {}
-    for key, value in _items(given, "documents", '{"d1": "its text", ...}'):
-        if isinstance(value, Document):
-            found[key] = value
-        elif isinstance(value, str):
-            found[key] = Document(key, text=value)
-        else:
-            rest, title, text = _parts(value, key, "document")
-            found[key] = Document(key, title, text, rest)
-    return found
+    rows = _items(given, "document", '{"d1": "its text", ...}')
+    return {k: v if isinstance(v, Document) else _document(_row(k, v, "document")) for k, v in rows}
 
 
 def _queries(given: Any) -> Mapping[str, Query]:
-    if given is None:
-        return {}
     if isinstance(given, str | os.PathLike):
         return read_queries(given)
-    found: dict[str, Query] = {}
-    for key, value in _items(given, "queries", '{"q1": "what is asked", ...}'):
-        if isinstance(value, Query):
-            found[key] = value
-        elif isinstance(value, str):
-            found[key] = Query(key, value)
-        else:
-            rest, title, text = _parts(value, key, "query")
-            found[key] = Query(key, text or title, rest)
-    return found
+    rows = _items(given, "query", '{"q1": "what is asked", ...}')
+    return {k: v if isinstance(v, Query) else _query(_row(k, v, "query")) for k, v in rows}
 
 
-def _items(given: Any, what: str, example: str) -> list[tuple[str, Any]]:
+def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
+    if given is None:
+        return
     if not isinstance(given, Mapping):
         raise InputError(
-            f"got {type(given).__name__} for the {what}", where=what,
+            f"got {type(given).__name__} for the texts, wanted a mapping or a path", where=what,
             fix=f"give a path or a mapping: {example}",
         )  # fmt: skip
-    return [(show_id(id_bytes(key)), value) for key, value in given.items()]
+    for key, value in given.items():
+        yield show_id(id_bytes(key)), value
 
 
-def _parts(value: Any, key: str, what: str) -> tuple[dict[str, Any], str, str]:
-    """What stands beside the text, the title and the text of a mapping."""
+def _row(key: str, value: Any, what: str) -> TextRow:
+    """One text given as text or as a mapping."""
+    if isinstance(value, str):
+        return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         raise InputError(
             f"got {value!r:.60} for a {what}", where=f"{what} {key!r}",
             fix='give its text, or {"text": "..."}',
         )  # fmt: skip
-    title = value.get("title") or ""
     rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}
-    return rest, str(title), value["text"]
+    return TextRow(key, str(value.get("title") or ""), value["text"], rest)

@@ -14,9 +14,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
-from rankgauge.ids import IntArray
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Undefined
 from rankgauge.table import FloatArray
 
 __all__ = [
@@ -29,12 +27,9 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
-    "apart",
     "changes",
-    "counting",
     "described",
     "differences",
-    "gains",
     "indistinct",
     "paired",
     "seed_of",
@@ -266,31 +261,6 @@ def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     )
 
 
-def counting(
-    values: FloatArray, measure: Measure, undefined: Undefined
-) -> tuple[FloatArray, IntArray]:
-    """Values of several runs (Q, S) as they count, and the rows of the queries that do.
-
-    Undefined values count 0 as in the mean, and all queries do. Where the measure or the policy
-    leaves undefined values out, those queries count that have a value in every run.
-    """
-    counted = measure.counted(values, skip_undefined=undefined == "skip")
-    known = np.flatnonzero(~np.isnan(counted).any(axis=1))
-    return counted[known], known
-
-
-def apart(after: FloatArray, before: FloatArray) -> FloatArray:
-    """After minus before; exactly 0 where they are the same but for rounding."""
-    result: FloatArray = after - before
-    result[np.abs(result) <= SAME] = 0.0
-    return result
-
-
-def gains(moved: FloatArray, measure: Measure) -> FloatArray:
-    """Differences with the sign that is above 0 where the run is better."""
-    return -moved if measure.declaration.better == "lower" else moved
-
-
 def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
     column: FloatArray = evaluation.per_query[:, evaluation.measures.index(measure)]
     return column
@@ -413,7 +383,7 @@ class _Work:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
         moved = self._apart(key)
-        better = gains(moved, measure)
+        better = measure.gains(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(

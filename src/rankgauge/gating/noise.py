@@ -9,7 +9,6 @@ from itertools import combinations
 
 import numpy as np
 
-from rankgauge.differences import counting
 from rankgauge.errors import InputError
 from rankgauge.evaluation import evaluate
 from rankgauge.judged import Values
@@ -60,10 +59,10 @@ class Noise:
         jitter: dict[str, dict[str, float]] = {query: {} for query in found[0].query_ids}
         for column, measure in enumerate(found[0].measures):
             # What has no value in some run, and is left out of means, jitters in none.
-            counted, rows = counting(values[:, :, column], measure, "zero")
-            bands[str(measure)] = _band(counted.T)
-            spread = np.zeros(len(values))
-            spread[rows] = counted.max(axis=1) - counted.min(axis=1)
+            counted = measure.counted(values[:, :, column])
+            known = ~np.isnan(counted).any(axis=1)
+            bands[str(measure)] = _band(counted[known].T)
+            spread = np.where(known, counted.max(axis=1) - counted.min(axis=1), 0.0)
             for query, width in zip(jitter, spread.tolist(), strict=True):
                 jitter[query][str(measure)] = width
         return cls(runs=len(runs), bands=bands, jitter=jitter)

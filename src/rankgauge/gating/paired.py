@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from rankgauge.differences import SAME, apart, counting, gains
+from rankgauge.differences import SAME
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import GateCheck, GateNumbers, QueryChange
 from rankgauge.gating.decision import Decision, decide, queries_to_decide
@@ -95,8 +95,9 @@ def _values(
     """The queries that have a value in both, their values before and now."""
     name = str(measure)
     pairs = [(stored.queries[q].values[name], new.queries[q].values[name]) for q in queries]
-    values, rows = counting(np.array(pairs, dtype=float).reshape(-1, 2), measure, "zero")
-    return [queries[row] for row in rows.tolist()], values[:, 0], values[:, 1]
+    values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    return [queries[row] for row in known.tolist()], values[known, 0], values[known, 1]
 
 
 def loss_checks(
@@ -121,7 +122,7 @@ def loss_checks(
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(g.measure, new, r.stored, r.queries) for r, g in pairs]
     gained = [
-        gains(apart(after, before), g.measure)
+        g.measure.gains(g.measure.apart(after, before))
         for (_, g), (_, before, after) in zip(pairs, columns, strict=True)
     ]
     if not pairs:

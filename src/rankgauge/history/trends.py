@@ -10,7 +10,6 @@ from datetime import datetime
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.differences import counting
 from rankgauge.evaluation import Evaluation
 from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
@@ -268,12 +267,15 @@ def _breaks(before: Entry, one: Evaluation, after: Entry, other: Evaluation) -> 
 
 def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
     """Of the mean over queries; of a sum, that of the mean times the number of queries."""
-    column = [evaluation.measures.index(measure)]
-    values, _ = counting(evaluation.per_query[:, column], measure, evaluation.policies.undefined)
+    values = measure.counted(
+        evaluation.per_query[:, evaluation.measures.index(measure)],
+        skip_undefined=evaluation.policies.undefined == "skip",
+    )
+    values = values[~np.isnan(values)]
     how = measure.declaration.mean
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
         return math.nan, math.nan
-    found = stats.t_interval(values[:, 0])
+    found = stats.t_interval(values)
     times = len(values) if how == "sum" else 1
     return found.low * times, found.high * times
 

@@ -308,6 +308,15 @@ class Measure:
         found: Values = one - other
         return np.where(np.abs(found) <= _SAME, 0.0, found)
 
+    def gains(self, differences: Values) -> Values:
+        """The differences with the sign that is above 0 where the run is better.
+
+        Example:
+            >>> parse("FirstRel").gains(np.array([-1.0, 2.0])).tolist()
+            [1.0, -2.0]
+        """
+        return -differences if self.declaration.better == "lower" else differences
+
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
         """The places of the best of these values: more than one where some are the same.
 

@@ -1,0 +1,11 @@
+"""The bugs that `plant_bugs.py` plants."""
+
+from planted.bug import Bug
+from planted.comparing import BUGS as _COMPARING
+from planted.explaining import BUGS as _EXPLAINING
+from planted.measures import BUGS as _MEASURES
+from planted.releasing import BUGS as _RELEASING
+
+__all__ = ["BUGS", "Bug"]
+
+BUGS = (*_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING)
