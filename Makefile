@@ -4,6 +4,8 @@ PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
 # A file of tests stays in one process: its fixtures are made once.
 PARALLEL := --numprocesses auto --dist loadfile
+# What make demo uses, besides the core (a comma would end an argument of a call below).
+DEMO := '.[bm25,plots]'
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 
@@ -51,11 +53,14 @@ test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we s
 test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py
 
+test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
+	.venv-adapters/bin/python -m pytest --quiet tests/adapters
+
 mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find them
 	.venv/bin/python scripts/plant_bugs.py
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -64,7 +69,7 @@ clean: ## remove everything that make has made
 
 .venv/runtime.stamp: $(SETUP)
 	@$(call environment,$(@D))
-	@$(call install,$(@D),constraints.txt,--editable '.[plots]')
+	@$(call install,$(@D),constraints.txt,--editable $(DEMO))
 	@touch $@
 
 .venv/dev.stamp: .venv/runtime.stamp
@@ -86,6 +91,13 @@ clean: ## remove everything that make has made
 	@$(call environment,$(@D))
 	@$(call override,constraints-pandas2.txt) > $(@D)/constraints.txt
 	@$(call install,$(@D),$(@D)/constraints.txt,--editable . --group test)
+	@touch $@
+
+.venv-adapters/adapters.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@$(call install,$(@D),constraints.txt,torch==2.13.0)
+	@$(call install,$(@D),constraints.txt,--editable . --group adapters)
 	@touch $@
 
 RECENT := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
@@ -115,4 +127,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test check fast cover docs bench test-lowest test-frames mutants clean
+.PHONY: help demo test check fast cover docs bench test-lowest test-frames test-adapters mutants clean

@@ -1,0 +1,1 @@
+"""Retrievers run over a collection: journal, limits, latency, and what comes of it side by side."""

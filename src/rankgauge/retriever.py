@@ -1,0 +1,352 @@
+"""What a retriever is, and its answers as hits: whatever shape they come in.
+
+A retriever is an object with two methods (:class:`Retriever`), or any callable from the text of a
+query to documents. This module is the one place that knows the shapes in which documents come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import math
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.ids import id_bytes
+
+__all__ = [
+    "Hits", "Retriever", "aligned", "answers_of", "has_index", "hits_of", "index_documents",
+    "is_async", "rows_of_hits", "search", "settings_of",
+]  # fmt: skip
+
+_IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
+_SCORES = ("score", "similarity", "relevance_score")
+_SHAPES = (
+    "give document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
+    "first"
+)
+# Objects of frameworks that carry no id where we would look for one.
+_WRAPPERS = {
+    "haystack": "Haystack",
+    "langchain": "LangChain",
+    "langchain_core": "LangChain",
+    "llama_index": "LlamaIndex",
+    "pyterrier": "PyTerrier",
+}
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Anything that can index documents and search them.
+
+    It may have more: ``settings`` (a mapping of plain values that tells it from others: with equal
+    settings and documents it gives equal rankings; without, its results are not reused), ``size``
+    (bytes of its index), ``usage()`` (what it has used up so far, such as ``{"tokens": 812}``) and
+    ``close()``. ``search`` may be a coroutine.
+
+    Example:
+        >>> class Longest:
+        ...     def index(self, documents):
+        ...         self.ids = [d.id for d in sorted(documents, key=lambda d: -len(d.text))]
+        ...
+        ...     def search(self, queries, k):
+        ...         return [self.ids[:k] for _ in queries]
+        >>> isinstance(Longest(), Retriever)
+        True
+    """
+
+    def index(self, documents: Iterable[Document], /) -> object:
+        """Take in the documents; they can be iterated more than once."""
+        ...
+
+    def search(self, queries: Sequence[Query], k: int, /) -> Any:
+        """At most `k` documents for each query, in the order of the queries, each best first."""
+        ...
+
+
+@dataclass(slots=True)
+class Hits:
+    """What was retrieved for one query, best first, each document once.
+
+    Attributes:
+        ids: Document ids.
+        scores: Their scores, higher is better; where none were given ``len(ids), ..., 2, 1``.
+        scored: Whether scores were given.
+        repeated: Further hits on a document that stood before; they were left out.
+        beyond: Hits below `k`; they were left out.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    scored: bool = False
+    repeated: int = 0
+    beyond: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pairs(self) -> list[tuple[str, float]]:
+        """Pairs of id and score, best first."""
+        return list(zip(self.ids, self.scores, strict=True))
+
+
+def hits_of(found: Any, k: int) -> Hits:
+    """The hits in what a retriever returned for one query.
+
+    Args:
+        found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
+            mappings with an id, perhaps with a score; or pairs of document and score), best first;
+            or a mapping of id to score.
+        k: How many to keep.
+
+    Raises:
+        InputError: If it is none of these, if only some have a score, or if a score is not a finite
+            number.
+
+    Example:
+        >>> hits_of(["d2", "d1", "d2"], 10)
+        Hits(ids=['d2', 'd1'], scores=[2.0, 1.0], scored=False, repeated=1, beyond=0)
+        >>> hits_of({"d1": 0.25, "d2": 0.5}, 1)
+        Hits(ids=['d2'], scores=[0.5], scored=True, repeated=0, beyond=1)
+    """
+    ids, scores = rows_of_hits(found)
+    if scores and any(late > early for early, late in itertools.pairwise(scores)):
+        # The ranking is what the scores say, as it is for a run in a file.
+        order = sorted(range(len(ids)), key=lambda place: -scores[place])
+        ids, scores = [ids[place] for place in order], [scores[place] for place in order]
+    repeated = 0
+    if len(set(ids)) < len(ids):
+        first: dict[str, int] = {}
+        for place, name in enumerate(ids):
+            first.setdefault(name, place)
+        repeated = len(ids) - len(first)
+        ids = list(first)
+        scores = [scores[place] for place in first.values()] if scores else scores
+    beyond = max(len(ids) - k, 0)
+    if beyond:
+        ids, scores = ids[:k], scores[:k]
+    if scores:
+        return Hits(ids, scores, scored=True, repeated=repeated, beyond=beyond)
+    return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
+
+
+def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
+    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
+    if type(found) is list and all(type(one) is str and one for one in found):
+        _utf8(found)
+        return found, []
+    if isinstance(found, Mapping) and "ids" not in found:
+        return _scored(list(found.items()))
+    if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise InputError(
+            f"the retriever returned {_shown(found)} for a query, wanted a ranking",
+            fix=_wrapped(found) or f"return an empty list for nothing found; {_SHAPES}",
+        )
+    return _scored(list(found))
+
+
+def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
+    ids: list[str] = []
+    scores: list[float] = []
+    for row in rows:
+        name, score = _hit(row)
+        ids.append(name)
+        if score is not None:
+            scores.append(score)
+    if scores and len(scores) < len(ids):
+        raise InputError(
+            f"{len(scores)} of {len(ids)} hits have a score", fix="give every hit a score, or none"
+        )
+    return ids, scores
+
+
+def _hit(row: Any) -> tuple[str, float | None]:
+    """The id and the score (if it has one) of one hit."""
+    if isinstance(row, tuple | list) and len(row) == 2:
+        return _id(row[0]), _score(row[1])
+    score: Any = None
+    if not isinstance(row, str | int | bytes):
+        score = next((value for key in _SCORES if (value := _part(row, key)) is not None), None)
+    return _id(row), None if score is None else _score(score)
+
+
+def _id(value: Any) -> str:
+    if type(value) is str and value:
+        _utf8((value,))
+        return value
+    if not isinstance(value, str | bytes | int) and not hasattr(value, "dtype"):
+        inner = next((found for key in _IDS if (found := _part(value, key)) is not None), None)
+        if inner is None:
+            raise InputError(
+                f"a hit is {_shown(value)}, which has no id", fix=_wrapped(value) or _SHAPES
+            )
+        value = inner
+    raw = id_bytes(value, "document id")
+    if not raw:
+        raise InputError("the id of a hit is empty", fix=_SHAPES)
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _part(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+
+
+def _utf8(ids: Iterable[str]) -> None:
+    try:
+        "".join(ids).encode()
+    except UnicodeEncodeError:
+        for name in ids:
+            id_bytes(name, "document id")
+
+
+def _score(value: Any) -> float:
+    try:
+        score = float(value)
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if not math.isfinite(score) or isinstance(value, str | bytes | bool):
+        raise InputError(
+            f"the score of a hit is {_shown(value)}, wanted a finite number",
+            fix="leave out what has no score, or return ids alone, best first",
+        )
+    return score
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60} ({type(value).__name__})"
+
+
+def _wrapped(value: Any) -> str:
+    """What to write for an object of a framework we know."""
+    wrapper = _WRAPPERS.get(type(value).__module__.partition(".")[0])
+    return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""
+
+
+# ---- retrievers of any kind, asked alike
+
+
+def has_index(retriever: Any) -> bool:
+    """Whether it is an object with the two methods; a mere callable is asked with texts."""
+    return isinstance(retriever, Retriever)
+
+
+def is_async(retriever: Any) -> bool:
+    """Whether its answers have to be awaited."""
+    call = retriever.search if has_index(retriever) else retriever
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
+        getattr(call, "__call__", None)  # noqa: B004 - the method itself is looked at, not called
+    )
+
+
+def settings_of(retriever: Any) -> Mapping[str, Any] | None:
+    """Its settings; None if it declares none."""
+    found = getattr(retriever, "settings", None)
+    return found if isinstance(found, Mapping) else None
+
+
+def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
+    """Have it take in the documents, if it is one that does."""
+    if has_index(retriever):
+        done = retriever.index(documents)
+        if inspect.isawaitable(done):
+            _awaited(done)
+
+
+def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
+    """Ask any retriever, sync or async, from synchronous code: for those made of others.
+
+    Raises:
+        InputError: If it returns what is no ranking, or not one for each query.
+    """
+    found = answers_of(retriever)(queries, k)
+    if inspect.isawaitable(found):
+        found = _awaited(found)
+    return [hits_of(one, k) for one in aligned(found, len(queries))]
+
+
+def aligned(found: Any, wanted: int) -> Sequence[Any]:
+    """The rankings of a batch, one for each query.
+
+    Raises:
+        InputError: If there are more or fewer.
+    """
+    if isinstance(found, Sequence) and not isinstance(found, str) and len(found) == wanted:
+        return found
+    got = len(found) if isinstance(found, Sequence) else _shown(found)
+    raise InputError(
+        f"the retriever returned {got} rankings for {wanted} queries",
+        fix="return a list with one ranking for each query, in their order",
+    )
+
+
+def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Query], int], Any]:
+    """A function of queries and k that asks the retriever and returns what it returned.
+
+    What it returns holds one ranking for each query; it is awaitable where the retriever is async.
+
+    Args:
+        retriever: An object with ``index`` and ``search``, or a callable of a text (and of `k`, if
+            it has a parameter of that name).
+        batched: The callable takes a list of texts and returns a list of rankings.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    if has_index(retriever):
+        return retriever.search
+    if not callable(retriever):
+        raise InputError(
+            f"got {_shown(retriever)} for a retriever",
+            fix=_wrapped(retriever)
+            or "give a function of a query's text, or an object with index() and search()",
+        )
+    ask = _with_k(retriever)
+    if batched:
+        return lambda queries, k: ask([query.text for query in queries], k)
+    if is_async(retriever):
+
+        async def one_by_one(queries: Sequence[Query], k: int) -> list[Any]:
+            return [await ask(query.text, k) for query in queries]
+
+        return one_by_one
+    return lambda queries, k: [ask(query.text, k) for query in queries]
+
+
+def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
+    try:
+        takes_k = "k" in inspect.signature(call).parameters
+    except (TypeError, ValueError):  # some that are written in C do not say
+        takes_k = False
+    return (lambda text, k: call(text, k=k)) if takes_k else (lambda text, _: call(text))
+
+
+def _awaited(found: Awaitable[Any]) -> Any:
+    """The result of an awaitable, also where a loop is running already."""
+
+    async def wait() -> Any:
+        return await found
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    box: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            box.append(asyncio.run(wait()))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it was asked for
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return box[0]

@@ -1,0 +1,1 @@
+"""Checks for what others write: retrievers that keep to the contract."""
