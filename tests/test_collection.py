@@ -1,6 +1,7 @@
 """Documents and queries: read from the files people have, and refused where they cannot be."""
 
 import gzip
+import hashlib
 import json
 import pickle
 
@@ -15,6 +16,7 @@ from rankgauge import (
     read_documents,
     read_queries,
 )
+from rankgauge.collection import fingerprint_documents
 
 
 def _wrote(folder, name, text):
@@ -143,3 +145,42 @@ def test_the_large_collections_are_read(data_folder):
         assert len(found.documents) == documents
         first = json.loads((data_folder / name / "queries.jsonl").read_text().splitlines()[0])
         assert found.queries[first["_id"]].text == first["text"]
+
+
+def test_the_fingerprint_of_documents_is_what_its_definition_says():
+    def one(*parts):
+        raw = [part.encode() for part in parts]
+        return hashlib.sha256(b"".join(len(r).to_bytes(8, "little") + r for r in raw)).digest()
+
+    first = one("d1", "T", "ä", '{"a": 2, "n": [1]}')
+    second = one("d2", "", "two", "")
+    added = sum(int.from_bytes(digest, "little") for digest in (first, second)) % 2**256
+    wanted = hashlib.sha256(
+        b"rankgauge documents 1\n" + (2).to_bytes(8, "little") + added.to_bytes(32, "little")
+    )
+    made = [
+        Document("d2", text="two", fields={"metadata": {}, "url": ""}),
+        Document("d1", "T", "ä", {"n": [1], "a": 2}),
+    ]
+    assert fingerprint_documents(made) == wanted.hexdigest()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Document("d", "a", "bc"), Document("e", "ab", "c"), Document("d", "ab", "c", {"x": 0}),
+        Document("d", "", "abc"), Document("d", "ab", "c "),
+    ],
+)  # fmt: skip
+def test_documents_that_differ_have_another_fingerprint(other):
+    one = fingerprint_documents([Document("d", "ab", "c")])
+    assert fingerprint_documents([other]) != one
+    assert fingerprint_documents([Document("d", "ab", "c")] * 2) != one
+    assert fingerprint_documents([]) != one
+
+
+def test_fields_that_are_no_json_are_refused_by_the_fingerprint():
+    with pytest.raises(InputError, match="cannot be written as JSON") as caught:
+        fingerprint_documents([Document("d", fields={"x": {(1, 2): 3}})])
+    assert caught.value.fix
+    assert fingerprint_documents([Document("\ud800", text="\udfff")])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +16,9 @@ from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.texts import TextRow, read_texts
 from rankgauge.ids import id_bytes, show_id
 
-__all__ = ["Collection", "Document", "Query", "read_documents", "read_queries"]
+__all__ = [
+    "Collection", "Document", "Query", "fingerprint_documents", "read_documents", "read_queries",
+]  # fmt: skip
 
 _DOCUMENTS = ("corpus.jsonl", "corpus.jsonl.gz", "documents.jsonl", "corpus.tsv", "collection.tsv")
 _QUERIES = ("queries.jsonl", "queries.jsonl.gz", "queries.tsv", "topics.tsv")
@@ -191,6 +195,62 @@ def read_queries(path: Source) -> dict[str, Query]:
         'late fees'
     """
     return {row.id: _query(row) for row in read_texts(path)}
+
+
+def fingerprint_documents(documents: Iterable[Document]) -> str:
+    """SHA-256 of what documents say, as 64 hexadecimal digits.
+
+    It does not depend on the format they were read from, nor on their order; it changes with any
+    id, title, text or field. A field without a value (None, empty) is as good as none.
+
+    Each document has a SHA-256 of its id, title, text and fields (JSON with sorted keys, all in
+    UTF-8), each behind its length; these are added as whole numbers, modulo 2^256, and sum and
+    count are hashed again. So one document is in memory at a time.
+
+    Args:
+        documents: The documents, in any order.
+
+    Raises:
+        InputError: If fields are no mapping of text to values.
+
+    Example:
+        >>> one, other = Document("d1", text="We open at nine."), Document("d2", "Fees")
+        >>> fingerprint_documents([one, other]) == fingerprint_documents([other, one])
+        True
+    """
+    return _digest(b"rankgauge documents 1\n", ((d, (d.title, d.text)) for d in documents))
+
+
+def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]]) -> str:
+    added = count = 0
+    for row, texts in rows:
+        one = hashlib.sha256()
+        for part in (row.id, *texts, _fields_text(row)):
+            # A lone surrogate is no UTF-8, and no reason to stop.
+            raw = part.encode("utf-8", "surrogatepass")
+            one.update(len(raw).to_bytes(8, "little"))
+            one.update(raw)
+        added += int.from_bytes(one.digest(), "little")
+        count += 1
+    total = (added % (1 << 256)).to_bytes(32, "little")
+    return hashlib.sha256(kind + count.to_bytes(8, "little") + total).hexdigest()
+
+
+def _fields_text(row: Document | Query) -> str:
+    if not row.fields:
+        return ""
+    said = {
+        str(key): value
+        for key, value in row.fields.items()
+        if not (value is None or (isinstance(value, str | Mapping | list | tuple) and not value))
+    }
+    try:
+        return json.dumps(said, sort_keys=True, default=str) if said else ""
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
+            fix="give fields as a mapping of text to plain values",
+        ) from None  # fmt: skip
 
 
 def _document(row: TextRow) -> Document:
