@@ -30,7 +30,7 @@ from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
 
-__all__ = ["FORMATS", "format_of", "read_ids", "read_table", "write_table"]
+__all__ = ["FORMATS", "format_of", "read_ids", "read_stream", "read_table", "write_table"]
 
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -57,22 +57,26 @@ def read_table(source: Source, layout: Layout, form: str | None = None) -> PairT
             where="format",
             fix=f"choose one of: {', '.join(FORMATS)}",
         )
-    name = source_name(source)
     with opened(source) as stream:
-        lines = numbered_lines(stream, name)
-        head = list(_head(lines))
-        first = head[-1][1].strip() if head else b""
-        if b"\0" in first:
-            raise FormatError(
-                "the line holds a NUL byte: this is UTF-16 or no text at all",
-                path=name,
-                line=head[-1][0],
-                fix="save it as UTF-8 text",
-            )
-        form = form or format_of(name) or _guess(first, layout)
-        if form == "tsv" and _headless(first, layout):
-            form = "cells"
-        return _read(itertools.chain(head, lines), name, layout, form)
+        return read_stream(stream, source_name(source), layout, form)
+
+
+def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
+    """Read what is open already, such as a member of an archive; `name` is for messages."""
+    lines = numbered_lines(stream, name)
+    head = list(_head(lines))
+    first = head[-1][1].strip() if head else b""
+    if b"\0" in first:
+        raise FormatError(
+            "the line holds a NUL byte: this is UTF-16 or no text at all",
+            path=name,
+            line=head[-1][0],
+            fix="save it as UTF-8 text",
+        )
+    form = form or format_of(name) or _guess(first, layout)
+    if form == "tsv" and _headless(first, layout):
+        form = "cells"
+    return _read(itertools.chain(head, lines), name, layout, form)
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError
+from rankgauge.formats import sgml
 from rankgauge.formats.files import format_of
 from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
 from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
 
-__all__ = ["TextRow", "read_texts"]
+__all__ = [
+    "IDS", "QUESTIONS", "Faults", "Placed", "Reader", "TextReader", "TextRow", "TextSource", "each_once", "no_text",
+    "read_texts", "repeated", "row_of",
+]  # fmt: skip
 
 # The names of each part, the one to recommend first.
-_IDS = ("_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id")
+IDS = (
+    "_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id",
+)  # fmt: skip
+QUESTIONS = ("question", "query")
 _TEXTS = ("text", "contents", "body", "abstract", "query", "question")
 _TITLES = ("title", "heading")
 _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
+_BOM = b"\xef\xbb\xbf"
+_SHOWN = 5
+# How many times as long packed texts are, about.
+_PACKED = 4
+
+# The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
+_Piece: TypeAlias = tuple[int, int, Any]
+_Lines: TypeAlias = Iterable[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,51 +61,266 @@ class TextRow:
     fields: Mapping[str, Any]
 
 
-def read_texts(source: Source) -> Iterator[TextRow]:
-    """The texts of a file: JSON lines, or TSV or CSV of id and text or of id, title and text.
+@dataclass(slots=True)
+class Faults:
+    """What was passed over while reading.
+
+    Attributes:
+        count: How many lines or files.
+        first: What was wrong with the first of them.
+    """
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, error: FormatError) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < _SHOWN:
+            self.first.append(f"{error.where}: {error.what}")
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """Where texts stand; it can be opened again and again, unless it is standard input.
+
+    Attributes:
+        name: Its name for messages.
+        open: Opens it.
+        size: Bytes of it as it is kept, None where they are not known.
+        path: The file that holds it, empty for standard input.
+    """
+
+    name: str
+    open: Callable[[], AbstractContextManager[BinaryIO]]
+    size: int | None = None
+    path: str = ""
+
+    @classmethod
+    def of(cls, source: Source) -> TextSource:
+        """A file; ``-`` is standard input."""
+        path = Path(source)
+        if source == "-" or not path.is_file():
+            return cls(source_name(source), partial(opened, source))
+        name = os.fspath(source)
+        return cls(source_name(source), partial(opened, source), path.stat().st_size, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A text with the number of its line and the byte where it begins."""
+
+    number: int
+    offset: int
+    row: TextRow
+
+
+class Reader(Protocol):
+    """What texts are read from, again and again.
+
+    Attributes:
+        name: Its name for messages.
+        seekable: Whether :meth:`at` is quick.
+        size: Bytes of all texts, about; None if it can be read only once.
+    """
+
+    name: str
+    seekable: bool
+    size: int | None
+
+    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
+        """Every text, in order; what does not fit is counted among the faults, or raised."""
+        ...
+
+    def at(self, offset: int) -> TextRow | None:
+        """The text at a place that :meth:`rows` has told."""
+        ...
+
+    def stamp(self) -> object:
+        """Something that is another when the texts are others."""
+        ...
+
+
+class TextReader:
+    """Reads the texts of one source, all of them in order or the one that begins at a byte.
 
     Args:
-        source: A path; gzip too; ``-`` for standard input.
+        source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
+            topics of TREC in SGML or XML.
+    """
+
+    def __init__(self, source: TextSource) -> None:
+        self.source = source
+        self.name, self.seekable = source.name, False
+        self.size = source.size
+        if source.size is not None and source.name.lower().endswith(".gz"):
+            self.size = _PACKED * source.size
+        self._form = ""
+        # Of a table with a header its names; none without a header; None before the first row.
+        self._columns: list[str] | None = None
+
+    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
+        """Every text, in order.
+
+        Args:
+            faults: Where given, what does not fit is counted there and passed over.
+
+        Raises:
+            FormatError: With the first line that does not fit.
+            InputError: If the file cannot be read.
+        """
+        name = self.name
+        with self.source.open() as stream:
+            self.seekable = isinstance(stream, io.BufferedReader) and bool(self.source.path)
+            start = 0
+            if isinstance(stream, io.BufferedReader) and stream.peek(3).startswith(_BOM):
+                start = len(_BOM)
+            lines = _with_offsets(numbered_lines(stream, name), start)
+            first = next((line for line in lines if line[-1].strip()), None)
+            if first is None:
+                return
+            self._form, self._columns = _form_of(name, first[-1]), None
+            yield from self._parsed(itertools.chain([first], lines), faults)
+
+    def at(self, offset: int) -> TextRow | None:
+        """The text that begins at this byte of a file that was read before and is not packed."""
+        with self.source.open() as stream:
+            stream.seek(offset)
+            lines = _with_offsets(numbered_lines(stream, self.name), offset)
+            found = next(self._parsed(lines, None), None)
+            return None if found is None else found.row
+
+    def stamp(self) -> object:
+        """Size and time of the file; None of standard input."""
+        if not self.source.path:
+            return None
+        try:
+            found = Path(self.source.path).stat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+    def _parsed(self, lines: _Lines, faults: Faults | None) -> Iterator[Placed]:
+        pieces = self._pieces(lines)
+        while True:
+            try:
+                number, offset, piece = next(pieces)
+                row = self._row(piece, number)
+            except StopIteration:
+                return
+            except FormatError as error:
+                # Behind a fault of the file itself there is nothing more: the pieces have ended.
+                if faults is None:
+                    raise
+                faults.add(error)
+                continue
+            if row is not None:
+                yield Placed(number, offset, row)
+
+    def _pieces(self, lines: _Lines) -> Iterator[_Piece]:
+        match self._form:
+            case "sgml":
+                return sgml.pieces(lines)
+            case "csv":
+                return _csv_pieces(lines, self.name)
+            case _:
+                return (line for line in lines if line[-1].strip())
+
+    def _row(self, piece: Any, number: int) -> TextRow | None:
+        """The text of a piece; None for a header."""
+        name = self.name
+        match self._form:
+            case "sgml":
+                key, title, text, fields = sgml.parts_of(piece, name, number)
+                return TextRow(_id(key, name, number), title, text, fields)
+            case "csv":
+                return self._of_cells(piece, number, ",")
+            case "tsv":
+                # A quotation mark in a line of tabs is one, and a text may be of any length.
+                cells = _decoded(piece, name, number).rstrip("\r\n").split("\t")
+                return self._of_cells(cells, number, "\t")
+            case _:
+                return next(
+                    row_of(found, name, at) for at, found in objects([(number, piece)], name)
+                )
+
+    def _of_cells(self, cells: Sequence[str], number: int, delimiter: str) -> TextRow | None:
+        name = self.name
+        if self._columns is None:
+            self._columns = [cell.strip().lower() for cell in cells]
+            if self._columns[0] in IDS and any(cell in _TEXTS for cell in self._columns):
+                return None
+            self._columns = []
+        if self._columns:
+            return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
+        if not 1 < len(cells) <= _CELLS:
+            raise FormatError(
+                f"the line has {len(cells)} fields, wanted id and text, or id, title and text",
+                path=name,
+                line=number,
+                text=shorten(delimiter.join(cells).encode()),
+                fix="put one separator between two fields, or write JSON lines",
+            )
+        title = cells[1] if len(cells) == _CELLS else ""
+        return TextRow(_id(cells[0].strip(), name, number), title, cells[-1], {})
+
+
+def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
+    """The texts of a file, each id once.
+
+    Args:
+        source: A path (gzip too; ``-`` for standard input), or what can be opened.
+        faults: Where given, what does not fit is counted there and passed over; of texts with one
+            id the first is kept.
 
     Raises:
         FormatError: With the first line that does not fit, or for an id that stands twice.
         InputError: If the file cannot be read.
     """
-    name = source_name(source)
+    found = source if isinstance(source, TextSource) else TextSource.of(source)
+    return each_once(TextReader(found), faults)
+
+
+def each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
+    """The texts that a reader reads, each id once; as :func:`read_texts`."""
     seen: dict[str, int] = {}
-    with opened(source) as stream:
-        for number, row in _rows(numbered_lines(stream, name), name):
-            if row.id in seen:
-                raise FormatError(
-                    f"id {row.id!r} stands in line {seen[row.id]}, too",
-                    path=name,
-                    line=number,
-                    fix="keep one text of each id",
-                )
-            seen[row.id] = number
-            yield row
-    if not seen:
-        raise FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
+    for placed in reader.rows(faults):
+        key = placed.row.id
+        if key in seen:
+            error = repeated(key, (seen[key], placed.number), reader.name)
+            if faults is None:
+                raise error
+            faults.add(error)
+            continue
+        seen[key] = placed.number
+        yield placed.row
+    if not seen and faults is None:
+        raise no_text(reader.name)
 
 
-def _rows(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[tuple[int, TextRow]]:
-    first = next(((number, line) for number, line in lines if line.strip()), None)
-    if first is None:
-        return
-    rest = itertools.chain([first], lines)
-    form = format_of(name) or ("jsonl" if first[1].lstrip().startswith(b"{") else "tsv")
-    if form in {"json", "jsonl"}:
-        for number, found in objects(rest, name):
-            yield number, _of_object(found, name, number)
-    else:
-        yield from _of_cells(rest, name, "," if form == "csv" else "\t")
+def repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
+    """The error for an id that stands twice."""
+    return FormatError(
+        f"id {key!r} stands in line {lines[0]}, too", path=name, line=lines[1],
+        fix="keep one text of each id",
+    )  # fmt: skip
 
 
-def _of_object(found: Mapping[str, Any], name: str, number: int) -> TextRow:
-    key = next((key for key in _IDS if key in found), None)
+def no_text(name: str) -> FormatError:
+    """The error for a file that holds nothing."""
+    return FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
+
+
+def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
+    """The text that an object holds under the usual names.
+
+    Raises:
+        FormatError: If it has no id or no text, or they are none.
+    """
+    key = next((key for key in IDS if key in found), None)
     body = next((key for key in _TEXTS if key in found), None)
     if key is None or body is None:
-        wanted, names = ("id", _IDS) if key is None else ("text", _TEXTS)
+        wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
         raise FormatError(
             f"there is no {wanted}: the keys are {', '.join(map(repr, found))}",
             path=name,
@@ -100,6 +335,23 @@ def _of_object(found: Mapping[str, Any], name: str, number: int) -> TextRow:
         text=_text(found[body], name, number),
         fields=fields,
     )
+
+
+def _with_offsets(
+    lines: Iterable[tuple[int, bytes]], start: int
+) -> Iterator[tuple[int, int, bytes]]:
+    at = start
+    for number, line in lines:
+        yield number, at, line
+        at += len(line)
+
+
+def _form_of(name: str, first: bytes) -> str:
+    start = first.lstrip()[:1]
+    if start == b"<" and sgml.begins(first):
+        return "sgml"
+    form = format_of(name) or ("jsonl" if start == b"{" else "tsv")
+    return "jsonl" if form == "json" else form
 
 
 def _id(value: Any, name: str, number: int) -> str:
@@ -122,60 +374,34 @@ def _text(value: Any, name: str, number: int) -> str:
     return value
 
 
-def _of_cells(
-    lines: Iterable[tuple[int, bytes]], name: str, delimiter: str
-) -> Iterator[tuple[int, TextRow]]:
-    columns: list[str] | None = None
-    for at, row in _cells(lines, name, delimiter):
-        if columns is None:
-            columns = [cell.strip().lower() for cell in row]
-            if columns[0] in _IDS and any(cell in _TEXTS for cell in columns):
-                continue
-            columns = []
-        if columns:
-            yield at, _of_object(dict(zip(columns, row, strict=False)), name, at)
-            continue
-        if not 1 < len(row) <= _CELLS:
-            raise FormatError(
-                f"the line has {len(row)} fields, wanted id and text, or id, title and text",
-                path=name,
-                line=at,
-                text=shorten(delimiter.join(row).encode()),
-                fix="put one separator between two fields, or write JSON lines",
-            )
-        title = row[1] if len(row) == _CELLS else ""
-        yield at, TextRow(_id(row[0].strip(), name, at), title, row[-1], {})
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"byte {error.start + 1} is not UTF-8", path=name, line=number,
+            text=shorten(line), fix="save the file as UTF-8",
+        ) from None  # fmt: skip
 
 
-def _cells(
-    lines: Iterable[tuple[int, bytes]], name: str, delimiter: str
-) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line that has some, with its number."""
-    at = 0
+def _csv_pieces(lines: _Lines, name: str) -> Iterator[_Piece]:
+    """The fields of each row that has some: the last of its lines, where it begins, and they."""
+    number = behind = start = 0
 
     def decoded() -> Iterator[str]:
-        nonlocal at
-        for number, line in lines:
-            at = number
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise FormatError(
-                    f"byte {error.start + 1} is not UTF-8", path=name, line=number,
-                    text=shorten(line), fix="save the file as UTF-8",
-                ) from None  # fmt: skip
+        nonlocal number, behind
+        for number, offset, line in lines:
+            behind = offset + len(line)
+            yield _decoded(line, name, number)
 
-    if delimiter == "\t":
-        # A quotation mark in a line of tabs is a quotation mark, and a text may be of any length.
-        rows: Iterator[list[str]] = (line.rstrip("\r\n").split("\t") for line in decoded())
-    else:
-        rows = csv.reader(decoded(), delimiter=delimiter)
+    rows = csv.reader(decoded())
     try:
         for row in rows:
             if any(row):
-                yield at, row
+                yield number, start, row
+            start = behind
     except csv.Error as error:
         raise FormatError(
-            f"the fields cannot be told apart: {error}", path=name, line=at,
+            f"the fields cannot be told apart: {error}", path=name, line=number,
             fix="quote fields by the rules of CSV, or write JSON lines",
         ) from None  # fmt: skip

@@ -1,0 +1,120 @@
+"""Documents and topics as TREC marks them up: SGML that need not close its tags, and XML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rankgauge.errors import FormatError
+
+__all__ = ["begins", "parts_of", "pieces"]
+
+_OPENING = re.compile(rb"\s*<(doc|topic|top)(?=[\s>])", re.IGNORECASE)
+_CLOSING = re.compile(rb"</(doc|topic|top)\s*>", re.IGNORECASE)
+_OUTSIDE = re.compile(
+    rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE
+)
+_ATTRIBUTES = re.compile(r"""([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
+_TAG = re.compile(r"<[^<>]*>")
+_BLANKS = re.compile(r"[ \t]+")
+_DOCNO = re.compile(r"<docno>(.*?)</docno>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<(title|headline|head|ttl|h3)>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_TEXT = re.compile(r"<(text|body|leadpara|lp)>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_PART = re.compile(r"<(num|title|desc|narr|query|question|description|narrative)>", re.IGNORECASE)
+_SUBTOPIC = re.compile(r"<subtopic\b.*?</subtopic\s*>", re.IGNORECASE | re.DOTALL)
+# What old topics write before each part.
+_LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
+_NAMES = {"desc": "description", "narr": "narrative"}
+_FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
+_FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
+
+
+def begins(line: bytes) -> bool:
+    """Whether a file that begins with this line is marked up as we know it."""
+    return _OUTSIDE.match(line) is not None
+
+
+def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
+    """Each document or topic with its tags: the line and the byte where it begins, and it."""
+    kept: list[bytes] = []
+    number = offset = 0
+    for at, place, line in lines:
+        if not kept:
+            if _OPENING.match(line) is None:
+                continue
+            number, offset = at, place
+        elif _OPENING.match(line) is not None:
+            yield number, offset, b"".join(kept)
+            kept, number, offset = [], at, place
+        kept.append(line)
+        if _CLOSING.search(line):
+            yield number, offset, b"".join(kept)
+            kept = []
+    if kept:
+        yield number, offset, b"".join(kept)
+
+
+def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
+    """Id, title, text and fields of a document or a topic.
+
+    Raises:
+        FormatError: If it has no id or, a topic, no text; if it is not closed, or not UTF-8.
+    """
+    if not _CLOSING.search(piece):
+        raise FormatError(
+            "what begins here is not closed before the next one, or at all", path=name, line=number,
+            fix="close it: </DOC>, </top>, </topic>",
+        )  # fmt: skip
+    try:
+        text = piece.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = number + piece[: error.start].count(b"\n")
+        raise FormatError(
+            f"byte 0x{piece[error.start]:02x} is not UTF-8", path=name, line=line,
+            fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
+        ) from None  # fmt: skip
+    begin = _OPENING.match(piece)
+    if begin is not None and begin[1].lower() == b"doc":
+        return _document(text, name, number)
+    return _topic(text, name, number)
+
+
+def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
+    key = _DOCNO.search(text)
+    if key is None:
+        raise FormatError("there is no <DOCNO>", path=name, line=number, fix=_FIX)
+    rest = text[: key.start()] + text[key.end() :]
+    title = _TITLE.search(rest)
+    bodies = [found[2] for found in _TEXT.finditer(rest)]
+    if not bodies:
+        bodies = [rest if title is None else rest[: title.start()] + rest[title.end() :]]
+    heading = "" if title is None else " ".join(_plain(title[2]).split())
+    return key[1].strip(), heading, "\n".join(map(_plain, bodies)).strip(), {}
+
+
+def _topic(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
+    head, _, body = text.partition(">")
+    fields: dict[str, Any] = {key: value[1:-1] for key, value in _ATTRIBUTES.findall(head)}
+    key = fields.pop("number", "")
+    body = _SUBTOPIC.sub(" ", body)
+    tags = list(_PART.finditer(body))
+    ends = [tag.start() for tag in tags[1:]] + [len(body)]
+    parts: dict[str, str] = {}
+    for tag, end in zip(tags, ends, strict=True):
+        word = tag[1].lower()
+        said = " ".join(_plain(_LABEL.sub("", body[tag.end() : end])).split())
+        parts.setdefault(_NAMES.get(word, word), said)
+    key = parts.pop("num", "") or key
+    wanted = next((w for w in ("title", "query", "question", "description") if parts.get(w)), None)
+    if not key or wanted is None:
+        lacks = "number" if not key else "title"
+        raise FormatError(f"the topic has no {lacks}", path=name, line=number, fix=_FIX_TOPIC)
+    asked = parts.pop(wanted)
+    return key.strip(), "", asked, fields | {word: said for word, said in parts.items() if said}
+
+
+def _plain(text: str) -> str:
+    """Without tags, and with what entities stand for."""
+    return _BLANKS.sub(" ", html.unescape(_TAG.sub(" ", text))).strip()
