@@ -7,21 +7,26 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.texts import TextRow, read_texts
+from rankgauge.formats.stored import Streamed, kept
+from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, read_texts
 from rankgauge.ids import id_bytes, show_id
+from rankgauge.loading import load
+from rankgauge.loading.folders import documents_in, place_of, queries_in
+from rankgauge.model import Qrels
 
 __all__ = [
     "Collection", "Document", "Query", "fingerprint_documents", "read_documents", "read_queries",
 ]  # fmt: skip
 
-_DOCUMENTS = ("corpus.jsonl", "corpus.jsonl.gz", "documents.jsonl", "corpus.tsv", "collection.tsv")
-_QUERIES = ("queries.jsonl", "queries.jsonl.gz", "queries.tsv", "topics.tsv")
+Broken = Literal["error", "skip"]
+
 _SNIPPET = 160
 
 
@@ -76,12 +81,19 @@ class Query:
 
 @dataclass(frozen=True, repr=False)
 class Collection:
-    """Documents and queries by id. Immutable; either may be missing.
+    """Documents and queries by id, perhaps with judgments. Immutable; each may be missing.
+
+    Make it with :meth:`load` (whatever holds a collection), or with :meth:`of` (what is at hand).
+    Documents of more than 32 MiB of text stay in their file: going through them reads it again, one
+    document at a time.
 
     Attributes:
         documents: Document id to document.
         queries: Query id to query.
         name: What it is called.
+        qrels: The judgments that came with it.
+        notes: What the reader has to say about how it read.
+        faults: What it passed over, where it was told to.
 
     Example:
         >>> collection = Collection.of({"d1": "We open at nine."}, {"q1": "opening hours"})
@@ -92,10 +104,16 @@ class Collection:
     documents: Mapping[str, Document] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     name: str = "collection"
+    qrels: Qrels | None = None
+    notes: tuple[str, ...] = ()
+    faults: Faults = field(default_factory=Faults)
 
     def __post_init__(self) -> None:
         for part in ("documents", "queries"):
-            object.__setattr__(self, part, MappingProxyType(dict(getattr(self, part))))
+            given = getattr(self, part)
+            # What stays in a file cannot be changed anyway.
+            if not isinstance(given, _Documents):
+                object.__setattr__(self, part, MappingProxyType(dict(given)))
 
     @classmethod
     def of(
@@ -116,10 +134,71 @@ class Collection:
         return cls(_documents(documents), _queries(queries), name)
 
     @classmethod
+    def load(
+        cls,
+        source: Any = None,
+        *,
+        documents: Any = None,
+        queries: Any = None,
+        qrels: Any = None,
+        split: str | None = None,
+        broken: Broken = "error",
+    ) -> Collection:
+        """A collection from whatever holds it: the one way in.
+
+        Args:
+            source: A folder as BEIR lays it out (``corpus.jsonl``, ``queries.jsonl``,
+                ``qrels/test.tsv``) or a zip archive of one; a folder with documents, topics and
+                judgments of TREC; a folder of Markdown or text files; a file of documents (JSON
+                lines, CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, ``mteb:NAME``; or a
+                dataset, a mapping of datasets or a task of these libraries.
+            documents: Documents that take the place of those there: a path, or as :meth:`of`.
+            queries: Queries: the same; or a file of questions that names the relevant documents of
+                each, which gives the judgments, too.
+            qrels: Judgments: anything that :meth:`Qrels.of` takes.
+            split: Which judgments, where there are several; ``test``, or the only ones.
+            broken: ``error`` stops at the first line or file that does not fit; ``skip`` passes
+                over it and counts it in ``faults``.
+
+        Raises:
+            InputError: If there is no such collection.
+            FormatError: With the first line that does not fit, or for an id that stands twice.
+            MissingExtra: If the library that has it is not installed.
+
+        Example:
+            >>> from rankgauge.sample import sample_path
+            >>> Collection.load(sample_path("qrels.txt").parent)
+            <Collection 'sample': 66 documents, 30 queries, 30 judged>
+        """
+        if broken not in get_args(Broken):
+            raise UnknownName(
+                f"broken={broken!r} is not possible", fix="choose one of: error, skip"
+            )
+        faults = Faults()
+        held = _held(documents), _held(queries)
+        found = load(
+            source,
+            documents=None if held[0] else documents,
+            queries=None if held[1] else queries,
+            qrels=qrels,
+            split=split,
+            faults=faults if broken == "skip" else None,
+        )
+        return cls(
+            _documents(documents) if held[0] else _made(found.documents),
+            _queries(queries) if held[1] else {k: _query(row) for k, row in found.queries.items()},
+            found.name,
+            found.qrels,
+            found.notes,
+            faults,
+        )
+
+    @classmethod
     def read(cls, folder: Source) -> Collection:
-        """A collection from a folder as BEIR lays it out: ``corpus.jsonl``, ``queries.jsonl``.
+        """The texts of a folder as BEIR lays it out: ``corpus.jsonl``, ``queries.jsonl``.
 
         Each may be packed (``.gz``) or a ``.tsv`` of id and text; one of the two may be missing.
+        Judgments are not looked at; :meth:`load` reads them, too.
 
         Raises:
             InputError: If there is no such folder, or neither file in it.
@@ -130,28 +209,42 @@ class Collection:
             >>> len(collection.documents), len(collection.queries)
             (66, 30)
         """
-        place = Path(folder)
-        if not place.is_dir():
+        path = Path(folder)
+        if not path.is_dir():
             raise InputError(
                 "there is no such folder", where=source_name(folder),
                 fix="name the folder that holds corpus.jsonl and queries.jsonl",
             )  # fmt: skip
-        found = [
-            next((place / name for name in names if (place / name).is_file()), None)
-            for names in (_DOCUMENTS, _QUERIES)
-        ]
-        if found == [None, None]:
+        place = place_of(path)
+        found = None if place is None else (documents_in(place), queries_in(place))
+        if found is None or found == (None, None):
             raise InputError(
                 "the folder holds neither documents nor queries",
                 where=source_name(folder),
-                fix=f"wanted {_DOCUMENTS[0]} or {_QUERIES[0]} (.gz, .tsv)",
+                fix="wanted corpus.jsonl or queries.jsonl (.gz, .tsv)",
             )
-        return cls.of(*found, name=place.resolve().name)
+        return cls.of(
+            *(None if name is None else path / name for name in found), name=path.resolve().name
+        )
+
+    @cached_property
+    def documents_fingerprint(self) -> str:
+        """SHA-256 of what the documents say; see :func:`fingerprint_documents`."""
+        return fingerprint_documents(self.documents.values())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what documents and queries say, whatever they were read from."""
+        queries = _digest(b"rankgauge queries 1\n", ((q, (q.text,)) for q in self.queries.values()))
+        both = f"rankgauge collection 1\n{self.documents_fingerprint}{queries}"
+        return hashlib.sha256(both.encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
+        # A view of a mapping does not travel.
         return {
-            "documents": dict(self.documents), "queries": dict(self.queries), "name": self.name
-        }  # fmt: skip
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -160,8 +253,39 @@ class Collection:
     def __repr__(self) -> str:
         return (
             f"<Collection {self.name!r}: {len(self.documents)} documents, "
-            f"{len(self.queries)} queries>"
+            f"{len(self.queries)} queries"
+            + ("" if self.qrels is None else f", {len(self.qrels)} judged")
+            + ">"
         )
+
+
+class _Documents(Streamed[Document]):
+    """Documents that stay where their texts are."""
+
+    def __init__(self, rows: Streamed[TextRow]) -> None:
+        self._rows = rows
+
+    def stream(self) -> Iterator[tuple[str, Document]]:
+        return ((key, _document(row)) for key, row in self._rows.stream())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, key: str) -> Document:
+        return _document(self._rows[key])
+
+
+def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
+    if isinstance(rows, Streamed):
+        return _Documents(rows)
+    return {key: _document(row) for key, row in rows.items()}
+
+
+def _held(given: Any) -> bool:
+    """Whether texts are given themselves, and are no dataset of another library."""
+    if isinstance(given, str | os.PathLike) or given is None:
+        return False
+    return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")
 
 
 def read_documents(path: Source) -> dict[str, Document]:
@@ -264,7 +388,7 @@ def _query(row: TextRow) -> Query:
 
 def _documents(given: Any) -> Mapping[str, Document]:
     if isinstance(given, str | os.PathLike):
-        return read_documents(given)
+        return _made(kept(TextReader(TextSource.of(given))))
     rows = _items(given, "document", '{"d1": "its text", ...}')
     return {k: v if isinstance(v, Document) else _document(_row(k, v, "document")) for k, v in rows}
 

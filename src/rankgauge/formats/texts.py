@@ -21,8 +21,8 @@ from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
 
 __all__ = [
-    "IDS", "QUESTIONS", "Faults", "Placed", "Reader", "TextReader", "TextRow", "TextSource", "each_once", "no_text",
-    "read_texts", "repeated", "row_of",
+    "IDS", "QUESTIONS", "Faults", "Placed", "Reader", "TextReader", "TextRow", "TextSource",
+    "each_once", "no_text", "read_texts", "repeated", "row_of",
 ]  # fmt: skip
 
 # The names of each part, the one to recommend first.

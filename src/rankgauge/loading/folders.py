@@ -1,0 +1,162 @@
+"""Collections in a folder or an archive: as BEIR or TREC lay them out, or of plain files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from rankgauge.errors import InputError
+from rankgauge.formats.files import read_stream
+from rankgauge.formats.layout import JUDGMENTS
+from rankgauge.formats.stored import kept
+from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource
+from rankgauge.loading.parts import Loaded
+from rankgauge.loading.places import ArchivePlace, FolderPlace, Place
+from rankgauge.loading.plain import PageReader, pages_of
+from rankgauge.loading.questions import read_questions
+from rankgauge.model import Qrels
+
+__all__ = [
+    "documents_in",
+    "load_folder",
+    "other_splits",
+    "place_of",
+    "queries_in",
+    "read_judgments",
+]
+
+_ENDINGS = (".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".csv", ".csv.gz", ".ndjson")
+_MARKED = (".sgml", ".sgml.gz", ".xml", ".xml.gz", ".trec", ".trec.gz", ".txt", ".txt.gz")
+_DOCUMENTS = (
+    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs", "collection") for end in _ENDINGS),
+    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED[:-2]),
+)
+_QUERIES = (
+    *(f"{stem}{end}" for stem in ("queries", "questions", "topics") for end in _ENDINGS),
+    *(f"topics{end}" for end in _MARKED),
+)
+_JUDGED = (".tsv", ".tsv.gz", ".txt", ".txt.gz", ".trec", ".qrels", ".csv", ".csv.gz", ".jsonl")
+_FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
+_SPLIT = "test"
+
+
+def place_of(path: Path) -> Place | None:
+    """The folder or archive at a path; None for a plain file.
+
+    Raises:
+        InputError: If there is nothing.
+    """
+    if path.is_dir():
+        return FolderPlace(path)
+    if not path.is_file():
+        raise InputError(
+            "there is no such file or folder", where=os.fspath(path), fix="check the path"
+        )
+    return ArchivePlace(path) if path.suffix.lower() == ".zip" else None
+
+
+def documents_in(place: Place) -> str | None:
+    """The name of the file of documents, if there is one."""
+    return next((name for name in _DOCUMENTS if name in place.files), None)
+
+
+def queries_in(place: Place) -> str | None:
+    """The name of the file of queries, if there is one."""
+    return next((name for name in _QUERIES if name in place.files), None)
+
+
+def load_folder(place: Place, *, split: str | None = None, faults: Faults | None = None) -> Loaded:
+    """The parts of a collection that lie in one place.
+
+    Args:
+        place: A folder or an archive.
+        split: Which judgments of ``qrels/``; ``test``, or the only ones, if left out.
+        faults: Where given, lines and files that do not fit are counted there and passed over.
+
+    Raises:
+        InputError: If no part is there, or the judgments of this split are not.
+        FormatError: With the first line that does not fit.
+    """
+    documents, notes = _documents(place, faults)
+    asked = queries_in(place)
+    if asked is None and not documents:
+        raise InputError(
+            "there are neither documents nor queries", where=place.name,
+            fix="wanted corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
+            "TREC, or files of text (.md, .txt)",
+        )  # fmt: skip
+    queries: Mapping[str, TextRow] = {}
+    qrels = None
+    if asked is not None:
+        queries, qrels = read_questions(place.source(asked), documents, faults)
+    chosen = _judgments_named(place, split)
+    if chosen is not None:
+        qrels = read_judgments(place.source(chosen))
+        if len(_splits(place)) > 1 and len(qrels) < len(queries):
+            mine = {key: row for key, row in queries.items() if key in qrels}
+            notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
+            queries = mine
+    return Loaded(documents, queries, qrels, place.title, notes)
+
+
+def _documents(
+    place: Place, faults: Faults | None
+) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
+    found = documents_in(place)
+    if found is not None:
+        return kept(TextReader(place.source(found)), faults), ()
+    if not isinstance(place, FolderPlace):
+        return {}, ()
+    pages, others = pages_of(place.path, {*_QUERIES, *_FLAT})
+    notes: tuple[str, ...] = ()
+    if pages and others:
+        kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
+        notes = (f"{len(others)} files that are no text were passed over: {kinds}",)
+    return (kept(PageReader(place.path, pages), faults) if pages else {}), notes
+
+
+def _splits(place: Place) -> dict[str, str]:
+    """The judgments in ``qrels/``: name of the split to name of the file."""
+    found = {}
+    for name in sorted(place.files):
+        path = PurePosixPath(name)
+        end = next((end for end in _JUDGED if path.name.endswith(end)), None)
+        if path.parent.as_posix() == "qrels" and end is not None:
+            found[path.name.removesuffix(end)] = name
+    return found
+
+
+def _judgments_named(place: Place, split: str | None) -> str | None:
+    splits = _splits(place)
+    if split is not None and split not in splits:
+        raise InputError(
+            f"there are no judgments of a split {split!r}", where=place.name,
+            fix=f"there are: {', '.join(splits)}" if splits else f"give qrels/{split}.tsv",
+        )  # fmt: skip
+    if split is not None or _SPLIT in splits:
+        return splits[split or _SPLIT]
+    if len(splits) > 1:
+        raise InputError(
+            f"there are judgments of {len(splits)} splits, and none is called test",
+            where=place.name, fix=f"choose one, as split=...: {', '.join(splits)}",
+        )  # fmt: skip
+    if splits:
+        return next(iter(splits.values()))
+    return next((name for name in _FLAT if name in place.files), None)
+
+
+def other_splits(place: Place, split: str | None) -> dict[str, Qrels]:
+    """The judgments of the splits that were not chosen, by name."""
+    chosen = _judgments_named(place, split)
+    return {
+        name: read_judgments(place.source(file))
+        for name, file in _splits(place).items()
+        if file != chosen
+    }
+
+
+def read_judgments(source: TextSource) -> Qrels:
+    """Judgments from a file or from a member of an archive."""
+    with source.open() as stream:
+        return Qrels(read_stream(stream, source.name, JUDGMENTS).said(source=source.name))
