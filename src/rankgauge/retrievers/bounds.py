@@ -114,7 +114,7 @@ class Oracle:
         return [self._ranking(query.id, k, self._ids) for query in queries]
 
     def _ranking(self, query: str, k: int, ids: dict[str, None]) -> list[tuple[str, float]]:
-        grades = self._qrels[query] if query in self._qrels else {}
+        grades = self._qrels.get(query, {})
         judged = sorted((d for d in grades if d in ids), key=lambda d: (-grades[d], d))
         chosen = [d for d in judged if grades[d] >= self._rel]
         if self._fill and len(chosen) < k:

@@ -23,7 +23,7 @@ class Hybrid:
     stand by id descending.
 
     Args:
-        of: Two retrievers or more, of any kind.
+        of: A list of two retrievers or more, of any kind.
         method: How they are fused.
         norm: What is done to the scores first, for methods that read scores.
         weights: A number for each retriever, in their order.
@@ -45,7 +45,7 @@ class Hybrid:
 
     def __init__(
         self,
-        of: Sequence[Any],
+        of: Any,
         *,
         method: str = "rrf",
         norm: str | None = None,
