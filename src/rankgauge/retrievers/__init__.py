@@ -8,11 +8,58 @@ tell them apart.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOMES: dict[str, tuple[str, ...]] = {}
+if TYPE_CHECKING:
+    from rankgauge.retrievers.bm25 import BM25 as BM25
+    from rankgauge.retrievers.bounds import Oracle as Oracle
+    from rankgauge.retrievers.bounds import Random as Random
+    from rankgauge.retrievers.dense import Dense as Dense
+    from rankgauge.retrievers.embeddings import EmbeddingEndpoint as EmbeddingEndpoint
+    from rankgauge.retrievers.encoders import Encoder as Encoder
+    from rankgauge.retrievers.encoders import HashingEncoder as HashingEncoder
+    from rankgauge.retrievers.encoders import Model2VecEncoder as Model2VecEncoder
+    from rankgauge.retrievers.encoders import (
+        SentenceTransformersEncoder as SentenceTransformersEncoder,
+    )
+    from rankgauge.retrievers.endpoint import Endpoint as Endpoint
+    from rankgauge.retrievers.endpoint import EndpointError as EndpointError
+    from rankgauge.retrievers.hybrid import Hybrid as Hybrid
+    from rankgauge.retrievers.rerank import Rerank as Rerank
+    from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
+    from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
+    from rankgauge.retrievers.saved import SavedRun as SavedRun
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "bm25": ("BM25",),
+    "bounds": ("Oracle", "Random"),
+    "dense": ("Dense",),
+    "embeddings": ("EmbeddingEndpoint",),
+    "encoders": (
+        "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder",
+    ),
+    "endpoint": ("Endpoint", "EndpointError"),
+    "hybrid": ("Hybrid",),
+    "rerank": ("Rerank",),
+    "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
+    "saved": ("SavedRun",),
+}  # fmt: skip
 # What plans and settings call them; a type's options are the parameters of its class.
-TYPES: dict[str, str] = {}
+TYPES: dict[str, str] = {
+    "bm25": "BM25",
+    "cross-encoder": "CrossEncoderReranker",
+    "dense": "Dense",
+    "hashing": "HashingEncoder",
+    "hybrid": "Hybrid",
+    "model2vec": "Model2VecEncoder",
+    "openai-embeddings": "EmbeddingEndpoint",
+    "oracle": "Oracle",
+    "random": "Random",
+    "rerank": "Rerank",
+    "rerank-endpoint": "RerankEndpoint",
+    "saved-run": "SavedRun",
+    "sentence-transformers": "SentenceTransformersEncoder",
+}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text

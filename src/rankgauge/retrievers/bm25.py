@@ -1,0 +1,200 @@
+"""BM25, the lexical baseline, by bm25s."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
+from rankgauge.retrievers.libraries import library, versions
+from rankgauge.retrievers.options import number, one_of
+
+__all__ = ["BM25"]
+
+_METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+_SHIFTED = ("bm25l", "bm25+")
+_WORDS = r"(?u)\b\w\w+\b"
+
+
+class BM25:
+    """BM25: documents scored by the words they share with the query.
+
+    The score of a document d of length l is the sum over the words of the query of
+
+        idf(w) * tf / (k1 * (1 - b + b * l / mean l) + tf)
+
+    in the variant of Lucene (``method="lucene"``), with idf(w) = ln(1 + (N - n + 0.5) / (n + 0.5))
+    for a word that n of N documents have; the others differ in the two factors (Kamphuis et al.
+    2020). Words are what `words` matches in the text in small letters, without stop words, cut to
+    their stems. Documents that share no word with the query, or get 0 for those they share, are not
+    retrieved. Equal scores keep the order of the collection.
+
+    Args:
+        k1: How much further occurrences of a word count.
+        b: How much long documents are held back, from 0 to 1.
+        method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
+        delta: What ``bm25l`` and ``bm25+`` give to each occurrence in long documents.
+        stemmer: The language of PyStemmer's stemmer; None for words as they stand.
+        stop_words: The language of bm25s's stop words (``english``, ``german``, ...), or the
+            words; None for none.
+        words: The regular expression of a word.
+        fields: The fields that are searched; if left out, title and text.
+
+    Raises:
+        MissingExtra: If bm25s or PyStemmer is not installed.
+        UnknownName: For a method or a language nobody knows.
+        InputError: For a number that is not possible.
+
+    Example:
+        >>> bm25 = BM25()
+        >>> bm25.index([Document("d1", text="late fees"), Document("d2", text="opening hours")])
+        >>> [(doc, round(score, 2)) for doc, score in bm25.search([Query("q1", "fee")], 10)[0]]
+        [('d1', 0.36)]
+    """
+
+    def __init__(
+        self,
+        *,
+        k1: float = 0.9,
+        b: float = 0.4,
+        method: str = "lucene",
+        delta: float = 0.5,
+        stemmer: str | None = "english",
+        stop_words: str | Sequence[str] | None = "english",
+        words: str = _WORDS,
+        fields: Sequence[str] | None = None,
+    ) -> None:
+        self._library = library("bm25s", extra="bm25", of="BM25")
+        self._k1 = number("k1", k1)
+        self._b = number("b", b, high=1.0)
+        self._method = one_of("method of BM25", method, _METHODS)
+        self._delta = number("delta", delta)
+        self._stop_words = _stop_words(stop_words)
+        self._stemmer = None if stemmer is None else _stemmer(stemmer)
+        self._words = _pattern(words)
+        self._fields = fields_named(fields)
+        # A stemmer has a cache that two threads must not touch at once.
+        self._lock = threading.Lock()
+        self._ids: list[str] | None = None
+        self._vocabulary: dict[str, int] = {}
+        self._model: Any = None
+        versioned = ["bm25s", *(["PyStemmer"] if stemmer is not None else [])]
+        self.settings: Mapping[str, Any] = {
+            "type": "bm25",
+            "k1": self._k1,
+            "b": self._b,
+            "method": self._method,
+            **({"delta": self._delta} if self._method in _SHIFTED else {}),
+            "stemmer": stemmer,
+            "stop_words": stop_words if isinstance(stop_words, str) else sorted(self._stop_words),
+            "words": words,
+            "fields": None if self._fields is None else list(self._fields),
+            "versions": versions(*versioned),
+        }
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Count the words of the documents; what was there is replaced.
+
+        Raises:
+            InputError: If something is no document, or no document has one of the fields.
+        """
+        ids: list[str] = []
+        vocabulary: dict[str, int] = {}
+        tokens: list[list[int]] = []
+        for name, text in texts_of(documents, self._fields):
+            ids.append(name)
+            tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in self._of(text)])
+        # The library cannot average the lengths of no words.
+        model = self._built(tokens, vocabulary) if vocabulary else None
+        self._ids, self._vocabulary, self._model = ids, vocabulary, model
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """At most `k` documents with scores above 0 for each query, best first.
+
+        Raises:
+            InputError: Before there is an index.
+        """
+        if self._ids is None:
+            raise unindexed(self)
+        return [self._ranking(query.text, k, self._ids) for query in queries]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the scores of all pairs of word and document."""
+        if self._model is None:
+            return 0
+        return sum(self._model.scores[part].nbytes for part in ("data", "indices", "indptr"))
+
+    def _built(self, tokens: list[list[int]], vocabulary: dict[str, int]) -> Any:
+        model = self._library.BM25(
+            k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy"
+        )
+        model.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
+        return model
+
+    def _ranking(self, text: str, k: int, ids: list[str]) -> list[tuple[str, float]]:
+        known = [self._vocabulary[word] for word in self._of(text) if word in self._vocabulary]
+        if not known or self._model is None:
+            return []
+        scores = self._model.get_scores_from_ids(known)
+        # By bm25l and bm25+ of this library, documents without any of the words score above 0.
+        ends, rows = self._model.scores["indptr"], self._model.scores["indices"]
+        shared = np.unique(np.concatenate([rows[ends[w] : ends[w + 1]] for w in set(known)]))
+        shared = shared[scores[shared] > 0]
+        chosen = shared[best(scores[shared], k)]
+        return [(ids[n], float(scores[n])) for n in chosen.tolist()]
+
+    def _of(self, text: str) -> list[str]:
+        words = [w for w in self._words.findall(text.lower()) if w not in self._stop_words]
+        if self._stemmer is None:
+            return words
+        with self._lock:
+            stems: list[str] = self._stemmer.stemWords(words)
+        return stems
+
+
+def _stemmer(language: Any) -> Any:
+    stemmers = library("Stemmer", extra="bm25", of="a stemmer")
+    return stemmers.Stemmer(one_of("stemmer of PyStemmer", language, stemmers.algorithms()))
+
+
+def _stop_words(given: Any) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    if isinstance(given, str):
+        lists = library("bm25s.stopwords", extra="bm25", of="BM25")
+        start = "STOPWORDS_"
+        known = {
+            name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)
+        }
+        known["english"] = known.pop("en", "STOPWORDS_EN")
+        language = one_of("list of stop words", given, known)
+        return frozenset(getattr(lists, known[language]))
+    if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
+        raise InputError(
+            f"got {given!r:.60} for the stop words", where="stop_words",
+            fix='name a language, or give words: ["the", "of"]',
+        )  # fmt: skip
+    return frozenset(word.lower() for word in given)
+
+
+def _pattern(given: Any) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(given)
+    except (re.error, TypeError) as error:
+        raise InputError(
+            f"words={given!r:.60} is no regular expression: {error}", where="words",
+            fix="leave it out, or write one such as \\w+",
+        ) from None  # fmt: skip
+    if pattern.groups > 1 or pattern.match(""):
+        raise InputError(
+            f"words={given!r:.60} does not match one word", where="words",
+            fix="match at least one letter, with no more than one group",
+        )  # fmt: skip
+    return pattern

@@ -1,0 +1,123 @@
+"""The two ends of every scale: a ranking by chance, and the best one that the judgments allow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankgauge.collection import Document, Query
+from rankgauge.fingerprints import fingerprint
+from rankgauge.model import Qrels
+from rankgauge.retrievers.documents import best, texts_of, unindexed
+from rankgauge.retrievers.options import number, whole
+
+__all__ = ["Oracle", "Random"]
+
+
+class Random:
+    """A random ranking of all documents: what no retriever should fall below.
+
+    The ranking of a query depends on the seed, on the id of the query and on the set of document
+    ids; not on the order of either, nor on the text.
+
+    Args:
+        seed: Another one gives other rankings.
+
+    Raises:
+        InputError: If the seed is no whole number from 0 on.
+
+    Example:
+        >>> chance = Random(seed=1)
+        >>> chance.index([Document("d1"), Document("d2"), Document("d3")])
+        >>> len(chance.search([Query("q1")], 2)[0])
+        2
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = whole("seed", seed, least=0)
+        self._ids: list[str] | None = None
+        self.settings: Mapping[str, Any] = {"type": "random", "seed": self._seed}
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Take the ids."""
+        self._ids = sorted(name for name, _ in texts_of(documents))
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """`k` documents for each query, with scores between 0 and 1.
+
+        Raises:
+            InputError: Before there is an index.
+        """
+        if self._ids is None:
+            raise unindexed(self)
+        ids = self._ids
+        rankings = []
+        for query in queries:
+            named = f"{self._seed}/{query.id}".encode("utf-8", "backslashreplace")
+            start = int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little")
+            # Raw bits: they stay the same in every version of NumPy, its permutations need not.
+            raw = np.random.PCG64(start).random_raw(len(ids))
+            scores = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            rankings.append([(ids[n], float(scores[n])) for n in best(scores, k).tolist()])
+        return rankings
+
+
+class Oracle:
+    """The best ranking that the judgments allow: what no retriever can exceed.
+
+    Relevant documents of the collection by grade, highest first, equal grades by id. Scores are the
+    numbers n, ..., 2, 1.
+
+    Args:
+        qrels: Judgments: whatever :meth:`rankgauge.Qrels.of` takes.
+        rel: The lowest grade that is relevant.
+        fill: Fill up with the other documents below: those judged first, by grade, then those
+            without a judgment in the order of the collection.
+
+    Raises:
+        InputError: If these are no judgments.
+
+    Example:
+        >>> oracle = Oracle({"q1": {"d1": 1, "d2": 2, "d3": 0}})
+        >>> oracle.index([Document("d1"), Document("d2"), Document("d3")])
+        >>> oracle.search([Query("q1")], 10)
+        [[('d2', 2.0), ('d1', 1.0)]]
+    """
+
+    def __init__(self, qrels: Any, *, rel: float = 1.0, fill: bool = False) -> None:
+        self._qrels = Qrels.of(qrels)
+        self._rel = number("rel", rel, low=-1e100, high=1e100)
+        self._fill = bool(fill)
+        self._ids: dict[str, None] | None = None
+        self.settings: Mapping[str, Any] = {
+            "type": "oracle",
+            "qrels": fingerprint(self._qrels),
+            "rel": self._rel,
+            "fill": self._fill,
+        }
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Take the ids: what is not in the collection cannot be found."""
+        self._ids = dict.fromkeys(name for name, _ in texts_of(documents))
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """At most `k` documents for each query, the most relevant first.
+
+        Raises:
+            InputError: Before there is an index.
+        """
+        if self._ids is None:
+            raise unindexed(self)
+        return [self._ranking(query.id, k, self._ids) for query in queries]
+
+    def _ranking(self, query: str, k: int, ids: dict[str, None]) -> list[tuple[str, float]]:
+        grades = self._qrels.get(query, {})
+        judged = sorted((d for d in grades if d in ids), key=lambda d: (-grades[d], d))
+        chosen = [d for d in judged if grades[d] >= self._rel]
+        if self._fill and len(chosen) < k:
+            chosen = [*judged, *(d for d in ids if d not in grades)]
+        chosen = chosen[:k]
+        return [(d, float(len(chosen) - place)) for place, d in enumerate(chosen)]

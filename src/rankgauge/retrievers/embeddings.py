@@ -1,0 +1,168 @@
+"""Vectors from a server that speaks OpenAI's protocol of embeddings."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.retrievers.endpoint import Endpoint, EndpointError, patiently
+from rankgauge.retrievers.options import whole
+
+__all__ = ["EmbeddingEndpoint"]
+
+# What 32 bits can hold.
+_MOST = 1e38
+
+
+class EmbeddingEndpoint:
+    """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
+
+    Batches of documents are tried again where the server is busy; for queries an error is an error,
+    for whoever asks may want to know. Texts that are empty or blank are not sent, for many servers
+    refuse them: their vectors are 0.
+
+    Args:
+        url: What stands before ``/embeddings``: ``http://localhost:8000/v1``.
+        model: The name of the model.
+        key_env: The environment variable that holds the key.
+        key_header: The header it is sent in.
+        headers: Sent with every request.
+        dimensions: The length of the vectors, for models that can shorten them.
+        query_prompt: Put before each query.
+        document_prompt: Put before each document.
+        batch: How many texts are sent at once.
+        timeout: Seconds that an answer may take.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the variable is not set, or for a number that is not possible.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is an option of its own
+        self,
+        url: str,
+        model: str,
+        *,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        dimensions: int | None = None,
+        query_prompt: str = "",
+        document_prompt: str = "",
+        batch: int = 64,
+        timeout: float = 60.0,
+    ) -> None:
+        self._endpoint = Endpoint(
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout
+        )
+        self._model = model
+        self._dimensions = None if dimensions is None else whole("dimensions", dimensions)
+        self._prompts = {"query": query_prompt, "document": document_prompt}
+        self._batch = whole("batch", batch)
+        self._width = self._dimensions
+        self._used = {"calls": 0.0, "texts": 0.0, "tokens": 0.0}
+        self._lock = threading.Lock()
+        self.settings: Mapping[str, Any] = {
+            "type": "openai-embeddings",
+            "url": self._endpoint.shown,
+            "model": model,
+            "dimensions": self._dimensions,
+            "query_prompt": query_prompt,
+            "document_prompt": document_prompt,
+        }
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A row for each text; asked again, with longer and longer waits, if the server is busy.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with a vector for each text.
+        """
+        return self._rows([self._prompts["document"] + t if t.strip() else "" for t in texts], 5)
+
+    def encode_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A row for each text.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with a vector for each text.
+        """
+        return self._rows([self._prompts["query"] + t if t.strip() else "" for t in texts], 1)
+
+    def usage(self) -> dict[str, float]:
+        """Answered calls, texts that were sent, and tokens as the server counts them."""
+        with self._lock:
+            return dict(self._used)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _rows(self, texts: Sequence[str], attempts: int) -> npt.NDArray[np.float32]:
+        filled = [n for n, text in enumerate(texts) if text]
+        if not filled and texts and self._width is None:
+            self._asked(["."], attempts)
+        vectors: list[Any] = []
+        for start in range(0, len(filled), self._batch):
+            vectors += self._asked(
+                [texts[n] for n in filled[start : start + self._batch]], attempts
+            )
+        rows = np.zeros((len(texts), self._width or 0), dtype=np.float32)
+        if filled:
+            rows[filled] = vectors
+        return rows
+
+    def _asked(self, texts: list[str], attempts: int) -> list[Any]:
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        answer = patiently(lambda: self._endpoint.post("embeddings", body), attempts=attempts)
+        vectors = self._in_order(answer, len(texts))
+        with self._lock:
+            self._width = self._width or len(vectors[0])
+            self._used["calls"] += 1
+            self._used["texts"] += len(texts)
+            self._used["tokens"] += _tokens(answer)
+        wrong = next((v for v in vectors if len(v) != self._width), None)
+        if wrong is not None:
+            raise self._refused(f"a vector of {len(wrong)} numbers, wanted {self._width}")
+        return vectors
+
+    def _in_order(self, answer: Any, count: int) -> list[list[float]]:
+        """The vectors in the order of the texts: the server may give them in another."""
+        rows = answer.get("data") if isinstance(answer, Mapping) else None
+        if not isinstance(rows, list):
+            raise self._refused(f"{str(answer)[:100]!r}, which holds no list of data")
+        if len(rows) != count:
+            raise self._refused(f"{len(rows)} vectors for {count} texts")
+        placed: dict[int, list[float]] = {}
+        for place, row in enumerate(rows):
+            vector = row.get("embedding") if isinstance(row, Mapping) else None
+            if not isinstance(vector, list) or not vector or not all(map(_is_number, vector)):
+                raise self._refused("an embedding that is no list of finite numbers")
+            told = row.get("index", place)
+            placed[told if isinstance(told, int) else -1] = vector
+        if set(placed) != set(range(count)):
+            raise self._refused(f"vectors that are not numbered from 0 to {count - 1}")
+        return [placed[place] for place in range(count)]
+
+    def _refused(self, got: str) -> EndpointError:
+        return EndpointError(
+            f"the server returned {got}", where=f"POST {self._endpoint.shown} /embeddings",
+            fix="look at the URL and the model: it wants OpenAI's protocol of embeddings",
+        )  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    fits = isinstance(value, int | float) and not isinstance(value, bool)
+    return fits and -_MOST < value < _MOST
+
+
+def _tokens(answer: Mapping[str, Any]) -> float:
+    used = answer.get("usage")
+    told = (
+        [used.get(w) for w in ("total_tokens", "prompt_tokens")] if isinstance(used, dict) else []
+    )
+    return float(next((n for n in told if _is_number(n)), 0))

@@ -1,0 +1,275 @@
+"""Texts made into vectors: by a model, by hashing, or by any function."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.retrievers.libraries import library, versions
+from rankgauge.retrievers.options import whole
+
+__all__ = [
+    "Encoder",
+    "HashingEncoder",
+    "Model2VecEncoder",
+    "SentenceTransformersEncoder",
+    "encoder_of",
+]
+
+_WORD = re.compile(r"\w+")
+_GRAMS = (3, 4, 5)
+_LONG = 8
+_WORDS_KEPT = 1 << 16
+_FACTORS = [math.sqrt(n) for n in range(_LONG + 1)]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Anything that makes vectors of texts, of queries perhaps by another way than of documents.
+
+    It may have more: ``settings`` (a mapping of plain values; without, results are not reused) and
+    ``usage()`` (what it has used up so far).
+    """
+
+    def encode_documents(self, texts: Sequence[str], /) -> Any:
+        """An array with one row for each text."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str], /) -> Any:
+        """An array with one row for each text."""
+        ...
+
+
+def encoder_of(given: Any) -> Encoder:
+    """An encoder, or a callable from a list of texts to vectors, as an encoder.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    if isinstance(given, Encoder):
+        return given
+    if callable(given):
+        return _Called(given)
+    raise InputError(
+        f"got {type(given).__name__} for an encoder", where="encoder",
+        fix="give a function of a list of texts, or an object with encode_documents() and "
+        "encode_queries()",
+    )  # fmt: skip
+
+
+class _Called:
+    """A callable, with what it declares."""
+
+    def __init__(self, call: Callable[[list[str]], Any]) -> None:
+        self._call = call
+
+    def __getattr__(self, name: str) -> Any:
+        # What a callable object has besides: settings, usage, close.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._call, name)
+
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        return self._call(list(texts))
+
+    encode_queries = encode_documents
+
+
+class HashingEncoder:
+    """Words and parts of words, hashed into a vector: for where no model is at hand.
+
+    No training, no download, no randomness: the same vectors on every machine. A word adds the
+    square root of its count, times the square root of its length (short ones say little, 8 letters
+    are as good as more): half of it for the word as it is, half in equal shares for its parts of
+    3, 4 and 5 letters. Each falls on one place with a sign, both by its CRC-32 (Weinberger et al.
+    2009). Vectors have length 1, those of texts without words are 0. It knows no meaning: other
+    words for the same thing are strangers to it.
+
+    Args:
+        dimensions: The length of the vectors; the longer, the fewer meet by chance.
+
+    Raises:
+        InputError: If this is no whole number above 0.
+
+    Example:
+        >>> vectors = HashingEncoder(256).encode_documents(["late fees", "late fee", "rooms"])
+        >>> [round(float(vectors[0] @ vector), 1) for vector in vectors]
+        [1.0, 0.6, 0.0]
+    """
+
+    def __init__(self, dimensions: int = 2048) -> None:
+        self._dimensions = whole("dimensions", dimensions)
+        self._features = lru_cache(maxsize=_WORDS_KEPT)(self._features_of)
+        self.settings: Mapping[str, Any] = {"type": "hashing", "dimensions": self._dimensions}
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A row for each text."""
+        rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            row[:] = self._vector(text)
+        return rows
+
+    encode_queries = encode_documents
+
+    def _vector(self, text: str) -> npt.NDArray[Any]:
+        counts = Counter(_WORD.findall(text.lower()))
+        if not counts:
+            return np.zeros(self._dimensions)
+        found = [self._features(word) for word in counts]
+        places = np.concatenate([places for places, _ in found])
+        weights = np.concatenate(
+            [math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)]
+        )
+        # Roots, and sums one after the other: what every machine rounds alike.
+        vector = np.bincount(places, weights=weights, minlength=self._dimensions)
+        length = math.sqrt(math.fsum((vector * vector).tolist()))
+        return vector / length if length else vector
+
+    def _features_of(self, word: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Places and weights of a word and of its parts."""
+        marked = f"<{word}>"
+        grams = [marked[at : at + n] for n in _GRAMS for at in range(len(marked) - n + 1)]
+        codes = [zlib.crc32(marked.encode("utf-8", "backslashreplace"))]
+        codes += [zlib.crc32(b"#" + gram.encode("utf-8", "backslashreplace")) for gram in grams]
+        factor = _FACTORS[min(len(word), _LONG)]
+        part = factor / (2 * math.sqrt(len(grams))) if grams else 0.0
+        signs = [1.0 if code & 1 else -1.0 for code in codes]
+        weights = [factor / 2, *([part] * len(grams))]
+        return (
+            np.array([(code >> 1) % self._dimensions for code in codes], dtype=np.int64),
+            np.array([sign * weight for sign, weight in zip(signs, weights, strict=True)]),
+        )
+
+
+class SentenceTransformersEncoder:
+    """A model of sentence-transformers.
+
+    Args:
+        model: The name of a model, the path of a folder, or a model that is loaded.
+        query_prompt: Put before each query; if left out, what the model declares for queries.
+        document_prompt: Put before each document; if left out, what the model declares for them.
+        batch: How many texts are encoded at once.
+        device: Where: ``cpu``, ``cuda``, ...; if left out, the library chooses.
+
+    Raises:
+        MissingExtra: If sentence-transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+        batch: int = 32,
+        device: str | None = None,
+    ) -> None:
+        self._batch = whole("batch", batch)
+        if isinstance(model, str):
+            loaded = library(
+                "sentence_transformers", extra="sentence-transformers", of="this encoder"
+            )
+            self._model = loaded.SentenceTransformer(model, device=device)
+        else:
+            self._model = model
+        prompts = getattr(self._model, "prompts", None) or {}
+        self._query_prompt = _first(query_prompt, prompts, "query")
+        self._document_prompt = _first(document_prompt, prompts, "document", "passage")
+        self.settings: Mapping[str, Any] = {
+            "type": "sentence-transformers",
+            "model": model if isinstance(model, str) else type(model).__name__,
+            "weights": weights_digest(self._model),
+            "query_prompt": self._query_prompt,
+            "document_prompt": self._document_prompt,
+            "max_length": getattr(self._model, "max_seq_length", None),
+            "versions": versions("sentence-transformers", "torch"),
+        }
+
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        """A row for each text."""
+        call = getattr(self._model, "encode_document", self._model.encode)
+        return self._encoded(call, texts, self._document_prompt)
+
+    def encode_queries(self, texts: Sequence[str]) -> Any:
+        """A row for each text."""
+        call = getattr(self._model, "encode_query", self._model.encode)
+        return self._encoded(call, texts, self._query_prompt)
+
+    def _encoded(self, call: Callable[..., Any], texts: Sequence[str], prompt: str) -> Any:
+        return call(
+            list(texts),
+            prompt=prompt,
+            batch_size=self._batch,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+
+
+class Model2VecEncoder:
+    """A static model of Model2Vec: a vector for each word piece, averaged.
+
+    Args:
+        model: The name of a model, the path of a folder, or a model that is loaded.
+        batch: How many texts are encoded at once.
+
+    Raises:
+        MissingExtra: If model2vec is not installed.
+    """
+
+    def __init__(self, model: Any, *, batch: int = 1024) -> None:
+        self._batch = whole("batch", batch)
+        if isinstance(model, str):
+            loaded = library("model2vec", extra="dense", of="this encoder")
+            self._model = loaded.StaticModel.from_pretrained(model)
+        else:
+            self._model = model
+        vectors = np.ascontiguousarray(self._model.embedding)
+        self.settings: Mapping[str, Any] = {
+            "type": "model2vec",
+            "model": model if isinstance(model, str) else type(model).__name__,
+            "weights": hashlib.sha256(vectors.tobytes()).hexdigest(),
+            "versions": versions("model2vec"),
+        }
+
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        """A row for each text."""
+        # In this process: others are started for many texts, and one that is told to be small.
+        return self._model.encode(
+            list(texts),
+            batch_size=self._batch,
+            show_progress_bar=False,
+            use_multiprocessing=False,
+        )
+
+    encode_queries = encode_documents
+
+
+def weights_digest(model: Any) -> str:
+    """SHA-256 of a model of PyTorch: its layers and weights, so that another one is another."""
+    torch = library("torch", extra="sentence-transformers", of="this model")
+    digest = hashlib.sha256(repr(model).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _first(given: Any, prompts: Mapping[str, Any], *names: str) -> str:
+    if given is not None:
+        if not isinstance(given, str):
+            raise InputError(
+                f"got {given!r:.60} for a prompt", where="prompt", fix='give text: "query: "'
+            )
+        return given
+    return next((str(prompts[name]) for name in names if prompts.get(name)), "")

@@ -1,0 +1,115 @@
+"""Several retrievers asked, their rankings fused into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.aligned import align
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.fusion import Fusion, fused, prepared
+from rankgauge.model import Run
+from rankgauge.retriever import index_documents, search, settings_of
+from rankgauge.retrievers.options import whole
+
+__all__ = ["Hybrid"]
+
+
+class Hybrid:
+    """The rankings of several retrievers, fused: see :func:`rankgauge.fuse` for the methods.
+
+    Ranks are those the retrievers gave, also among equal scores. Documents with equal fused scores
+    stand by id descending.
+
+    Args:
+        of: A list of two retrievers or more, of any kind.
+        method: How they are fused.
+        norm: What is done to the scores first, for methods that read scores.
+        weights: A number for each retriever, in their order.
+        k: The rank constant of ``rrf``.
+        phi: The persistence of ``rbc``.
+        depth: How many documents of each ranking take part; as many as are wanted in the end, if
+            these are more.
+
+    Raises:
+        UnknownName: For a method or a norm nobody knows.
+        InputError: With fewer than two retrievers, or for a parameter that the method does not
+            read.
+
+    Example:
+        >>> hybrid = Hybrid([lambda text: ["d1", "d2", "d3"], lambda text: ["d3", "d2"]], k=1)
+        >>> [(doc, round(s, 4)) for doc, s in hybrid.search([Query("q1", "late fees")], 2)[0]]
+        [('d3', 0.75), ('d2', 0.6667)]
+    """
+
+    def __init__(
+        self,
+        of: Any,
+        *,
+        method: str = "rrf",
+        norm: str | None = None,
+        weights: Sequence[float] | None = None,
+        k: float | None = None,
+        phi: float | None = None,
+        depth: int = 100,
+    ) -> None:
+        if isinstance(of, str) or not isinstance(of, Sequence) or len(of) < 2:
+            raise InputError(
+                f"got {of!r:.60}, wanted two retrievers or more", where="hybrid",
+                fix="give them in a list: Hybrid([BM25(), Dense(encoder)])",
+            )  # fmt: skip
+        self._of = list(of)
+        self._names = [str(number) for number in range(len(self._of))]
+        given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
+        self._how = Fusion.of(method, self._names, given)
+        self._depth = whole("depth", depth)
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """Those of the fusion and of its retrievers; None if one of them has none."""
+        parts = [settings_of(one) for one in self._of]
+        if any(part is None for part in parts):
+            return None
+        listed = [dict(part or {}) for part in parts]
+        return {"type": "hybrid", "of": listed, **self._how.settings(), "depth": self._depth}
+
+    @property
+    def size(self) -> int:
+        """Bytes of all indexes that say how large they are."""
+        return sum(int(getattr(one, "size", 0)) for one in self._of)
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Have each retriever take in the documents."""
+        for one in self._of:
+            index_documents(one, documents)
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """At most `k` documents for each query, by fused score."""
+        depth = max(self._depth, k)
+        # By their place: two queries may have one id.
+        places = [str(number) for number in range(len(queries))]
+        runs = []
+        for name, one in zip(self._names, self._of, strict=True):
+            rankings = [hits.pairs() for hits in search(one, queries, depth)]
+            filled = {p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}
+            runs.append(Run.of(filled, name=name))
+        named = prepared(runs, "input")
+        result = fused(align(named), self._how, name="hybrid", runs=self._names)
+        return [list(result[p].items())[:k] if p in result else [] for p in places]
+
+    def usage(self) -> dict[str, float]:
+        """What all of them have used up."""
+        total: dict[str, float] = {}
+        for one in self._of:
+            used = getattr(one, "usage", None)
+            for word, amount in (used() if callable(used) else {}).items():
+                total[word] = total.get(word, 0) + amount
+        return total
+
+    def close(self) -> None:
+        """Close those that can be closed."""
+        for one in self._of:
+            close = getattr(one, "close", None)
+            if callable(close):
+                close()

@@ -1,0 +1,137 @@
+"""The first documents of a ranking, scored again by a better and slower model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retriever import Hits, index_documents, search, settings_of
+from rankgauge.retrievers.documents import fields_named, texts_of, unindexed
+from rankgauge.retrievers.options import whole
+from rankgauge.retrievers.rerankers import reranker_of
+
+__all__ = ["Rerank"]
+
+
+class Rerank:
+    """The first documents of a retriever, in the order of a reranker.
+
+    What the reranker did not score, or what stands below `depth`, stays in its old order below; its
+    scores are made up so that they keep it there. Equal scores keep the old order. The texts of all
+    documents are held in memory.
+
+    Args:
+        retriever: A retriever of any kind.
+        reranker: A reranker, or a callable ``(query, texts) -> scores``, higher is better.
+        depth: How many documents are scored again.
+        fields: The fields that the reranker reads; if left out, title and text.
+
+    Raises:
+        InputError: For what is no reranker, or a depth that is not possible.
+
+    Example:
+        >>> def brief(query, texts):
+        ...     return [-len(text) for text in texts]
+        >>> shortest = Rerank(lambda text: ["d1", "d2"], brief)
+        >>> shortest.index([Document("d1", text="opening hours"), Document("d2", text="hours")])
+        >>> shortest.search([Query("q1", "hours")], 10)
+        [[('d2', -5.0), ('d1', -13.0)]]
+    """
+
+    def __init__(
+        self,
+        retriever: Any,
+        reranker: Any,
+        *,
+        depth: int = 50,
+        fields: Sequence[str] | None = None,
+    ) -> None:
+        self._retriever = retriever
+        self._reranker: Any = reranker_of(reranker)
+        self._depth = whole("depth", depth)
+        self._fields = fields_named(fields)
+        self._texts: dict[str, str] | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """Those of retriever and reranker; None if one of them has none."""
+        first, second = settings_of(self._retriever), settings_of(self._reranker)
+        if first is None or second is None:
+            return None
+        return {
+            "type": "rerank",
+            "retriever": dict(first),
+            "reranker": dict(second),
+            "depth": self._depth,
+            "fields": None if self._fields is None else list(self._fields),
+        }
+
+    @property
+    def size(self) -> int:
+        """Bytes of the texts and of the index of the retriever, if that says it."""
+        texts = sum(len(text.encode("utf-8", "replace")) for text in (self._texts or {}).values())
+        return texts + int(getattr(self._retriever, "size", 0))
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Have the retriever take in the documents, and keep their texts."""
+        index_documents(self._retriever, documents)
+        self._texts = dict(texts_of(documents, self._fields))
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """At most `k` documents for each query, best first.
+
+        Raises:
+            InputError: Before there are documents, or if the reranker does not return a finite
+                number (or None) for each text.
+        """
+        if self._texts is None:
+            raise unindexed(self)
+        found = search(self._retriever, queries, max(self._depth, k))
+        return [
+            self._reranked(query.text, hits, self._texts)[:k]
+            for query, hits in zip(queries, found, strict=True)
+        ]
+
+    def usage(self) -> dict[str, float]:
+        """What retriever and reranker have used up."""
+        total: dict[str, float] = {}
+        for one in (self._retriever, self._reranker):
+            used = getattr(one, "usage", None)
+            for word, amount in (used() if callable(used) else {}).items():
+                total[word] = total.get(word, 0) + amount
+        return total
+
+    def close(self) -> None:
+        """Close what can be closed."""
+        for one in (self._retriever, self._reranker):
+            close = getattr(one, "close", None)
+            if callable(close):
+                close()
+
+    def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
+        asked = [name for name in hits.ids[: self._depth] if name in texts]
+        scores = self._scores(query, [texts[name] for name in asked]) if asked else []
+        scored = [(n, s) for n, s in zip(asked, scores, strict=True) if s is not None]
+        ranking = sorted(scored, key=lambda hit: -hit[1])
+        floor = ranking[-1][1] if ranking else 0.0
+        # A step that can be seen in a number of this size.
+        step = max(1.0, 2 * math.ulp(floor))
+        taken = {name for name, _ in ranking}
+        rest = [name for name in hits.ids if name not in taken]
+        return ranking + [(name, floor - step * n) for n, name in enumerate(rest, 1)]
+
+    def _scores(self, query: str, texts: list[str]) -> list[float | None]:
+        given = self._reranker.rerank(query, texts)
+        try:
+            scores = [None if score is None else float(score) for score in given]
+        except (TypeError, ValueError):
+            scores = []
+        if len(scores) != len(texts) or not all(s is None or math.isfinite(s) for s in scores):
+            raise InputError(
+                f"the reranker returned {given!r:.80} for {len(texts)} texts", where="reranker",
+                fix="return a finite number for each text, None for one that has no score",
+            )  # fmt: skip
+        return scores

@@ -1,0 +1,64 @@
+"""A run that was saved, as a retriever: for systems that answer elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.fingerprints import fingerprint
+from rankgauge.join import ranked
+from rankgauge.model import Run
+from rankgauge.retrievers.options import one_of
+
+__all__ = ["SavedRun"]
+
+
+class SavedRun:
+    """Answers from a saved run, by the id of the query. It reads no documents and no texts.
+
+    Documents are ranked by score; equal ones by id descending, as trec_eval does.
+
+    Args:
+        run: The path of a run file, or whatever :meth:`rankgauge.Run.of` takes.
+        missing: What a query that is not in the run gets: ``error``, or an ``empty`` ranking.
+
+    Raises:
+        InputError: If this is no run, or a document stands twice in a ranking.
+
+    Example:
+        >>> saved = SavedRun({"q1": {"d1": 0.5, "d2": 0.75}})
+        >>> saved.search([Query("q1", "late fees")], 1)
+        [[('d2', 0.75)]]
+    """
+
+    def __init__(self, run: Any, *, missing: str = "error") -> None:
+        self._missing = one_of("way to treat missing queries", missing, ("error", "empty"))
+        self._run = ranked(Run.of(run))
+        self.settings: Mapping[str, Any] = {
+            "type": "saved-run",
+            "run": fingerprint(self._run),
+            "missing": self._missing,
+        }
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing: the run is there already."""
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """At most `k` documents for each query, as the run has them.
+
+        Raises:
+            InputError: For a query that the run does not have, unless they are ``empty``.
+        """
+        return [self._ranking(query.id, k) for query in queries]
+
+    def _ranking(self, query: str, k: int) -> list[tuple[str, float]]:
+        if query in self._run:
+            return list(self._run[query].items())[:k]
+        if self._missing == "empty":
+            return []
+        raise InputError(
+            f"the run {self._run.name!r} has no query {query!r}", where="saved run",
+            fix='give the run of these queries, or missing="empty" if it found nothing for them',
+        )  # fmt: skip
