@@ -10,6 +10,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.bench.benchmark import Benchmark as Benchmark
+    from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.bench.journal import Answer as Answer
+    from rankgauge.bench.limits import Limits as Limits
+    from rankgauge.bench.metadata import write_benchmark_run as write_benchmark_run
+    from rankgauge.bench.outcome import BenchmarkRun as BenchmarkRun
+    from rankgauge.bench.outcome import Failure as Failure
+    from rankgauge.bench.outcome import IndexCost as IndexCost
+    from rankgauge.bench.outcome import Tally as Tally
+    from rankgauge.bench.plan import BenchmarkPlan as BenchmarkPlan
+    from rankgauge.bench.plan import PlannedRetriever as PlannedRetriever
+    from rankgauge.bench.planned import PlanOutcome as PlanOutcome
+    from rankgauge.bench.planned import repeat_plan as repeat_plan
+    from rankgauge.bench.planned import run_plan as run_plan
+    from rankgauge.bench.timing import Latency as Latency
+    from rankgauge.bench.timing import Quantile as Quantile
+    from rankgauge.bench.tutorial import RetrievalBenchmark as RetrievalBenchmark
     from rankgauge.collection import Collection as Collection
     from rankgauge.collection import Document as Document
     from rankgauge.collection import Query as Query
@@ -79,6 +96,9 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
     from rankgauge.records import Records as Records
+    from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
+    from rankgauge.reports.benchmarks import report_benchmark as report_benchmark
+    from rankgauge.reports.benchmarks import report_costs as report_costs
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
     from rankgauge.reports.comparisons import report_comparison as report_comparison
@@ -98,6 +118,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
+    from rankgauge.retriever import Hits as Hits
+    from rankgauge.retriever import Retriever as Retriever
+    from rankgauge.retriever import hits_of as hits_of
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
@@ -142,6 +165,16 @@ if TYPE_CHECKING:
     nDCG: Measure
 
 _HOMES = {
+    "bench.benchmark": ("Benchmark",),
+    "bench.compared": ("BenchmarkComparison",),
+    "bench.journal": ("Answer",),
+    "bench.limits": ("Limits",),
+    "bench.metadata": ("write_benchmark_run",),
+    "bench.outcome": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
+    "bench.plan": ("BenchmarkPlan", "PlannedRetriever"),
+    "bench.planned": ("PlanOutcome", "repeat_plan", "run_plan"),
+    "bench.timing": ("Latency", "Quantile"),
+    "bench.tutorial": ("RetrievalBenchmark",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
     "diagnosing.bands": ("Band", "Bands"),
@@ -169,6 +202,7 @@ _HOMES = {
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
     "records": ("Records",),
+    "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.comparisons": ("report_comparison",),
     "reports.diagnoses": ("report_diagnosis",),
@@ -179,6 +213,7 @@ _HOMES = {
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
+    "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
@@ -193,7 +228,9 @@ _MEASURES = (
     "SetR", "Success", "infAP", "nDCG",
 )  # fmt: skip
 
-__all__ = ["__version__", "functional", *_HOME_OF, *_MEASURES]  # noqa: PLE0604 - all are text
+_MODULES = ("functional", "retrievers")
+
+__all__ = ["__version__", *_MODULES, *_HOME_OF, *_MEASURES]  # noqa: PLE0604 - all are text
 
 
 def __getattr__(name: str) -> Any:
@@ -201,8 +238,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"rankgauge.{_HOME_OF[name]}"), name)
     elif name in _MEASURES:
         value = importlib.import_module("rankgauge.kernels.measure").Measure(name)
-    elif name == "functional":
-        value = importlib.import_module("rankgauge.functional")
+    elif name in _MODULES:
+        value = importlib.import_module(f"rankgauge.{name}")
     elif name == "__version__":
         value = importlib.import_module("importlib.metadata").version("rankgauge")
     else:

@@ -7,10 +7,12 @@ query to documents. This module is the one place that knows the shapes in which 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import itertools
 import math
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -30,6 +32,7 @@ _SHAPES = (
     "give document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
     "first"
 )
+_TELLING = 3  # two scores may rise by chance
 # Objects of frameworks that carry no id where we would look for one.
 _WRAPPERS = {
     "haystack": "Haystack",
@@ -79,6 +82,7 @@ class Hits:
         scored: Whether scores were given.
         repeated: Further hits on a document that stood before; they were left out.
         beyond: Hits below `k`; they were left out.
+        ascending: Whether the scores rose from hit to hit as they came: distances, most likely.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -86,6 +90,7 @@ class Hits:
     scored: bool = False
     repeated: int = 0
     beyond: int = 0
+    ascending: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -109,13 +114,18 @@ def hits_of(found: Any, k: int) -> Hits:
             number.
 
     Example:
-        >>> hits_of(["d2", "d1", "d2"], 10)
-        Hits(ids=['d2', 'd1'], scores=[2.0, 1.0], scored=False, repeated=1, beyond=0)
-        >>> hits_of({"d1": 0.25, "d2": 0.5}, 1)
-        Hits(ids=['d2'], scores=[0.5], scored=True, repeated=0, beyond=1)
+        >>> hits = hits_of(["d2", "d1", "d2"], 10)
+        >>> hits.pairs(), hits.scored, hits.repeated
+        ([('d2', 2.0), ('d1', 1.0)], False, 1)
+        >>> hits_of({"d1": 0.25, "d2": 0.5}, 1).pairs()
+        [('d2', 0.5)]
     """
     ids, scores = rows_of_hits(found)
+    ascending = False
     if scores and any(late > early for early, late in itertools.pairwise(scores)):
+        ascending = len(scores) >= _TELLING and all(
+            late > early for early, late in itertools.pairwise(scores)
+        )
         # The ranking is what the scores say, as it is for a run in a file.
         order = sorted(range(len(ids)), key=lambda place: -scores[place])
         ids, scores = [ids[place] for place in order], [scores[place] for place in order]
@@ -131,7 +141,7 @@ def hits_of(found: Any, k: int) -> Hits:
     if beyond:
         ids, scores = ids[:k], scores[:k]
     if scores:
-        return Hits(ids, scores, scored=True, repeated=repeated, beyond=beyond)
+        return Hits(ids, scores, True, repeated, beyond, ascending)  # noqa: FBT003 - in their order
     return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
 
 
@@ -140,6 +150,8 @@ def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
     if type(found) is list and all(type(one) is str and one for one in found):
         _utf8(found)
         return found, []
+    if type(found) is list and (pairs := _plain_pairs(found)) is not None:
+        return pairs
     if isinstance(found, Mapping) and "ids" not in found:
         return _scored(list(found.items()))
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -148,6 +160,18 @@ def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
             fix=_wrapped(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
     return _scored(list(found))
+
+
+def _plain_pairs(rows: list[Any]) -> tuple[list[str], list[float]] | None:
+    """Pairs of text and float, which most retrievers return, taken without a look at each."""
+    if not all(type(row) is tuple and len(row) == 2 for row in rows):
+        return None
+    ids, scores = [row[0] for row in rows], [row[1] for row in rows]
+    plain = {*map(type, ids)} <= {str} and {*map(type, scores)} <= {float}
+    if not plain or "" in ids or not all(map(math.isfinite, scores)):
+        return None
+    _utf8(ids)
+    return ids, scores
 
 
 def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
@@ -249,12 +273,26 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
+# What each retriever took in last, so that one that is part of several is indexed once.
+_LAST: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+
+
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
-    """Have it take in the documents, if it is one that does."""
-    if has_index(retriever):
-        done = retriever.index(documents)
-        if inspect.isawaitable(done):
-            _awaited(done)
+    """Have it take in the documents, if it is one that does.
+
+    The very same object of documents that it took in last is not taken in again.
+    """
+    if not has_index(retriever):
+        return
+    with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
+        last = _LAST.get(retriever)
+        if last is not None and last() is documents:
+            return
+    done = retriever.index(documents)
+    if inspect.isawaitable(done):
+        _awaited(done)
+    with contextlib.suppress(TypeError):
+        _LAST[retriever] = weakref.ref(documents)
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
@@ -314,7 +352,17 @@ def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Q
             return [await ask(query.text, k) for query in queries]
 
         return one_by_one
-    return lambda queries, k: [ask(query.text, k) for query in queries]
+
+    def all_of_them(queries: Sequence[Query], k: int) -> Any:
+        found = [ask(query.text, k) for query in queries]
+        # A function that is not declared async may return what has to be awaited all the same.
+        return _all(found) if found and inspect.isawaitable(found[0]) else found
+
+    return all_of_them
+
+
+async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
+    return [await one for one in found]
 
 
 def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:

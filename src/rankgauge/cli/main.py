@@ -10,6 +10,7 @@ import traceback
 import click
 
 import rankgauge
+from rankgauge.cli.bench import bench
 from rankgauge.cli.compare import compare
 from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.diff import diff
@@ -39,6 +40,7 @@ def cli() -> None:
 
 cli.add_command(evaluate)
 cli.add_command(compare)
+cli.add_command(bench)
 cli.add_command(diff)
 cli.add_command(diagnose)
 cli.add_command(history)

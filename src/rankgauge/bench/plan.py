@@ -1,0 +1,341 @@
+"""A benchmark as a file: collection, retrievers and limits in TOML."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rankgauge import retrievers
+from rankgauge.bench.benchmark import Benchmark
+from rankgauge.bench.limits import Limits
+from rankgauge.catalogue import unknown
+from rankgauge.collection import Collection
+from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+
+__all__ = ["BenchmarkPlan", "PlannedRetriever"]
+
+_TOP = ("collection", "k", "store", "measures", "baseline", "timed", "limits", "retrievers")
+_COLLECTION = ("source", "documents", "queries", "qrels", "split")
+# Keys of a retriever's table that are not options of its class.
+_OWN = ("type", "limits", "prices", "run", "settings")
+# Options that hold other retrievers, by name or as tables.
+_PARTS = ("of", "retriever")
+_CALLS = "python"
+
+
+@dataclass(frozen=True)
+class PlannedRetriever:
+    """A retriever of a plan.
+
+    Attributes:
+        name: What its run is called.
+        type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
+        options: The options of that type.
+        limits: How it may be driven, where that differs from the others.
+        prices: The price of a unit of what it uses up.
+        settings: What tells it from others; for ``python`` only.
+        run: Whether it is run, or only a part of others.
+    """
+
+    name: str
+    type: str
+    options: Mapping[str, Any]
+    limits: Limits | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] | None = None
+    run: bool = True
+
+
+@dataclass(frozen=True)
+class BenchmarkPlan:
+    """What is run over what, read from a file.
+
+    .. code-block:: toml
+
+        collection = "handbook"        # a folder, a zip, "ir_datasets:...", or a table
+        measures = ["nDCG@10", "R@10"]
+
+        [retrievers.bm25]
+        type = "bm25"
+        stemmer = "english"
+
+        [retrievers.dense]
+        type = "dense"
+        encoder = { type = "hashing" }
+
+        [retrievers.hybrid]
+        type = "hybrid"
+        of = ["bm25", "dense"]
+
+    Attributes:
+        path: The file; paths in it are relative to its folder.
+        collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
+        retrievers: Those that are run or are part of others, in the order of the file.
+        k: How many documents are asked for.
+        store: The folder where answers are kept.
+        measures: What is shown; the first is tested.
+        baseline: The run that others are held against; the first if empty.
+        timed: How many queries are timed.
+        limits: How retrievers may be driven.
+    """
+
+    path: Path
+    collection: Mapping[str, Any]
+    retrievers: tuple[PlannedRetriever, ...]
+    k: int = 100
+    store: Path = Path("bench")
+    measures: tuple[str, ...] = ()
+    baseline: str = ""
+    timed: int = 200
+    limits: Limits = field(default_factory=Limits)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
+        """Read a plan.
+
+        Raises:
+            FormatError: If the file is no TOML, or a key is missing or of the wrong kind.
+            UnknownName: For a key or a type that nobody knows, with the nearest ones.
+        """
+        place = Path(path)
+        try:
+            data = tomllib.loads(place.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(
+                f"cannot be read: {error.strerror}",
+                where=str(path),
+                fix="name a file that is there",
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FormatError(
+                f"this is no TOML: {error}", path=str(path), fix="mend the line it names"
+            ) from None
+        return _Reading(place).plan(data)
+
+    def load(
+        self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
+    ) -> Benchmark:
+        """The benchmark, with its collection loaded.
+
+        Args:
+            store: Another folder for the answers.
+            progress: Whether to show how far a run has come.
+        """
+        given = dict(self.collection)
+        collection = Collection.load(given.pop("source"), **given)
+        return Benchmark(
+            collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
+        )
+
+    def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
+        """The retrievers that are run, or those of them that are named.
+
+        Raises:
+            UnknownName: For a name that the plan does not have.
+        """
+        names = {one.name: one for one in self.retrievers}
+        wanted = list(only)
+        for name in wanted:
+            if name not in names:
+                raise unknown("retriever of the plan", name, names)
+        return tuple(one for one in self.retrievers if (one.name in wanted if wanted else one.run))
+
+    def builder(self, bench: Benchmark) -> Callable[[str], Any]:
+        """A function that makes the retriever of a name; what is part of several is made once.
+
+        It raises FormatError for options that do not fit, and for parts that go in a circle.
+
+        Args:
+            bench: The benchmark that they are run over; some are made from its judgments.
+        """
+        return _Building(self, bench).named
+
+
+class _Reading:
+    """Reads one file, and says where in it something does not fit."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folder = path.resolve().parent
+
+    def plan(self, data: Mapping[str, Any]) -> BenchmarkPlan:
+        self._known(data, _TOP, "the plan")
+        collection = data.get("collection")
+        if isinstance(collection, str):
+            collection = {"source": collection}
+        if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
+            raise self._wrong("there is no collection", 'write collection = "folder"')
+        self._known(collection, _COLLECTION, "collection")
+        tables = data.get("retrievers")
+        if not isinstance(tables, Mapping) or not tables:
+            raise self._wrong(
+                "there is no retriever", 'write [retrievers.bm25], and under it type = "bm25"'
+            )
+        found = tuple(self._retriever(name, table) for name, table in tables.items())
+        baseline = self._kind(data, "baseline", str, "")
+        if baseline and baseline not in tables:
+            raise unknown("retriever", baseline, tables)
+        measures = self._kind(data, "measures", list, [])
+        return BenchmarkPlan(
+            path=self._path,
+            collection={key: self._place(value) for key, value in collection.items()},
+            retrievers=found,
+            k=self._kind(data, "k", int, 100),
+            store=self._folder / self._kind(data, "store", str, f"{self._path.stem}.runs"),
+            measures=tuple(str(measure) for measure in measures),
+            baseline=baseline,
+            timed=self._kind(data, "timed", int, 200),
+            limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
+        )
+
+    def _retriever(self, name: str, table: Any) -> PlannedRetriever:
+        where = f"retrievers.{name}"
+        if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
+            raise self._wrong(
+                "there is no type", f'write [{where}], and under it type = "bm25"', where
+            )
+        kind = table["type"]
+        if kind not in retrievers.TYPES and kind != _CALLS:
+            raise unknown("type of retriever", kind, [*retrievers.TYPES, _CALLS])
+        limits = table.get("limits")
+        return PlannedRetriever(
+            name=name,
+            type=kind,
+            options={key: value for key, value in table.items() if key not in _OWN},
+            limits=None if limits is None else self._limits(limits, f"{where}.limits"),
+            prices=self._kind(table, "prices", dict, {}, where),
+            settings=self._kind(table, "settings", dict, None, where),
+            run=self._kind(table, "run", bool, True, where),  # noqa: FBT003 - the default
+        )
+
+    def _limits(self, table: Any, where: str) -> Limits:
+        if not isinstance(table, Mapping):
+            raise self._wrong(f"got {table!r:.60}", "write a table: [limits]", where)
+        self._known(table, [one.name for one in fields(Limits)], where)
+        return Limits(**table)
+
+    def _kind(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
+        default, *where = rest
+        value = data.get(key, default)
+        if value is default or (
+            isinstance(value, kind) and (kind is bool) == isinstance(value, bool)
+        ):
+            return value
+        words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table",
+                 bool: "true or false"}  # fmt: skip
+        raise self._wrong(
+            f"got {value!r:.60} for {key}", f"give {words[kind]}", where[0] if where else ""
+        )
+
+    def _known(self, table: Mapping[str, Any], known: Any, where: str) -> None:
+        for key in table:
+            if key not in known:
+                error = unknown(f"key of {where}", key, known)
+                raise UnknownName(error.what, where=str(self._path), fix=error.fix)
+
+    def _place(self, value: Any) -> Any:
+        """A path relative to the file, where there is something of that name."""
+        if isinstance(value, str) and (self._folder / value).exists():
+            return str(self._folder / value)
+        return value
+
+    def _wrong(self, what: str, fix: str, where: str = "") -> FormatError:
+        return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
+
+
+class _Building:
+    """Makes the objects of a plan, each once."""
+
+    def __init__(self, plan: BenchmarkPlan, bench: Benchmark) -> None:
+        self._plan = plan
+        self._bench = bench
+        self._planned = {one.name: one for one in plan.retrievers}
+        self._made: dict[str, Any] = {}
+        self._making: list[str] = []
+
+    def named(self, name: str, by: str = "retrievers") -> Any:
+        if name in self._made:
+            return self._made[name]
+        if name not in self._planned:
+            error = unknown("retriever of the plan", name, self._planned)
+            raise UnknownName(error.what, where=f"{self._plan.path}, {by}", fix=error.fix)
+        if name in self._making:
+            circle = " > ".join([*self._making, name])
+            raise FormatError(
+                f"retrievers are part of each other: {circle}", path=str(self._plan.path),
+                fix="take one of them out",
+            )  # fmt: skip
+        self._making.append(name)
+        planned = self._planned[name]
+        try:
+            self._made[name] = self._object(planned.type, planned.options, f"retrievers.{name}")
+        finally:
+            self._making.pop()
+        return self._made[name]
+
+    def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
+        made = {key: self._value(key, value, f"{where}.{key}") for key, value in options.items()}
+        if kind == _CALLS:
+            return self._imported(made, where)
+        if kind not in retrievers.TYPES:
+            error = unknown("type", kind, [*retrievers.TYPES, _CALLS])
+            raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
+        call = getattr(retrievers, retrievers.TYPES[kind])
+        parameters = inspect.signature(call).parameters
+        for key in made:
+            if key not in parameters:
+                error = unknown(f"option of {kind}", key, parameters)
+                raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
+        if "qrels" in parameters and "qrels" not in made:
+            made["qrels"] = self._bench.qrels
+        try:
+            return call(**made)
+        except RankgaugeError as error:
+            error.where = f"{self._plan.path}, {where}" + (
+                f": {error.where}" if error.where else ""
+            )
+            raise
+        except TypeError as error:
+            raise FormatError(
+                f"{where}: {error}", path=str(self._plan.path),
+                fix=f"the options of {kind} are: {', '.join(parameters)}",
+            ) from None  # fmt: skip
+
+    def _value(self, key: str, value: Any, where: str) -> Any:
+        if isinstance(value, Mapping) and isinstance(value.get("type"), str):
+            options = {name: inner for name, inner in value.items() if name != "type"}
+            return self._object(value["type"], options, where)
+        if key in _PARTS:
+            if isinstance(value, str):
+                return self.named(value, where)
+            if isinstance(value, list):
+                return [self._value(key, one, where) for one in value]
+        if key == "path" and isinstance(value, str):
+            return str(self._plan.path.resolve().parent / value)
+        return value
+
+    def _imported(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
+        """What ``call = "module:name"`` names; with ``arguments``, what calling it returns."""
+        named = str(options.get("call", ""))
+        module, _, name = named.partition(":")
+        folder = str(self._plan.path.resolve().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        try:
+            found: Any = importlib.import_module(module)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise FormatError(
+                f"{where}: {named!r} cannot be imported: {error}", path=str(self._plan.path),
+                fix='write call = "module:function", of a module beside the plan or installed',
+            ) from None  # fmt: skip
+        arguments = options.get("arguments")
+        return found if arguments is None else found(**arguments)

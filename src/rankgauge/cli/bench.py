@@ -1,0 +1,265 @@
+"""``rankgauge bench``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import check_writable, say, write_whole
+from rankgauge.cli.progress import working
+
+__all__ = ["bench"]
+
+_ERROR = 2
+
+
+@click.command(short_help="Run retrievers over a collection and compare them.")
+@click.argument("path", metavar="PLAN")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
+@click.option(
+    "-m", "--measure", "names", multiple=True, metavar="NAME",
+    help="A measure; again for more. The first is tested. Without: those of the plan.",
+)  # fmt: skip
+@click.option("--baseline", metavar="NAME", help="The run the others are held against.")
+@click.option(
+    "--resume/--fresh", default=True,
+    help="Go on where it stopped and use answers that are in the store (as it is), or ask anew.",
+)  # fmt: skip
+@click.option("--failed", is_flag=True, help="Ask queries that failed again, too.")
+@click.option(
+    "--errors", type=click.Choice(["refuse", "empty"]), default="refuse", show_default=True,
+    help="A run in which queries failed is refused, or they count as empty rankings.",
+)  # fmt: skip
+@click.option(
+    "--repeat", type=click.IntRange(1), default=1, metavar="N",
+    help="Run it N times from nothing and say whether each retriever gives the same.",
+)  # fmt: skip
+@click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
+@click.option(
+    "--runs", "folder", metavar="FOLDER",
+    help="Write each run into this folder as NAME.run, with a head that says what made it.",
+)  # fmt: skip
+@click.option(
+    "--plain", is_flag=True, help="Write runs without that head, as trec_eval wants them."
+)
+@click.option(
+    "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
+    help="Say why this run is as it is; without a name: the one with the lowest mean.",
+)  # fmt: skip
+@click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
+@click.option("--save", is_flag=True, help="Keep the evaluations in the history.")
+@click.option("--history", "history", metavar="STORE", help="Another history: a file or a URL.")
+@click.option("--label", default="", help="A word to keep with them, such as: release 2.1.")
+@click.option(
+    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
+    default="table", show_default=True, help="How to print.",
+)  # fmt: skip
+@click.option("--short", is_flag=True, help="Leave out differences that are described only.")
+def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
+    path: str,
+    only: tuple[str, ...],
+    names: tuple[str, ...],
+    baseline: str | None,
+    resume: bool,  # noqa: FBT001 - click passes by name
+    failed: bool,  # noqa: FBT001 - the same
+    errors: Literal["refuse", "empty"],
+    repeat: int,
+    store: str | None,
+    folder: str | None,
+    plain: bool,  # noqa: FBT001 - the same
+    diagnosed: str | None,
+    page: str | None,
+    save: bool,  # noqa: FBT001 - the same
+    history: str | None,
+    label: str,
+    form: str,
+    short: bool,  # noqa: FBT001 - the same
+) -> int:
+    """Run the retrievers of PLAN over its collection and compare them.
+
+    PLAN is a file of TOML. Answers are kept as they come: interrupted at any moment, the same
+    command goes on where it stopped.
+
+    \b
+    A plan:
+      collection = "handbook"
+      measures = ["nDCG@10", "R@10"]
+      [retrievers.bm25]
+      type = "bm25"
+      [retrievers.dense]
+      type = "dense"
+      encoder = { type = "hashing" }
+
+    \b
+    Examples:
+      rankgauge bench plan.toml
+      rankgauge bench plan.toml --only dense --fresh --diagnose
+      rankgauge bench plan.toml --runs runs --report report.html --save
+    """  # noqa: D301 - click reads the \b
+    _check(save or not (history or label), resume or not failed, page)
+    plan = rankgauge.BenchmarkPlan.read(path)
+    kept = rankgauge.History.open(history) if save else None
+    again: Literal["missing", "failed", "all"] = "missing" if resume else "all"
+    outcome = _ran(plan, only, "failed" if failed else again, store)
+    made = outcome.bench
+    for name, error in outcome.failed.items():
+        click.echo(f"error: {name} was not run: {error}\n", err=True)
+    measures = names or plan.measures or None
+    color = form == "table" and sys.stdout.isatty()
+    with working("comparing"):
+        shown = _Shown.of(made, measures, baseline or plan.baseline, errors)
+    say(shown.text(form, described=not short, color=color), color=color)
+    for note in made.notes:
+        click.echo(note, err=True)
+    if repeat > 1:
+        with working(f"running it {repeat} times"):
+            measure = str(shown.primary)
+            said = list(rankgauge.repeat_plan(plan, made, repeat, measure, errors=errors))
+        say("".join(f"{line}\n" for line in said))
+    if diagnosed is not None:
+        found = _diagnosis(made, diagnosed, shown, errors)
+        say("\n" + rankgauge.report_diagnosis(found, form, color=color), color=color)
+    if folder is not None:
+        _write(list(made.runs.values()), Path(folder), errors, head=not plain)
+    if page is not None:
+        write_whole(page, shown.page(made, errors))
+        click.echo(f"wrote {page}", err=True)
+    if kept is not None:
+        _keep(kept, shown, errors, label)
+    return _ERROR if outcome.failed else 0
+
+
+def _check(kept: bool, asked: bool, page: str | None) -> None:  # noqa: FBT001 - two conditions
+    """Refuse options that do not go together, before any work is done."""
+    if not kept:
+        raise click.UsageError("--history and --label are for --save: add it")
+    if not asked:
+        raise click.UsageError("--fresh asks every query again: leave out --failed")
+    if page is not None:
+        check_writable(page)
+
+
+def _keep(
+    history: rankgauge.History,
+    shown: _Shown,
+    errors: Literal["refuse", "empty"],
+    label: str,
+) -> None:
+    for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
+        entry = history.save(evaluation, run.qrels, run=run.ranked(errors), label=label)
+        click.echo(f"saved as {entry.id} in {history.where}", err=True)
+
+
+def _ran(
+    plan: rankgauge.BenchmarkPlan,
+    only: Sequence[str],
+    again: Literal["missing", "failed", "all"],
+    store: str | None,
+) -> rankgauge.PlanOutcome:
+    try:
+        return rankgauge.run_plan(plan, only=only, again=again, store=store)
+    except KeyboardInterrupt:
+        place = store or plan.store
+        click.echo(
+            f"stopped; what was answered is kept in {place}: the same command goes on from there",
+            err=True,
+        )
+        raise
+
+
+class _Shown:
+    """What is printed of the runs: a comparison, or of one run its evaluation."""
+
+    def __init__(
+        self,
+        runs: Sequence[rankgauge.BenchmarkRun],
+        evaluations: Sequence[rankgauge.Evaluation],
+        comparison: rankgauge.BenchmarkComparison | None,
+    ) -> None:
+        self.runs = runs
+        self.evaluations = evaluations
+        self.comparison = comparison
+
+    @classmethod
+    def of(
+        cls,
+        bench: rankgauge.Benchmark,
+        measures: Sequence[str] | None,
+        baseline: str | None,
+        errors: Literal["refuse", "empty"],
+    ) -> _Shown:
+        runs = list(bench.runs.values())
+        if len(runs) == 1:
+            return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
+        # A baseline that was left out this time (--only) is no fault.
+        chosen = baseline if baseline in bench.runs else None
+        found = bench.compare(measures, baseline=chosen, errors=errors)
+        return cls(runs, found.comparison.evaluations, found)
+
+    @property
+    def primary(self) -> rankgauge.Measure:
+        return self.evaluations[0].measures[0]
+
+    def text(self, form: str, *, described: bool, color: bool) -> str:
+        if self.comparison is not None:
+            return rankgauge.report_benchmark(
+                self.comparison, form, described=described, color=color
+            )
+        said = rankgauge.report(self.evaluations, form, color=color)
+        if form in {"csv", "json"}:
+            return said
+        return f"{said}\n{rankgauge.report_costs(self.runs, form, color=color)}"
+
+    def lowest(self) -> str:
+        sign = -1 if self.primary.declaration.better == "lower" else 1
+        means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
+        return min(means, key=means.__getitem__)
+
+    def page(self, bench: rankgauge.Benchmark, errors: Literal["refuse", "empty"]) -> str:
+        found = self.comparison
+        return rankgauge.html_report(
+            bench.qrels,
+            [run.ranked(errors) for run in self.runs],
+            result=self.evaluations[0] if found is None else found.comparison,
+            collection=bench.collection if bench.collection.documents else None,
+            sections=() if found is None else (rankgauge.benchmark_section(found),),
+        )
+
+
+def _diagnosis(
+    bench: rankgauge.Benchmark, name: str, shown: _Shown, errors: Literal["refuse", "empty"]
+) -> rankgauge.Diagnosis:
+    run = bench.runs.get(shown.lowest() if name == "worst" else name)
+    if run is None:
+        raise rankgauge.InputError(
+            f"no run is called {name!r}",
+            where="--diagnose",
+            fix=f"runs are: {', '.join(bench.runs)}",
+        )
+    return rankgauge.diagnose(
+        bench.qrels, run.ranked(errors), bench.collection, measure=shown.primary, worst=2
+    )
+
+
+def _write(
+    runs: Sequence[rankgauge.BenchmarkRun],
+    folder: Path,
+    errors: Literal["refuse", "empty"],
+    *,
+    head: bool,
+) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be made: {error.strerror}", where=str(folder), fix="name another folder"
+        ) from None
+    for run in runs:
+        target = folder / f"{run.name.replace('/', '-')}.run"
+        rankgauge.write_benchmark_run(run, target, errors=errors, head=head)
+    click.echo(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}", err=True)
