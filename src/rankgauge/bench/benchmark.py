@@ -93,9 +93,10 @@ class Benchmark:
         self._grades: dict[str, dict[str, float]] = {}
         self._runs: dict[str, BenchmarkRun] = {}
         self._indexed: tuple[Any, IndexCost] | None = None
+        self._keeper: _Temporary | None = None
         if store is None:
-            store = tempfile.mkdtemp(prefix="rankgauge-")
-            weakref.finalize(self, shutil.rmtree, store, ignore_errors=True)
+            self._keeper = _Temporary()
+            store = self._keeper.folder
         self.store = Path(store)
 
     def __repr__(self) -> str:
@@ -313,6 +314,14 @@ class Benchmark:
         return cost
 
 
+class _Temporary:
+    """A folder that is removed when nobody needs it any more: the benchmark, or a run of it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="rankgauge-")
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
 class _Documents(Iterable[Document]):
     """Documents that can be iterated again and again, whatever mapping holds them."""
 
@@ -350,7 +359,8 @@ class _Asked:
         }
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-        self.journal = Journal(bench.store / f"{self.identity.word}-{key}")
+        folder = bench.store / f"{self.identity.word}-{key}"
+        self.journal = Journal(folder, keeper=bench._keeper)  # noqa: SLF001 - the same
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
 

@@ -20,7 +20,7 @@ from rankgauge.render import Cell, Table
 
 __all__ = ["BenchmarkComparison", "changed_settings", "compare_runs", "cost_table", "front"]
 
-_SCHEMA = "benchmark-1"
+_SCHEMA = "rankgauge/benchmark/1"
 # Above so many hits, runs are evaluated in blocks and never held whole.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20

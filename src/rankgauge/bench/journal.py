@@ -121,8 +121,15 @@ class Journal:
         head: What ``run.json`` says.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keeper: object = None) -> None:
+        """Name a journal; nothing is made or read.
+
+        Args:
+            folder: Where it lies.
+            keeper: What removes the folder when it goes; held as long as the journal is.
+        """
         self.folder = folder
+        self._keeper = keeper
         self.head: dict[str, Any] = {}
         self._file = -1
         self._lock = -1

@@ -1,0 +1,177 @@
+"""A journal keeps what was answered, whatever ends the process."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge import Hits, InputError, Query
+from rankgauge.bench.journal import Answer, Journal, query_key
+
+HITS = st.builds(
+    lambda ids, scored, repeated, beyond, ascending: Hits(
+        ids,
+        [1.0 / (n + 1) for n in range(len(ids))]
+        if scored
+        else [float(n) for n in range(len(ids), 0, -1)],
+        scored,
+        repeated,
+        beyond,
+        ascending,
+    ),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True),
+    st.booleans(),
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.booleans(),
+)
+
+
+def answer(query, hits=None, **rest):
+    return Answer(query, query_key(Query(query, "text")), hits, **rest)
+
+
+def everything(journal):
+    return list(journal.answers(lambda _: True))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), HITS, st.integers(1, 4)),
+        unique_by=lambda row: row[0],
+    )
+)
+def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
+    kept = [answer(query, hits, seconds=0.25, attempts=n) for query, hits, n in rows]
+    with Journal(tmp_path_factory.mktemp("j") / "j") as journal:
+        journal.open()
+        for one in kept:
+            journal.append(one)
+        assert everything(journal) == kept
+    assert everything(Journal(journal.folder)) == kept
+
+
+def test_a_failure_comes_back_with_its_kind_and_what_was_said(tmp_path):
+    failed = answer("q1", None, error="no answer within 2 s", kind="timeout", attempts=3)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(failed)
+    assert everything(journal) == [failed]
+
+
+def test_the_last_answer_to_a_query_counts(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", None, error="no", kind="error"))
+        journal.append(answer("q2", Hits(["d1"], [1.0])))
+    assert journal.known(failed=True) == {query_key(Query(q, "text")) for q in ("q1", "q2")}
+    assert journal.known(failed=False) == {query_key(Query("q2", "text"))}
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d9"], [1.0])))
+        assert [(a.query, a.hits.ids) for a in everything(journal)] == [
+            ("q2", ["d1"]),
+            ("q1", ["d9"]),
+        ]
+        assert len(journal.known(failed=False)) == 2
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, cut):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(answer("q2", Hits(["d2"], [1.0])))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q3", Hits(["d3"], [1.0])))
+        assert [a.query for a in everything(journal)] == ["q1", "q3"]
+
+
+def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(answer("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000)))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert [a.query for a in everything(journal)] == ["q1"]
+    path.write_bytes(b"x" * 200_000)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert everything(journal) == []
+        assert path.stat().st_size == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"]
+)
+def test_a_damaged_line_is_as_if_it_had_never_been_asked(tmp_path, damage):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(damage + path.read_bytes() + damage)
+    assert [a.query for a in everything(Journal(tmp_path))] == ["q1"]
+
+
+def test_only_one_process_writes_a_journal(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        with pytest.raises(InputError, match="another process is running"):
+            Journal(tmp_path).open()
+    with Journal(tmp_path) as journal:
+        journal.open()
+
+
+def test_beginning_anew_forgets_and_has_another_stamp(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.note(finished=True)
+        stamp = journal.stamp()
+        journal.close()
+        journal.open(fresh=True)
+        assert everything(journal) == []
+        assert "finished" not in journal.head
+        assert journal.stamp() != stamp
+
+
+def test_a_head_that_is_damaged_is_read_as_none_and_one_of_a_newer_format_is_refused(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(finished=True)
+    head = tmp_path / "run.json"
+    assert json.loads(head.read_text())["finished"] is True
+    head.write_text('{"format": 2}')
+    with pytest.raises(InputError, match="format 2, wanted 1"):
+        Journal(tmp_path).open()
+    for damage in ("", "[]", "{", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1")):
+        head.write_text(damage, encoding="latin-1")
+        with Journal(tmp_path) as journal:
+            journal.open()
+            assert "finished" not in journal.head
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written") as caught:
+        Journal(tmp_path / "file" / "j").open()
+    assert str(tmp_path / "file") in str(caught.value)
+
+
+def test_a_key_changes_with_id_text_and_fields():
+    keys = {
+        query_key(query)
+        for query in (
+            Query("q1", "a"), Query("q2", "a"), Query("q1", "b"), Query("q1", "a", {"tenant": 1}),
+            Query("q1", "a", {"tenant": 2}), Query("q1a", ""), Query("", "q1a"),
+        )
+    }  # fmt: skip
+    assert len(keys) == 7
+    assert all(len(key) == 32 for key in keys)

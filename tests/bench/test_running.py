@@ -1,0 +1,378 @@
+"""Whatever a retriever does, every query gets its answer, and the run goes on."""
+
+import asyncio
+import functools
+import threading
+import time
+
+import pytest
+
+from rankgauge import InputError, Limits, Query, RankgaugeError
+from rankgauge.bench.running import ask
+
+QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]
+QUICK = Limits(backoff=0.0)
+
+
+def asked(retriever, limits=QUICK, queries=QUERIES, k=3):
+    """Answers by query, and whether all were asked."""
+    answers = []
+    whole = ask(retriever, queries, k, limits=limits, record=answers.append)
+    assert len({answer.query for answer in answers}) == len(answers), "a query was answered twice"
+    return {answer.query: answer for answer in answers}, whole
+
+
+WAYS = {
+    "in order": Limits(backoff=0.0),
+    "in threads": Limits(backoff=0.0, concurrency=4),
+    "in a thread with a time limit": Limits(backoff=0.0, timeout=20.0),
+    "batched by the callable": Limits(backoff=0.0, batch=5),
+}
+
+
+def of_kind(limits, function):
+    """The function as these limits want it: of one text, or of a list of them."""
+    if limits.batch is None:
+        return function
+    return lambda texts: [function(text) for text in texts]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_asking_gives_the_same_answers(way):
+    def retrieve(text):
+        return [f"d{text.split()[1]}", "d0"]
+
+    found, whole = asked(of_kind(WAYS[way], retrieve), WAYS[way])
+    assert whole
+    assert {q: a.hits.ids for q, a in found.items()} == {
+        f"q{n}": list(dict.fromkeys([f"d{n}", "d0"])) for n in range(12)
+    }
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_async_retrievers_are_awaited_side_by_side(concurrency, timeout):
+    under_way = most = 0
+
+    async def retrieve(text):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.002)
+        under_way -= 1
+        return [text]
+
+    found, _ = asked(retrieve, Limits(concurrency=concurrency, timeout=timeout))
+    assert {a.hits.ids[0] for a in found.values()} == {q.text for q in QUERIES}
+    assert most == concurrency
+
+
+def test_threads_are_no_more_than_the_limit_says():
+    lock = threading.Lock()
+    under_way = most = 0
+
+    def retrieve(text):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.002)
+        with lock:
+            under_way -= 1
+        return [text]
+
+    asked(retrieve, Limits(concurrency=3))
+    assert 1 < most <= 3
+
+
+def test_an_async_retriever_works_where_a_loop_runs_already():
+    async def retrieve(text):
+        return [text]
+
+    async def notebook():
+        return asked(retrieve)
+
+    found, whole = asyncio.run(notebook())
+    assert whole
+    assert len(found) == len(QUERIES)
+
+
+def test_a_function_that_returns_a_coroutine_is_awaited_too():
+    async def inner(text):
+        return [text]
+
+    found, _ = asked(lambda text: inner(text))  # noqa: PLW0108 - it is not declared async
+    assert found["q3"].hits.ids == ["text 3"]
+    found, _ = asked(functools.partial(inner))
+    assert found["q3"].hits.ids == ["text 3"]
+
+
+def test_k_is_given_to_a_callable_that_takes_it():
+    found, _ = asked(lambda text, k: [f"{text}-{n}" for n in range(k)], k=2)
+    assert found["q1"].hits.ids == ["text 1-0", "text 1-1"]
+
+
+class Protocol:
+    """A retriever of the two methods that remembers how it was asked."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def index(self, documents):
+        pass
+
+    def search(self, queries, k):
+        self.sizes.append(len(queries))
+        return [[(query.id, 1.0)] for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("limits", "sizes"),
+    [(Limits(), [12]), (Limits(batch=5), [5, 5, 2]), (Limits(timeout=20.0), [1] * 12)],
+    ids=["together", "batch of five", "one by one under a time limit"],
+)
+def test_search_is_given_queries_in_batches(limits, sizes):
+    retriever = Protocol()
+    found, _ = asked(retriever, limits)
+    assert retriever.sizes == sizes
+    assert found["q7"].hits.ids == ["q7"]
+
+
+# ---- what goes wrong
+
+
+class Unfit(Exception):
+    """An error that says how it wants to be treated."""
+
+    def __init__(self, *, retryable=True, retry_after=None):
+        super().__init__("no")
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+BAD = {
+    "raises": (lambda: 1 / 0, "error", "ZeroDivisionError: division by zero"),
+    "exits": (lambda: (_ for _ in ()).throw(SystemExit(3)), "error", "SystemExit: 3"),
+    "nothing at all": (lambda: None, "answer", "returned None"),
+    "text": (lambda: "d1", "answer", "returned 'd1'"),
+    "a number": (lambda: 7, "answer", "returned 7"),
+    "NaN": (lambda: [("d1", float("nan"))], "answer", "nan"),
+    "infinity": (lambda: {"d1": float("inf")}, "answer", "inf"),
+    "no ids": (lambda: [object()], "answer", "has no id"),
+    "an empty id": (lambda: [""], "answer", "empty"),
+    "some scores": (lambda: [("d1", 1.0), "d2"], "answer", "1 of 2 hits have a score"),
+    "a generator that fails": (lambda: (1 / 0 for _ in range(3)), "error", "ZeroDivision"),
+    "a surrogate": (lambda: ["d\ud800"], "answer", "surrogate"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("bad", BAD)
+def test_what_goes_wrong_with_a_query_is_its_answer(bad, way):
+    fault, kind, said = BAD[bad]
+
+    def retrieve(text):
+        return fault() if text == "text 5" else [text]
+
+    found, whole = asked(of_kind(WAYS[way], retrieve), WAYS[way])
+    assert whole
+    assert len(found) == len(QUERIES)
+    assert found["q5"].hits is None
+    assert found["q5"].kind == kind
+    assert said in found["q5"].error
+    assert all(a.hits is not None for q, a in found.items() if q != "q5")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_failure_is_tried_again_as_often_as_the_limits_say(way):
+    seen = dict.fromkeys((query.text for query in QUERIES), 0)
+
+    def retrieve(text):
+        seen[text] += 1
+        if text == "text 5" and seen[text] < 3:
+            raise ConnectionError("reset")
+        return [text]
+
+    limits = WAYS[way]
+    found, _ = asked(of_kind(limits, retrieve), limits)
+    assert found["q5"].hits.ids == ["text 5"]
+    assert seen["text 5"] == 3
+    if limits.batch is None:
+        assert found["q5"].attempts == 3
+        assert found["q4"].attempts == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Unfit(retryable=False), TypeError("a fault of the program"), NameError("x")],
+    ids=["said so", "type error", "name error"],
+)
+def test_what_fails_again_for_sure_is_not_tried_again(error):
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        raise error
+
+    found, _ = asked(retrieve, queries=QUERIES[:1])
+    assert calls == ["text 0"]
+    assert found["q0"].attempts == 1
+
+
+def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
+    limits = Limits(backoff=0.5)
+    assert [limits.wait(n, ValueError()) for n in (1, 2, 3)] == [0.5, 1.0, 2.0]
+    assert limits.wait(1, Unfit(retry_after=7)) == 7.0
+    assert limits.wait(1, Unfit(retry_after=1e9)) == 120.0
+    assert limits.wait(60, ValueError()) == 120.0
+    assert limits.wait(1, Unfit(retry_after=float("nan"))) == 0.5
+
+
+def test_a_call_that_hangs_is_left_behind_and_the_others_go_on():
+    release = threading.Event()
+
+    def retrieve(text):
+        if text == "text 5":
+            release.wait(30)
+        return [text]
+
+    before = time.monotonic()
+    found, whole = asked(retrieve, Limits(timeout=0.2, retries=0))
+    release.set()
+    assert whole
+    assert time.monotonic() - before < 15
+    assert found["q5"].kind == "timeout"
+    assert "0.2 s" in found["q5"].error
+    assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 1
+
+
+def test_a_call_that_hangs_is_tried_again_and_may_come_back_late():
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        if text == "text 0" and calls.count(text) == 1:
+            time.sleep(0.5)
+        return [text]
+
+    found, _ = asked(retrieve, Limits(timeout=0.15, backoff=0.0, retries=1))
+    assert found["q0"].attempts == 2
+    assert found["q0"].hits.ids == ["text 0"]
+
+
+def test_an_async_call_that_hangs_is_cancelled():
+    async def retrieve(text):
+        if text == "text 5":
+            await asyncio.sleep(60)
+        if text == "text 6":
+            raise TimeoutError("its own")
+        if text == "text 7":
+            raise asyncio.CancelledError
+        return [text]
+
+    found, whole = asked(retrieve, Limits(timeout=0.2, retries=0, concurrency=4))
+    assert whole
+    assert (found["q5"].kind, found["q6"].kind, found["q7"].kind) == ("timeout", "error", "error")
+    assert "its own" in found["q6"].error
+    assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 3
+
+
+@pytest.mark.parametrize("wrong", [[], [["d1"]] * 9, None, "d1"], ids=repr)
+def test_a_batch_of_the_wrong_length_is_asked_again_one_by_one(wrong):
+    def retrieve(texts):
+        return wrong if len(texts) > 1 else [["d1"]]
+
+    found, _ = asked(retrieve, Limits(batch=4))
+    assert all(a.hits.ids == ["d1"] for a in found.values())
+
+
+def test_a_batch_that_fails_costs_only_the_query_that_is_to_blame():
+    async def retrieve(texts):
+        if "text 5" in texts:
+            raise Unfit(retryable=False)
+        return [[text] for text in texts]
+
+    found, _ = asked(retrieve, Limits(batch=4, concurrency=2))
+    assert [q for q, a in found.items() if a.hits is None] == ["q5"]
+
+
+@pytest.mark.parametrize("way", ["in order", "in threads", "in a thread with a time limit"])
+def test_after_many_failures_in_a_row_the_rest_is_not_asked(way):
+    def retrieve(text):
+        if int(text.split()[1]) < 4:
+            return [text]
+        raise Unfit(retryable=False)
+
+    limits = Limits(**{**WAYS[way].record(), "stop_after": 3})
+    found, whole = asked(retrieve, limits)
+    assert not whole
+    assert sum(a.hits is None for a in found.values()) == 3
+    found, whole = asked(retrieve, Limits(stop_after=None))
+    assert whole
+    assert len(found) == len(QUERIES)
+
+
+def test_a_rate_is_kept():
+    starts = []
+
+    def retrieve(text):
+        starts.append(time.monotonic())
+        return [text]
+
+    asked(retrieve, Limits(rate=200.0))
+    assert starts[-1] - starts[0] >= 11 / 200 - 0.002
+    starts.clear()
+    asked(retrieve, Limits(rate=200.0, concurrency=4))
+    assert starts[-1] - starts[0] >= 11 / 200 - 0.01
+
+
+def test_an_interrupt_stops_threads_from_beginning_more():
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        time.sleep(0.01)
+        return [text]
+
+    answers = []
+
+    def record(answer):
+        answers.append(answer)
+        if len(answers) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(retrieve, QUERIES * 20, 3, limits=Limits(concurrency=2), record=record)
+    time.sleep(0.1)
+    seen = len(calls)
+    time.sleep(0.1)
+    assert len(calls) == seen < 20
+
+
+def test_what_is_no_retriever_is_refused():
+    for thing in (None, 7, "bm25", ["d1"]):
+        with pytest.raises(InputError, match="for a retriever"):
+            asked(thing)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"concurrency": 0}, {"concurrency": 1.5}, {"concurrency": True}, {"rate": 0},
+        {"rate": float("nan")}, {"timeout": -1}, {"timeout": "2"}, {"retries": -1},
+        {"backoff": -0.1}, {"backoff": None}, {"batch": 0}, {"stop_after": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_limits_that_make_no_sense_are_refused(given):
+    with pytest.raises(RankgaugeError, match=next(iter(given))):
+        Limits(**given)
+
+
+def test_threads_left_waiting_end_with_the_run():
+    before = threading.active_count()
+    asked(lambda text: [text], Limits(concurrency=4, timeout=20.0))
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() <= before
