@@ -129,7 +129,8 @@ def test_an_index_that_fails_is_told_with_its_own_error(collection):
     ("given", "error"),
     [
         ({"again": "some"}, UnknownName), ({"name": ""}, InputError), ({"name": 7}, InputError),
-        ({"settings": {"a": object()}}, InputError), ({"settings": {"a": float("nan")}}, InputError),
+        ({"settings": {"a": object()}}, InputError),
+        ({"settings": {"a": float("nan")}}, InputError),
     ],
     ids=str,
 )  # fmt: skip
@@ -339,7 +340,9 @@ def script(seconds, limits=""):
 
 
 @pytest.mark.parametrize("limits", ["", "concurrency=4, timeout=60"], ids=["in order", "threads"])
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+)
 def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
     tmp_path, end, limits
 ):
@@ -373,7 +376,8 @@ def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of files are a thing of POSIX")
 def test_a_full_disk_loses_nothing_that_was_answered(tmp_path):
-    limited = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + (
+    limited = (
+        "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
     )
     full = subprocess.run(
@@ -504,7 +508,9 @@ def test_a_run_knows_what_made_it(collection, tmp_path):
     assert {"rankgauge", "numpy", "python"} <= settings["versions"].keys()
     assert settings["timing"]["latency"]["queries"] == 10
     evaluation = run.evaluate("RR")
-    assert rankgauge.Evaluation.from_json(evaluation.to_json()).settings == dict(evaluation.settings)
+    assert rankgauge.Evaluation.from_json(evaluation.to_json()).settings == dict(
+        evaluation.settings
+    )
     with rankgauge.History.open(tmp_path / "history.db") as history:
         entry = history.save(evaluation, run.qrels, run=run.run)
         assert history.load(entry).settings["retriever"]["k1"] == 0.9

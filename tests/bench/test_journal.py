@@ -109,7 +109,8 @@ def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"]
+    "damage",
+    [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"],
 )
 def test_a_damaged_line_is_as_if_it_had_never_been_asked(tmp_path, damage):
     with Journal(tmp_path) as journal:

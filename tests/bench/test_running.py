@@ -141,7 +141,7 @@ def test_search_is_given_queries_in_batches(limits, sizes):
 # ---- what goes wrong
 
 
-class Unfit(Exception):
+class Unfit(Exception):  # noqa: N818 - a name for a test
     """An error that says how it wants to be treated."""
 
     def __init__(self, *, retryable=True, retry_after=None):
@@ -204,9 +204,12 @@ def test_a_failure_is_tried_again_as_often_as_the_limits_say(way):
 
 @pytest.mark.parametrize(
     "error",
-    [Unfit(retryable=False), TypeError("a fault of the program"), NameError("x")],
-    ids=["said so", "type error", "name error"],
-)
+    [
+        Unfit(retryable=False), TypeError("a fault of the program"), NameError("x"), KeyError("y"),
+        InputError("what we refuse ourselves"),
+    ],
+    ids=["said so", "type error", "name error", "key error", "input error"],
+)  # fmt: skip
 def test_what_fails_again_for_sure_is_not_tried_again(error):
     calls = []
 

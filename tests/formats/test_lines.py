@@ -65,7 +65,7 @@ def test_a_fault_of_the_disk_is_told_with_its_line() -> None:
         def readable(self) -> bool:
             return True
 
-        def readinto(self, buffer: object) -> int:  # noqa: ARG002 - as the protocol has it
+        def readinto(self, buffer: object) -> int:
             raise OSError(5, "Input/output error")
 
     with pytest.raises(InputError) as caught:

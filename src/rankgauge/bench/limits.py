@@ -25,7 +25,7 @@ class Limits:
             come back is left behind in its thread and counted: a thread cannot be killed.
         retries: How often a call that failed is made again. Not again: what returned something that
             is no ranking, what raised an error with ``retryable = False``, and faults of the
-            program itself (TypeError, NameError and the like).
+            program itself (TypeError, KeyError, ZeroDivisionError and the like).
         backoff: Seconds before the first retry, doubled for each further one (at most two
             minutes); an error with ``retry_after`` says it itself.
         batch: Queries given to one call of ``search`` (32 if left out; 1 with a timeout), or to a

@@ -21,7 +21,7 @@ from typing import Any
 from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
 from rankgauge.collection import Query
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retriever import aligned, answers_of, has_index, hits_of, is_async
 
 __all__ = ["ask"]
@@ -29,7 +29,10 @@ __all__ = ["ask"]
 _BATCH = 32
 _AHEAD = 8
 # Faults of the program that another attempt meets again.
-_FAULTS = (TypeError, NameError, AttributeError, SyntaxError, ImportError, NotImplementedError)
+_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
+    NotImplementedError, SyntaxError, TypeError,
+)  # fmt: skip
 
 Queries = Sequence[Query]
 Record = Callable[[Answer], None]
@@ -96,7 +99,8 @@ class _Desk:
         """Seconds to wait before the call is made again; None if it is not."""
         if task.attempts > self.limits.retries or isinstance(error, _FAULTS):
             return None
-        if getattr(error, "retryable", True) is False:
+        # An error of ours says it if it may pass; others are given the benefit of the doubt.
+        if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
             return None
         return self.limits.wait(task.attempts, error)
 

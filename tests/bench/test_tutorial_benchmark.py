@@ -1,0 +1,123 @@
+"""The tutorial's benchmark class: its signatures, its text, and numbers that are right."""
+
+import inspect
+
+import pytest
+from ir_measures import RR, P, R, Success, iter_calc, nDCG
+
+from rankgauge import InputError, RetrievalBenchmark
+
+RELEVANT = {f"q{n}": [f"d{n}", f"e{n}"] for n in range(12)}
+
+
+def bench():
+    made = RetrievalBenchmark()
+    for query, docs in RELEVANT.items():
+        made.add_query(query, f"text {query}", docs)
+    return made
+
+
+def good(text):
+    n = text.removeprefix("text q")
+    return [f"d{n}", "x", f"e{n}", "y", "z", "too deep"]
+
+
+def bad(text):
+    n = text.removeprefix("text q")
+    return ["x", "y", "z", f"d{n}"]
+
+
+def test_the_signatures_are_those_of_the_tutorial():
+    for name, wanted in {
+        "add_query": ["self", "query_id", "query_text", "relevant_docs"],
+        "run_evaluation": ["self", "retriever_name", "retriever_fn", "k"],
+        "compare_retrievers": ["self"],
+    }.items():
+        assert list(inspect.signature(getattr(RetrievalBenchmark, name)).parameters) == wanted
+    assert inspect.signature(RetrievalBenchmark.run_evaluation).parameters["k"].default == 5
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_the_values_are_those_of_ir_measures(k):
+    result = bench().run_evaluation("good", good, k=k)
+    assert list(result) == ["retriever", "mrr", "p@k", "r@k", "hit_rate", "ndcg"]
+    assert type(result).__mro__[1] is dict
+    qrels = {q: dict.fromkeys(docs, 1) for q, docs in RELEVANT.items()}
+    run = {q: {d: -float(n) for n, d in enumerate(good(f"text {q}")[:k])} for q in RELEVANT}
+    wanted = {"mrr": RR @ k, "p@k": P @ k, "r@k": R @ k, "hit_rate": Success @ k, "ndcg": nDCG @ k}
+    for key, measure in wanted.items():
+        values = [m.value for m in iter_calc([measure], qrels, run)]
+        assert len(values) == 12
+        assert result[key] == pytest.approx(sum(values) / 12, abs=1e-12)
+    assert result[f"p@{k}"] == result["p@k"]
+    assert result["retriever"] == "good"
+    with pytest.raises(KeyError):
+        result["p@99"]
+
+
+def test_the_text_names_the_winner_and_the_measure():
+    made = bench()
+    made.run_evaluation("bad", bad)
+    made.run_evaluation("good", good)
+    text = made.compare_retrievers()
+    assert text.startswith("# Retriever Comparison\n")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    assert [row.split("|")[1].strip() for row in rows] == ["Retriever", "good", "bad"]
+    assert "**Winner: good** by MRR (1.0000), before bad (0.2500)." in text
+    assert "noise" not in text
+
+
+def test_a_lead_that_may_be_chance_is_said_to_be():
+    made = bench()
+    made.run_evaluation("good", good)
+    made.run_evaluation("nearly", lambda text: bad(text) if text.endswith("q3") else good(text))
+    text = made.compare_retrievers()
+    assert "**Winner: good**" in text
+    assert "with 12 queries this difference cannot be told from noise" in text
+
+
+def test_equal_retrievers_have_no_winner():
+    made = bench()
+    made.run_evaluation("one", good)
+    made.run_evaluation("two", good)
+    assert "**No winner**: one and two have the same MRR." in made.compare_retrievers()
+
+
+def test_different_k_are_said_beside_the_names():
+    made = bench()
+    made.run_evaluation("one", good, k=3)
+    made.run_evaluation("two", bad, k=5)
+    text = made.compare_retrievers()
+    assert "one (k = 3)" in text
+    assert "P@k" in text
+
+
+def test_no_results_and_no_queries_are_told_apart():
+    assert RetrievalBenchmark().compare_retrievers() == "No results to compare."
+    assert bench().compare_retrievers() == "No results to compare."
+    with pytest.raises(InputError, match="no queries"):
+        RetrievalBenchmark().run_evaluation("good", good)
+
+
+def test_what_does_not_fit_is_an_error():
+    made = bench()
+    with pytest.raises(InputError, match="there already"):
+        made.add_query("q1", "again", ["d1"])
+    with pytest.raises(InputError, match="12 queries of 12 failed; q0: ZeroDivisionError"):
+        made.run_evaluation("broken", lambda text: 1 / 0)
+    with pytest.raises(InputError, match="for k"):
+        made.run_evaluation("good", good, k=0)
+    made.run_evaluation("good", good)
+    made.add_query("late", "text", ["d1"])
+    with pytest.raises(InputError, match="queries were added after 'good' was run"):
+        made.compare_retrievers()
+
+
+def test_async_and_scored_retrievers_are_taken_too():
+    async def scored(text):
+        return [(name, 1 / (n + 1)) for n, name in enumerate(good(text))]
+
+    made = bench()
+    assert dict(made.run_evaluation("scored", scored)) == dict(
+        made.run_evaluation("good", good), retriever="scored"
+    )
