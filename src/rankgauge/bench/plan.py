@@ -24,9 +24,11 @@ __all__ = ["BenchmarkPlan", "PlannedRetriever"]
 _TOP = ("collection", "k", "store", "measures", "baseline", "timed", "limits", "retrievers")
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
 # Keys of a retriever's table that are not options of its class.
-_OWN = ("type", "limits", "prices", "run", "settings")
+_OWN = ("type", "limits", "part", "prices", "settings")
 # Options that hold other retrievers, by name or as tables.
 _PARTS = ("of", "retriever")
+# Options that are paths: those are relative to the plan.
+_PATHS = ("path", "run")
 _CALLS = "python"
 
 
@@ -41,7 +43,7 @@ class PlannedRetriever:
         limits: How it may be driven, where that differs from the others.
         prices: The price of a unit of what it uses up.
         settings: What tells it from others; for ``python`` only.
-        run: Whether it is run, or only a part of others.
+        part: Whether it is only a part of others, and not run itself.
     """
 
     name: str
@@ -50,7 +52,7 @@ class PlannedRetriever:
     limits: Limits | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None
-    run: bool = True
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,9 @@ class BenchmarkPlan:
         for name in wanted:
             if name not in names:
                 raise unknown("retriever of the plan", name, names)
-        return tuple(one for one in self.retrievers if (one.name in wanted if wanted else one.run))
+        return tuple(
+            one for one in self.retrievers if (one.name in wanted if wanted else not one.part)
+        )
 
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
         """A function that makes the retriever of a name; what is part of several is made once.
@@ -212,7 +216,7 @@ class _Reading:
             limits=None if limits is None else self._limits(limits, f"{where}.limits"),
             prices=self._kind(table, "prices", dict, {}, where),
             settings=self._kind(table, "settings", dict, None, where),
-            run=self._kind(table, "run", bool, True, where),  # noqa: FBT003 - the default
+            part=self._kind(table, "part", bool, False, where),  # noqa: FBT003 - the default
         )
 
     def _limits(self, table: Any, where: str) -> Limits:
@@ -317,7 +321,7 @@ class _Building:
                 return self.named(value, where)
             if isinstance(value, list):
                 return [self._value(key, one, where) for one in value]
-        if key == "path" and isinstance(value, str):
+        if key in _PATHS and isinstance(value, str):
             return str(self._plan.path.resolve().parent / value)
         return value
 

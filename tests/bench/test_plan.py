@@ -1,0 +1,265 @@
+"""A benchmark as a file: what it says, and what is wrong with it."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+from rankgauge import BenchmarkPlan, InputError, RankgaugeError, run_plan, sample_path
+
+SAMPLE = sample_path("plan.toml")
+HEAD = f"collection = '{SAMPLE.parent}'\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text):
+        path = tmp_path / "plan.toml"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    return written
+
+
+def test_the_shipped_plan_runs_and_says_what_ran(tmp_path):
+    plan = BenchmarkPlan.read(SAMPLE)
+    outcome = run_plan(plan, store=tmp_path, progress=False)
+    assert list(outcome.bench.runs) == [planned.name for planned in plan.retrievers]
+    assert not outcome.failed
+    assert outcome.bench.runs["bm25"].settings["retriever"]["stemmer"] == "english"
+    assert {len(run.queries) for run in outcome.bench.runs.values()} == {30}
+    found = outcome.bench.compare(plan.measures)
+    assert str(found.comparison.primary) == "nDCG@10"
+
+
+def test_only_those_named_are_run_and_parts_of_others_are_made_all_the_same(tmp_path):
+    plan = BenchmarkPlan.read(SAMPLE)
+    outcome = run_plan(plan, only=["hybrid"], store=tmp_path, progress=False)
+    assert list(outcome.bench.runs) == ["hybrid"]
+    with pytest.raises(rankgauge.UnknownName, match="'hybird'"):
+        run_plan(plan, only=["hybird"], store=tmp_path)
+
+
+def test_parts_of_several_retrievers_are_the_same_objects(tmp_path):
+    plan = BenchmarkPlan.read(SAMPLE)
+    build = plan.builder(plan.load(store=tmp_path))
+    names = {
+        name for name, value in vars(build("hybrid")).items() if build("bm25") in _items(value)
+    }
+    assert names
+
+
+def _items(value):
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def test_every_key_is_read(write, tmp_path):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        k = 7
+        store = "kept"
+        measures = ["RR", "P@3"]
+        baseline = "mine"
+        timed = 0
+        {HEAD}
+        [limits]
+        concurrency = 3
+        timeout = 2
+        [retrievers.bm25]
+        type = "bm25"
+        part = true
+        [retrievers.mine]
+        type = "rerank"
+        retriever = "bm25"
+        reranker = {{ type = "python", call = "math:prod" }}
+        limits = {{ retries = 0 }}
+        prices = {{ tokens = 1e-5 }}
+        """)
+    )
+    assert (plan.k, plan.measures, plan.baseline, plan.timed) == (7, ("RR", "P@3"), "mine", 0)
+    assert plan.store == tmp_path / "kept"
+    assert plan.limits == rankgauge.Limits(concurrency=3, timeout=2)
+    bm25, mine = plan.retrievers
+    assert bm25.part
+    assert mine.limits.retries == 0
+    assert mine.prices == {"tokens": 1e-5}
+    assert plan.chosen() == (mine,)
+    assert plan.chosen(["bm25"]) == (bm25,)
+
+
+def test_the_store_lies_beside_the_plan_unless_it_is_named(write, tmp_path):
+    text = f'{HEAD}[retrievers.a]\ntype = "random"\n'
+    assert BenchmarkPlan.read(write(text)).store == tmp_path / "plan.runs"
+
+
+def test_a_function_of_ones_own_is_called(write, tmp_path):
+    (tmp_path / "mine_for_the_plan.py").write_text(
+        textwrap.dedent("""
+        def search(text, k):
+            return [("loans-periods", 1.0)]
+
+        class Fixed:
+            def __init__(self, name):
+                self.name = name
+
+            def __call__(self, text):
+                return [self.name]
+        """)
+    )
+    plan = BenchmarkPlan.read(
+        write(
+            f"""
+        {HEAD}
+        timed = 0
+        [retrievers.one]
+        type = "python"
+        call = "mine_for_the_plan:search"
+        settings = {{ version = 1 }}
+        [retrievers.two]
+        type = "python"
+        call = "mine_for_the_plan:Fixed"
+        arguments = {{ name = "fees" }}
+        """.replace("timed = 0", "").replace(HEAD, "timed = 0\n" + HEAD)
+        )
+    )
+    runs = run_plan(plan, progress=False).bench.runs
+    assert set(runs["one"].run["q01"]) == {"loans-periods"}
+    assert set(runs["two"].run["q01"]) == {"fees"}
+    assert runs["one"].settings["retriever"] == {"version": 1}
+    again = run_plan(plan, progress=False).bench.runs
+    assert (again["one"].tally.reused, again["two"].tally.reused) == (30, 0)
+
+
+def test_an_oracle_gets_the_judgments_of_the_benchmark(write):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.best]
+        type = "oracle"
+        [retrievers.lots]
+        type = "random"
+        """)
+    )
+    bench = run_plan(plan, progress=False).bench
+    assert bench.runs["best"].evaluate("nDCG").mean() == {"nDCG": 1.0}
+    assert bench.runs["lots"].evaluate("nDCG@10").mean()["nDCG@10"] < 0.3
+
+
+CIRCLE = "b = { type = 'hybrid', of = ['a'] }"
+WRONG = {
+    "no TOML": ("k = ", "no TOML"),
+    "no collection": ("k = 5", "no collection"),
+    "no retrievers": (HEAD, "no retriever"),
+    "unknown key": (f"{HEAD}measure = ['RR']\n[retrievers.a]\ntype = 'random'", "'measure'"),
+    "unknown key of the collection": (
+        "[collection]\nsource = '.'\nsplits = 'x'\n[retrievers.a]\ntype = 'random'",
+        "'splits'",
+    ),
+    "k is text": (f"k = '5'\n{HEAD}[retrievers.a]\ntype = 'random'", "whole number"),
+    "k is true": (f"k = true\n{HEAD}[retrievers.a]\ntype = 'random'", "whole number"),
+    "no type": (f"{HEAD}[retrievers.a]\nk1 = 2", "no type"),
+    "unknown type": (f"{HEAD}[retrievers.a]\ntype = 'bm52'", "'bm52'"),
+    "unknown limit": (f"{HEAD}[limits]\ntimeouts = 1\n[retrievers.a]\ntype = 'random'", "timeouts"),
+    "bad limit": (f"{HEAD}[limits]\ntimeout = -1\n[retrievers.a]\ntype = 'random'", "timeout"),
+    "limits of a retriever": (
+        f"{HEAD}[retrievers.a]\ntype = 'random'\nlimits = 7", "retrievers.a.limits",
+    ),
+    "unknown baseline": (f"baseline = 'x'\n{HEAD}[retrievers.a]\ntype = 'random'", "'x'"),
+    "unknown option": (f"{HEAD}[retrievers.a]\ntype = 'bm25'\nk11 = 2", "'k11'"),
+    "bad option": (f"{HEAD}[retrievers.a]\ntype = 'bm25'\nb = 7", "retrievers.a"),
+    "missing option": (f"{HEAD}[retrievers.a]\ntype = 'hybrid'", "of"),
+    "unknown part": (f"{HEAD}[retrievers.a]\ntype = 'hybrid'\nof = ['b', 'c']", "'b'"),
+    "circle": (
+        f"{HEAD}[retrievers]\na = {{ type = 'hybrid', of = ['b'] }}\n{CIRCLE}",
+        "part of each other",
+    ),
+    "unknown encoder": (
+        f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = {{ type = 'hash' }}", "'hash'",
+    ),
+    "nothing to import": (
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module",
+    ),
+    "no name to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:f'", "math:f"),
+    "no call": (f"{HEAD}[retrievers.a]\ntype = 'python'", "cannot be imported"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_wrong_with_a_plan_is_named_with_the_file(write, wrong):
+    text, said = WRONG[wrong]
+    path = write("")
+    path.write_text(text)
+    with pytest.raises(RankgaugeError) as caught:
+        run_plan(BenchmarkPlan.read(path), progress=False)
+    assert said in str(caught.value)
+    assert caught.value.fix
+
+
+def test_a_plan_that_is_not_there_is_named():
+    with pytest.raises(InputError, match="cannot be read"):
+        BenchmarkPlan.read("no-such-plan.toml")
+
+
+def test_one_that_cannot_be_run_does_not_cost_the_others(write):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.gone]
+        type = "saved-run"
+        run = "no-such.run"
+        [retrievers.lots]
+        type = "random"
+        """)
+    )
+    outcome = run_plan(plan, progress=False)
+    assert list(outcome.bench.runs) == ["lots"]
+    assert list(outcome.failed) == ["gone"]
+
+
+def test_a_saved_run_lies_beside_the_plan(write, tmp_path):
+    rankgauge.write_run({"q01": {"loans-periods": 1.0}}, tmp_path / "old.run")
+    plan = BenchmarkPlan.read(
+        write(f"""
+        {HEAD}
+        [retrievers.old]
+        type = "saved-run"
+        run = "old.run"
+        missing = "empty"
+        """)
+    )
+    run = run_plan(plan, progress=False).bench.runs["old"]
+    assert (run.tally.empty, run.latency) == (29, None)
+
+
+def test_repeats_tell_what_is_the_same_each_time(write, tmp_path):
+    (tmp_path / "wavering_retriever.py").write_text(
+        textwrap.dedent("""
+        import itertools
+
+        turn = itertools.count()
+
+        def search(text):
+            return ["loans-periods", "x"] if next(turn) % 3 else ["x", "loans-periods"]
+        """)
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.lots]
+        type = "random"
+        [retrievers.wavers]
+        type = "python"
+        call = "wavering_retriever:search"
+        """)
+    )
+    made = run_plan(plan, progress=False).bench
+    said = list(rankgauge.repeat_plan(plan, made, 3, "RR"))
+    assert said[0] == "lots: the same rankings and scores, 3 times"
+    assert said[1].startswith("wavers: ")
+    assert not list(Path(made.store).glob("repeat-*"))
+    with pytest.raises(InputError, match="repeat"):
+        list(rankgauge.repeat_plan(plan, made, 1, "RR"))

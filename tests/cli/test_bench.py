@@ -1,0 +1,217 @@
+"""``rankgauge bench``, as a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from importlib import resources
+
+import jsonschema
+import pytest
+
+import rankgauge
+
+PLAN = str(rankgauge.sample_path("plan.toml"))
+FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    def run(*words, plan=PLAN):
+        store = str(tmp_path / "st")
+        return subprocess.run(
+            [sys.executable, "-m", "rankgauge", "bench", plan, "--store", store, *words],
+            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        )  # fmt: skip
+
+    return run
+
+
+def planned(tmp_path, text):
+    path = tmp_path / "plan.toml"
+    path.write_text(f"collection = '{FOLDER}'\ntimed = 0\n" + textwrap.dedent(text))
+    return str(path)
+
+
+def test_retrievers_are_compared_with_latency_beside_quality(bench):
+    done = bench("--short")
+    assert done.returncode == 0, done.stderr
+    for said in ("against bm25", "latency and cost", "p50 ms", "hybrid", "index s"):
+        assert said in done.stdout
+    assert done.stderr == ""
+    again = bench("--short")
+    assert "30 answers of 30 stood in the journal" in again.stdout
+
+
+def test_a_single_retriever_is_evaluated_and_timed(bench):
+    done = bench("--only", "bm25", "-m", "RR")
+    assert done.returncode == 0, done.stderr
+    assert "against" not in done.stdout.splitlines()[0]
+    assert "p50 ms" in done.stdout
+
+
+def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
+    data = json.loads(bench("--as", "json").stdout)
+    schema = json.loads(
+        resources.files("rankgauge.schemas").joinpath("benchmark-1.json").read_text()
+    )
+    jsonschema.Draft202012Validator(schema).validate(data)
+    assert [run["name"] for run in data["runs"]] == ["bm25", "dense", "hybrid"]
+    lines = bench("--as", "csv").stdout.splitlines()
+    assert lines[0].startswith("run,nDCG@10,R@5,P@5,RR,p50_seconds,")
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "html"])
+def test_every_form_holds_both_tables(bench, form):
+    done = bench("--as", form)
+    assert done.returncode == 0, done.stderr
+    assert "nDCG@10" in done.stdout
+    assert "p50 ms" in done.stdout
+
+
+def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_path):
+    files = ["--runs", "runs", "--report", "r.html"]
+    done = bench("--diagnose", *files, "--save", "--history", "h.db", "--label", "first")
+    assert done.returncode == 0, done.stderr
+    assert "dense: how good" in done.stdout
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
+        "bm25.run", "dense.run", "hybrid.run",
+    ]  # fmt: skip
+    assert (tmp_path / "runs" / "bm25.run").read_text().startswith("# ir_metadata.start\n")
+    page = (tmp_path / "r.html").read_text()
+    assert "Latency and cost" in page
+    with rankgauge.History.open(tmp_path / "h.db") as history:
+        entries = history.entries()
+        assert len(entries) == 3
+        kept = {history.load(entry).run_name: history.load(entry) for entry in entries}
+        assert kept["bm25"].settings["retriever"]["type"] == "bm25"
+        assert {entry.label for entry in entries} == {"first"}
+
+
+def test_a_plain_run_is_one_that_trec_eval_reads(bench, tmp_path):
+    bench("--only", "bm25", "--runs", "runs", "--plain")
+    first = (tmp_path / "runs" / "bm25.run").read_text().split("\n")[0]
+    assert first.split()[1] == "Q0"
+
+
+def test_a_named_run_is_diagnosed(bench):
+    assert "bm25: how good" in bench("--diagnose", "bm25").stdout
+    done = bench("--diagnose", "bm52")
+    assert done.returncode == 2
+    assert "no run is called 'bm52'" in done.stderr
+
+
+def test_repeats_are_told(bench):
+    done = bench("--only", "bm25", "--repeat", "2")
+    assert "bm25: the same rankings and scores, 2 times" in done.stdout
+
+
+FAILING = """
+    [retrievers.flaky]
+    type = "python"
+    call = "flaky_for_the_command:search"
+    settings = { version = 1 }
+    limits = { retries = 0 }
+"""
+
+
+def test_failures_are_refused_then_counted_then_mended(bench, tmp_path):
+    (tmp_path / "flaky_for_the_command.py").write_text(
+        "import os\n\ndef search(text):\n"
+        "    if os.environ.get('DOWN') and 'renew' in text:\n"
+        "        raise ConnectionError('down')\n"
+        "    return ['loans-renewing']\n"
+    )
+    plan = planned(tmp_path, FAILING)
+    os.environ["DOWN"] = "1"
+    try:
+        refused = bench(plan=plan)
+        assert refused.returncode == 2
+        assert "failed; " in refused.stderr
+        assert "--failed" in refused.stderr
+        counted = bench("--errors", "empty", plan=plan)
+        assert counted.returncode == 0
+        assert "WARNING" in counted.stdout
+    finally:
+        del os.environ["DOWN"]
+    still = bench(plan=plan)
+    assert still.returncode == 2, "failures are kept until they are asked again"
+    mended = bench("--failed", plan=plan)
+    assert mended.returncode == 0, mended.stderr
+
+
+def test_a_retriever_that_cannot_be_made_costs_the_exit_code_and_not_the_others(bench, tmp_path):
+    plan = planned(tmp_path, """
+        [retrievers.gone]
+        type = "sentence-transformers-of-old"
+        [retrievers.lots]
+        type = "random"
+        """)  # fmt: skip
+    done = bench(plan=plan)
+    assert done.returncode == 2
+    assert "sentence-transformers" in done.stderr
+    (tmp_path / "broken_for_the_command.py").write_text(
+        "class Broken:\n    def index(self, documents):\n        raise OSError('disk on fire')\n"
+        "    def search(self, queries, k):\n        return []\n"
+    )
+    plan = planned(tmp_path, """
+        [retrievers.gone]
+        type = "python"
+        call = "broken_for_the_command:Broken"
+        arguments = {}
+        [retrievers.lots]
+        type = "random"
+        """)  # fmt: skip
+    done = bench(plan=plan)
+    assert done.returncode == 2
+    assert "gone was not run" in done.stderr
+    assert "disk on fire" in done.stderr
+    assert "lots" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--label", "x"), "add it"), (("--fresh", "--failed"), "leave out --failed"),
+        (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
+        (("-m", "nDGC@10"), "nDGC"), (("--repeat", "0"), "0"), (("--runs", PLAN), "cannot be made"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_cannot_be_done_is_said(bench, words, said):
+    done = bench(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, tmp_path):
+    (tmp_path / "slow_for_the_command.py").write_text(
+        "import os, time\n\ndef search(text):\n    time.sleep(float(os.environ.get('NAP', '0')))\n"
+        "    return ['loans-renewing']\n"
+    )
+    plan = planned(
+        tmp_path, '[retrievers.slow]\ntype = "python"\ncall = "slow_for_the_command:search"'
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rankgauge", "bench", plan, "--store", str(tmp_path / "st")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        env={**os.environ, "NAP": "0.2"},
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if any(f.read_bytes().count(b"\n") > 3 for f in tmp_path.glob("st/*/answers.jsonl")):
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    done = bench(plan=plan)
+    assert done.returncode == 0, done.stderr
+    assert "stood in the journal" in done.stdout
