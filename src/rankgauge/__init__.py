@@ -98,6 +98,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
+    from rankgauge.retriever import Hits as Hits
+    from rankgauge.retriever import Retriever as Retriever
+    from rankgauge.retriever import hits_of as hits_of
     from rankgauge.rundiff import QueryDiff as QueryDiff
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
@@ -106,6 +109,8 @@ if TYPE_CHECKING:
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.testing import RetrieverCheck as RetrieverCheck
+    from rankgauge.testing import check_retriever as check_retriever
     from rankgauge.tuning import Fold as Fold
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
@@ -179,10 +184,12 @@ _HOMES = {
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
+    "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
     "subsets": ("cut", "keep_queries", "sample_queries"),
+    "testing": ("RetrieverCheck", "check_retriever"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
