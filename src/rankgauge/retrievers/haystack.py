@@ -17,7 +17,8 @@ class Haystack:
     """A pipeline of Haystack, or one component of it, asked as one of ours.
 
     The document store is as you filled it. The order of the documents counts; their scores are
-    kept where they descend. Equal scores stand as the framework has them.
+    kept where they descend. Equal scores stand as the framework has them. An empty query finds
+    nothing; it is not passed on, for many components fail on one.
 
     Args:
         pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
@@ -110,6 +111,8 @@ class Haystack:
                 ],
                 k,
             )
+            if query.text.strip()
+            else []
             for query in queries
         ]
 

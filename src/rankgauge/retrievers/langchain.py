@@ -23,7 +23,7 @@ class LangChain:
     A retriever is invoked with the text of each query and returns documents, best first. Where it
     has a number of documents of its own (``search_kwargs["k"]``, which is 4 if nobody says, or
     ``k``), it is asked for `k`. A vector store is searched by ``similarity_search``. Equal scores
-    stand as the framework has them.
+    stand as the framework has them. An empty query finds nothing; it is not passed on.
 
     Args:
         retriever: Anything with ``invoke``, or a ``VectorStore``.
@@ -133,7 +133,10 @@ class LangChain:
             raise InputError("nothing was indexed", where="LangChain", fix="call index() first")
         depth = max(k, self._depth or 0)
         asked = self._retriever if self._searched else _deep(self._retriever, depth)
-        return [self._ranked(asked, query.text, depth)[:k] for query in queries]
+        return [
+            self._ranked(asked, query.text, depth)[:k] if query.text.strip() else []
+            for query in queries
+        ]
 
     def _ranked(self, asked: Any, text: str, depth: int) -> list[Any]:
         if not self._searched:

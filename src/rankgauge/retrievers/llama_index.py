@@ -21,6 +21,7 @@ class LlamaIndex:
     It returns nodes, which are documents or chunks of them; a document stands once, at the place of
     its best node. The index is as you made it. Where the retriever has a ``similarity_top_k``
     (which is 2 if nobody says), it is asked for `k`. Equal scores stand as the framework has them.
+    An empty query finds nothing; it is not passed on, for a vector of nothing is an error there.
 
     Args:
         retriever: Anything with ``retrieve``, such as ``index.as_retriever()``.
@@ -93,6 +94,8 @@ class LlamaIndex:
             asked.similarity_top_k = depth
         return [
             ranking([(self._id(hit.node), hit.score) for hit in asked.retrieve(query.text)], k)
+            if query.text.strip()
+            else []
             for query in queries
         ]
 

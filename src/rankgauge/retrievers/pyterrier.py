@@ -23,7 +23,8 @@ class PyTerrier:
 
     The text of a query is passed on as it is. Terrier's own query language gives quotes, brackets,
     ``+``, ``-``, ``^`` and ``:`` a meaning and fails on many texts that people type; put
-    ``pt.rewrite.tokenise()`` in front of its retrievers.
+    ``pt.rewrite.tokenise()`` in front of its retrievers. An empty query finds nothing; it is not
+    passed on.
 
     Args:
         transformer: Anything with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
@@ -61,12 +62,12 @@ class PyTerrier:
         Raises:
             InputError: If what it returns is no frame of rankings, or scores are missing.
         """
-        if not queries:
-            return []
         # Numbers for ids: a query may be asked twice, and its own id may be any text.
-        numbers = [str(number) for number in range(len(queries))]
-        asked = self._frame({"qid": numbers, "query": [query.text for query in queries]})
-        found = self._transformer.transform(asked)
+        numbers = [str(number) for number, query in enumerate(queries) if query.text.strip()]
+        if not numbers:
+            return [[] for _ in queries]
+        texts = [queries[int(number)].text for number in numbers]
+        found = self._transformer.transform(self._frame({"qid": numbers, "query": texts}))
         columns = list(getattr(found, "columns", ()))
         if not len(found):
             return [[] for _ in queries]
@@ -90,7 +91,7 @@ class PyTerrier:
                     where="PyTerrier", fix="keep the qid of each query",
                 )  # fmt: skip
             rows[str(number)].append((-float(score), place, str(name)))
-        return [_ranking(rows[number], k) for number in numbers]
+        return [_ranking(rows.get(str(number), []), k) for number in range(len(queries))]
 
 
 def _ranking(rows: list[tuple[float, float, str]], k: int) -> list[tuple[str, float]]:
