@@ -21,7 +21,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
 _ORDERS = ("descending", "ascending")
 _SECRET = re.compile(
-    r"(?i)((api|access|auth)_?-?key|^key|token|secret|password|auth|credential)s?$"
+    r"(?i)((api|access|auth)_?-?key|^key|token|secret|password|auth|credential|sig|signature)s?$"
 )
 
 
