@@ -187,6 +187,14 @@ def fails_on_empty(self, documents):
     self.first = [document.whole[0] for document in documents]
 
 
+def once_each(self, queries, k):
+    """Finds nothing for a query that stands in the batch before."""
+    return [
+        [] if query in queries[:place] else self.ranking(query, k)
+        for place, query in enumerate(queries)
+    ]
+
+
 COUNTER = itertools.count()
 BAD = {
     "one ranking too few": (
@@ -258,6 +266,7 @@ BAD = {
         ),
         "among other queries it ranks",
     ),
+    "a query asked twice": (bad(search=once_each), "among other queries it ranks"),
     "settings no mapping": (bad(settings="bm25"), "settings: got str, wanted a mapping"),
     "settings no JSON": (bad(settings={"model": object()}), "settings: they are no JSON"),
     "settings with NaN": (bad(settings={"k1": math.nan}), "settings: they are no JSON"),

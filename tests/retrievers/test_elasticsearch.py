@@ -173,6 +173,14 @@ def test_a_body_of_your_own(engine, make):
     }
 
 
+def test_one_is_the_fewest_that_is_asked_for(engine, make):
+    """Of nothing too: a `k` of 0 is an error in searches by vectors."""
+    retriever = make()
+    retriever.index([])
+    assert retriever.search(ASKED, 5) == [[]]
+    assert json.loads(engine.asked[-1].content.splitlines()[1])["size"] == 1
+
+
 def test_settings_tell_what_ranks_and_not_the_name(make):
     told = make().settings
     assert told == make(index="other").settings

@@ -167,7 +167,8 @@ def test_paths_lead_to_hits(said, options, wanted):
             {"hits": "result.hits"},
             r"hits='result.hits' leads to nothing: there is no 'hits' behind 'result'",
         ),
-        ({"a": []}, {"hits": "a[1].b"}, r"there is no 1 behind 'a', but list of 0"),
+        ({"a": []}, {"hits": "a[0].b"}, r"there is no 0 behind 'a', but list of 0"),
+        ({"a": [1]}, {"hits": "a[1].b"}, r"there is no 1 behind 'a', but list of 1"),
         ({"hits": {"d1": 1}}, {}, r"hits leads to dict with d1, wanted a list"),
         ({"hits": [{"_id": "d1"}]}, {}, r"id='id' leads to nothing.*dict with _id"),
         ({"hits": ["d1"]}, {}, r"there is no 'id', but str 'd1'"),
@@ -264,6 +265,14 @@ def test_a_description_that_is_none_is_named(options, message):
 )
 def test_steps_of_a_path(path, wanted):
     assert steps(path, "hits") == wanted
+
+
+@pytest.mark.parametrize("score", ["score", None])
+def test_a_server_that_returns_more_than_k_is_cut(score):
+    hits = [{"id": f"d{number}", "score": 99 - number} for number in range(40)]
+    found = answering({"hits": hits}, score=score)
+    assert len(found) == 10
+    assert found[9] == (("d9", 90.0) if score else "d9")
 
 
 def test_following_nothing_is_the_whole():
