@@ -110,6 +110,7 @@ def test_a_key_is_sent_and_neither_shown_nor_in_settings(monkeypatch):
     assert asked.headers["authorization"] == "Bearer s3cr3t-word"
     assert asked.headers["x-api-key"] == "other-s3cr3t"
     assert asked.params["api_key"] == ["third-s3cr3t"]
+    del options["key_env"]
     told = HTTPRetriever("http://me:s3cr3t@localhost:9/x?sig=1", **options).settings
     assert "s3cr3t" not in json.dumps(told)
     assert told["params"] == {"lang": "en"}
