@@ -79,6 +79,18 @@ def test_a_vector_store_is_indexed_and_keeps_the_contract():
     assert [one.name for one in checks if not one.passed] == []
 
 
+def test_the_store_of_a_retriever_is_indexed_too():
+    """Asked by diversity, where the order counts and scores are not read."""
+    own = InMemoryVectorStore(Words()).as_retriever(
+        search_type="mmr", search_kwargs={"fetch_k": 90}
+    )
+    checks = check_retriever(LangChain(own, indexing=True))
+    assert [one.name for one in checks if not one.passed] == [
+        "scores are finite and descend",
+        "settings are plain, without secrets",
+    ]
+
+
 @pytest.mark.parametrize(
     ("retriever", "depth"),
     [
