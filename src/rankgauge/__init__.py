@@ -129,6 +129,8 @@ if TYPE_CHECKING:
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.testing import RetrieverCheck as RetrieverCheck
+    from rankgauge.testing import check_retriever as check_retriever
     from rankgauge.tuning import Fold as Fold
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
@@ -218,6 +220,7 @@ _HOMES = {
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
     "subsets": ("cut", "keep_queries", "sample_queries"),
+    "testing": ("RetrieverCheck", "check_retriever"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip

@@ -1,1 +1,496 @@
 """Checks for what others write: retrievers that keep to the contract."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgauge.collection import Collection, Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retriever import (
+    Hits,
+    aligned,
+    answers_of,
+    has_index,
+    hits_of,
+    index_documents,
+    rows_of_hits,
+    search,
+)
+from rankgauge.sample import sample_path
+
+__all__ = ["RetrieverCheck", "check_retriever"]
+
+_ALONE = 5
+# What a product of floats may differ by when a query stands in another batch.
+_CLOSE = 1e-4
+_SECRET = re.compile(r"(?i)(api_?key|token|secret|password|passwd|authorization|credential)s?$")
+_ODD_QUERIES = {
+    "empty": "",
+    "blank": " \t\n",
+    "stop words only": "the of and a",
+    "unknown words": "qzxvw wvxzq",
+    "punctuation": "?!… --- .,;:",
+    "query syntax": '"open AND (NOT [title:* OR ~2^3 }] \\ /re',
+    "other letters": "Straße naïve 図書館 библиотека مكتبة 📚",
+    "control characters": "opening\u0000hours\u200b",
+    "long": "how long can I keep a book " * 400,
+}
+_ODD_DOCUMENTS = (
+    Document("odd empty"),
+    Document("odd-title-only", title="Opening hours"),
+    Document("odd/letters é 図", text="Straße naïve 図書館 библиотека مكتبة 📚"),
+    Document("odd'twin\"1", text="Opening hours of the library, Monday to Friday."),
+    Document("odd-twin-2", text="Opening hours of the library, Monday to Friday."),
+    Document("odd-long", text="opening hours of all branches " * 3000),
+    Document("odd-fields", text="A page.", fields={"id": 7, "text": None, "tags": ["a", {"b": 1}]}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverCheck:
+    """One thing that was held against the contract.
+
+    Attributes:
+        name: What has to hold.
+        passed: Whether it does; False where it does not apply, for a fault is an error.
+        remark: Why it does not apply, or what is worth knowing.
+    """
+
+    name: str
+    passed: bool = True
+    remark: str = ""
+
+
+def check_retriever(
+    retriever: Any,
+    documents: Any = None,
+    queries: Any = None,
+    *,
+    k: int = 10,
+    indexing: bool = True,
+) -> tuple[RetrieverCheck, ...]:
+    """Hold a retriever against the contract of :class:`rankgauge.Retriever`.
+
+    It is given documents and asked, many times over: what was in its index is replaced. What does
+    not apply, as indexing does not to a mere callable, is left out, and the check says so. That a
+    retriever is good is not checked; `evaluate` says that.
+
+    Args:
+        retriever: An object with ``index`` and ``search``, or a callable of a query's text.
+        documents: Documents, or anything that :meth:`Collection.of` takes; the sample collection
+            if left out.
+        queries: Queries, alike.
+        k: How many documents to ask for.
+        indexing: False for a retriever whose index is made elsewhere, so that what ``index()`` is
+            given changes nothing. Ids are then held against `documents` if you give them.
+
+    Returns:
+        The checks, in their order.
+
+    Raises:
+        InputError: With the first fault, and what to mend.
+
+    Example:
+        >>> def longest(text, k):
+        ...     return ["d2", "d1"][:k]
+        >>> checks = check_retriever(longest, {"d1": "One.", "d2": "Two, longer."}, {"q": "one"})
+        >>> checks[0]
+        RetrieverCheck(name='each query gets one ranking', passed=True, remark='')
+        >>> [check.remark for check in checks if not check.passed][0]
+        'it gives no scores: places stand for them'
+    """
+    if type(k) is not int or k < 1:
+        raise InputError(f"k={k!r} is not possible", where="check_retriever", fix="give k=10")
+    asked = _Asked(retriever, k)
+    indexes = has_index(retriever) and indexing
+    given = _documents(documents)
+    known = frozenset(document.id for document in given)
+    if indexes or documents is not None:
+        asked.known = known
+    wanted = _queries(queries)
+    checks: list[RetrieverCheck] = []
+    if has_index(retriever):
+        asked.index(given)
+        checks.append(RetrieverCheck("index() takes documents that are iterated"))
+    checks += _rankings(asked, wanted, indexes=indexes)
+    checks += _depths(asked, wanted, len(known))
+    checks += _repetition(asked, wanted)
+    checks += _odd_queries(asked)
+    if indexes:
+        checks += _indexing(asked, given, wanted)
+    else:
+        why = "its index is made elsewhere" if has_index(retriever) else "a callable has no index()"
+        checks += [RetrieverCheck(name, passed=False, remark=why) for name in _OF_INDEXING]
+    checks += [_settings(retriever), *_extras(retriever)]
+    return tuple(checks)
+
+
+# ---- what is given
+
+
+class _Again:
+    """Documents that can be iterated again and again, and nothing else."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self._documents)
+
+
+def _documents(given: Any) -> Sequence[Document]:
+    if given is None:
+        given = sample_path("corpus.jsonl")
+    elif isinstance(given, Iterable) and not isinstance(given, Mapping | str):
+        listed = list(given)
+        if all(isinstance(one, Document) for one in listed):
+            return _some(listed, "documents")
+    return _some(list(Collection.of(documents=given).documents.values()), "documents")
+
+
+def _queries(given: Any) -> Sequence[Query]:
+    if given is None:
+        given = sample_path("queries.jsonl")
+    elif isinstance(given, Iterable) and not isinstance(given, Mapping | str):
+        listed = list(given)
+        if all(isinstance(one, Query) for one in listed):
+            return _some(listed, "queries")
+    return _some(list(Collection.of(queries=given).queries.values()), "queries")
+
+
+def _some(given: list[Any], what: str) -> Sequence[Any]:
+    if not given:
+        raise InputError(f"there are no {what} to check with", where=what, fix="give one or more")
+    return given
+
+
+# ---- asking
+
+
+class _Asked:
+    """A retriever, every answer of which is held against the contract.
+
+    Attributes:
+        known: The ids it may return, None if nobody knows.
+    """
+
+    def __init__(self, retriever: Any, k: int) -> None:
+        self.retriever = retriever
+        self.k = k
+        self.known: frozenset[str] | None = None
+        self._answers = answers_of(retriever)
+
+    def index(self, documents: Sequence[Document], what: str = "the documents") -> None:
+        _survived(
+            lambda: index_documents(self.retriever, _Again(documents)),
+            f"index() of {what}", "take what can be iterated, and nothing but that; titles and "
+            "texts may be empty",
+        )  # fmt: skip
+
+    def __call__(
+        self, queries: Sequence[Query], *, k: int | None = None, what: str = "the queries"
+    ) -> list[Hits]:
+        k = self.k if k is None else k
+        tape = _Tape(self._answers)
+        _survived(
+            lambda: search(tape, tuple(queries), k), f"search() of {what} with k={k}",
+            "return a ranking, empty if nothing is found",
+        )  # fmt: skip
+        rankings = aligned(tape.found, len(queries))
+        return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
+
+    def _hits(self, found: Any, query: Query, k: int) -> Hits:
+        """The hits of one query, after a look at what hits_of() would mend in silence."""
+        where = f"query {query.id!r}"
+        if isinstance(found, Iterable) and not isinstance(found, Mapping | str | bytes):
+            found = list(found)
+        try:
+            ids, scores = rows_of_hits(found)
+        except InputError as error:
+            raise InputError(error.what, where=where, fix=error.fix) from error
+        if len(ids) > k:
+            raise InputError(
+                f"{len(ids)} hits for k={k}", where=where, fix="return at most k documents"
+            )
+        twice = None
+        if len(set(ids)) < len(ids):
+            twice = next(name for name in ids if ids.count(name) > 1)
+        if twice is not None:
+            raise InputError(
+                f"document {twice!r} was returned twice", where=where,
+                fix="return each document once, at its best place",
+            )  # fmt: skip
+        stray = next((name for name in ids if self.known and name not in self.known), None)
+        if stray is not None:
+            raise InputError(
+                f"document {stray!r} was returned, which is not in the index", where=where,
+                fix="return the ids the documents came with, and forget what was indexed before",
+            )  # fmt: skip
+        if not isinstance(found, Mapping) and scores != sorted(scores, reverse=True):
+            raise InputError(
+                f"scores do not descend: {', '.join(f'{score:g}' for score in scores[:5])}",
+                where=where, fix="return the best first, higher is better; negate distances",
+            )  # fmt: skip
+        return hits_of(found, k)
+
+
+class _Tape:
+    """What a retriever returned, as it came: sync or async, before anybody reads it."""
+
+    def __init__(self, answers: Callable[[Sequence[Query], int], Any]) -> None:
+        self._answers = answers
+        self.found: Any = None
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing; a retriever has it."""
+
+    def search(self, queries: Sequence[Query], k: int) -> Any:
+        found = self._answers(queries, k)
+        if inspect.isawaitable(found):
+            return self._later(found, len(queries))
+        return self._kept(found, len(queries))
+
+    async def _later(self, found: Any, count: int) -> list[list[str]]:
+        return self._kept(await found, count)
+
+    def _kept(self, found: Any, count: int) -> list[list[str]]:
+        self.found = aligned(found, count)
+        return [[] for _ in range(count)]
+
+
+def _survived(call: Callable[[], object], what: str, fix: str) -> None:
+    """Make any exception a fault that says what was done."""
+    try:
+        call()
+    except InputError as error:
+        raise InputError(error.what, where=error.where or what, fix=error.fix or fix) from error
+    except Exception as error:
+        raise InputError(
+            f"it raised {type(error).__name__}: {error!s:.200}", where=what, fix=fix
+        ) from error
+
+
+# ---- the checks
+
+
+def _rankings(asked: _Asked, queries: Sequence[Query], *, indexes: bool) -> list[RetrieverCheck]:
+    answers = asked(queries)
+    found = sum(map(bool, answers))
+    if not found and indexes:
+        raise InputError(
+            f"nothing was found for any of {len(queries)} queries", where="search()",
+            fix="look whether index() keeps the documents; give documents and queries that meet",
+        )  # fmt: skip
+    nothing = "" if found else "nothing was found for any query"
+    unscored = any(hits and not hits.scored for hits in answers)
+    ids = "document ids are known"
+    return [
+        RetrieverCheck("each query gets one ranking", remark=nothing),
+        RetrieverCheck(ids) if asked.known else RetrieverCheck(
+            ids, passed=False, remark="nobody gave the documents it searches"
+        ),
+        RetrieverCheck("each document stands once in a ranking"),
+        RetrieverCheck(
+            "scores are finite and descend", passed=not unscored,
+            remark="it gives no scores: places stand for them" if unscored else "",
+        ),
+        RetrieverCheck("at most k documents"),
+    ]  # fmt: skip
+
+
+def _depths(asked: _Asked, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
+    deep = asked(queries)
+    first = asked(queries, k=1)
+    others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
+    remark = f"{others} of {len(queries)} queries have another first document" if others else ""
+    beyond = count + 7
+    asked(queries[:_ALONE], k=beyond)
+    return [
+        RetrieverCheck("k=1 gives one document at most", remark=remark),
+        RetrieverCheck("k larger than the collection"),
+    ]
+
+
+def _repetition(asked: _Asked, queries: Sequence[Query]) -> list[RetrieverCheck]:
+    before = asked(queries)
+    for query, one, other in zip(queries, before, asked(queries), strict=True):
+        if one.ids != other.ids:
+            raise InputError(
+                f"asked twice, it ranks {_shown(one)} and {_shown(other)}",
+                where=f"query {query.id!r}",
+                fix="order equal scores by a rule, such as document id, and leave chance a seed",
+            )
+    backwards = asked(queries[::-1], what="the queries in another order")[::-1]
+    some = queries[:_ALONE]
+    alone = [asked([query], what="one query alone")[0] for query in some]
+    twins = asked([query for query in some for _ in (0, 1)], what="each query twice")[1::2]
+    swapped = 0
+    for place, query in enumerate(queries):
+        for others in (backwards, alone, twins):
+            if place < len(others):
+                swapped += _held(query, before[place], others[place])
+    remark = "documents of almost equal score change places" if swapped else ""
+    return [
+        RetrieverCheck("the same query gives the same ranking"),
+        RetrieverCheck("the order and the company of queries change nothing", remark=remark),
+    ]
+
+
+def _held(query: Query, one: Hits, other: Hits) -> bool:
+    """Whether almost equal scores changed places; an error if more did."""
+    if one.ids == other.ids:
+        return False
+    scores = dict(other.pairs())
+    same = len(one) == len(other) and one.scored and other.scored
+    for place, (name, score) in enumerate(one.pairs() if same else []):
+        if name != other.ids[place]:
+            near = (other.scores[place], scores.get(name, score))
+            same &= all(math.isclose(score, n, rel_tol=_CLOSE, abs_tol=_CLOSE) for n in near)
+    if not same:
+        raise InputError(
+            f"among other queries it ranks {_shown(other)}, before {_shown(one)}",
+            where=f"query {query.id!r}",
+            fix="return rankings in the order of the queries, and let none depend on another",
+        )
+    return True
+
+
+def _shown(hits: Hits) -> str:
+    return f"[{', '.join(hits.ids[:4])}{', ...' * (len(hits) > 4)}]"
+
+
+def _odd_queries(asked: _Asked) -> list[RetrieverCheck]:
+    for name, text in _ODD_QUERIES.items():
+        asked([Query(f"odd: {name}", text)], what=f"an odd query ({name})")
+    odd = [Query(f"odd: {name}", text) for name, text in _ODD_QUERIES.items()]
+    asked(odd, what="odd queries")
+    return [RetrieverCheck(f"odd queries are survived: {', '.join(_ODD_QUERIES)}")]
+
+
+_OF_INDEXING = (
+    "an empty collection gives empty rankings",
+    "odd documents are survived: empty, title only, other letters, twins, long",
+    "indexing again replaces what was there",
+)
+
+
+def _indexing(
+    asked: _Asked, documents: Sequence[Document], queries: Sequence[Query]
+) -> list[RetrieverCheck]:
+    """Empty, odd, the half, and the whole collection again."""
+    before = asked(queries)
+    known = asked.known
+    asked.index([], "an empty collection")
+    for query, hits in zip(queries, asked(queries, what="an empty collection"), strict=True):
+        if hits:
+            raise InputError(
+                f"{_shown(hits)} was returned from an empty collection",
+                where=f"query {query.id!r}", fix="let index() replace what was there",
+            )  # fmt: skip
+    asked.known = frozenset(document.id for document in _ODD_DOCUMENTS)
+    asked.index(_ODD_DOCUMENTS, "odd documents")
+    asked([*queries[:_ALONE], Query("odd", "opening hours")], what="odd documents")
+    half = documents[::2]
+    asked.known = frozenset(document.id for document in half)
+    asked.index(half, "every second document")
+    asked(queries, what="every second document")
+    asked.known = known
+    asked.index(documents, "the documents again")
+    for query, one, other in zip(queries, before, asked(queries), strict=True):
+        if one.ids != other.ids:
+            raise InputError(
+                f"indexed again, it ranks {_shown(other)}, before {_shown(one)}",
+                where=f"query {query.id!r}",
+                fix="let index() begin anew: nothing of what was indexed before may stay",
+            )
+    return [RetrieverCheck(name) for name in _OF_INDEXING]
+
+
+def _settings(retriever: Any) -> RetrieverCheck:
+    name = "settings are plain, without secrets"
+    found = getattr(retriever, "settings", None)
+    if found is None:
+        return RetrieverCheck(
+            name, passed=False, remark="it has no settings: its results are never reused"
+        )
+    if not isinstance(found, Mapping):
+        raise InputError(
+            f"got {type(found).__name__}, wanted a mapping", where="settings",
+            fix='let settings be a property: {"type": "mine", ...}',
+        )  # fmt: skip
+    try:
+        plain = json.loads(json.dumps(dict(found), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"they are no JSON: {error}", where="settings",
+            fix="give text, numbers, lists and mappings, such as the name of a model",
+        ) from error  # fmt: skip
+    changed = [key for key in plain if key not in found or plain[key] != _listed(found[key])]
+    if changed or len(plain) != len(found):
+        raise InputError(
+            "they are others after writing and reading them as JSON", where="settings",
+            fix="let all keys be text",
+        )  # fmt: skip
+    secret = next(_secrets(plain), None)
+    if secret is not None:
+        raise InputError(
+            f"{secret!r} looks like a secret", where="settings",
+            fix="settings are printed and stored: leave it out, or name the environment variable "
+            "that holds it (key_env)",
+        )  # fmt: skip
+    if getattr(retriever, "settings", None) != found:
+        raise InputError(
+            "they are others at a second look", where="settings",
+            fix="leave out what changes without a change of rankings, such as times and addresses",
+        )  # fmt: skip
+    return RetrieverCheck(name)
+
+
+def _listed(value: Any) -> Any:
+    """A value with lists for tuples, as JSON has it."""
+    if isinstance(value, Mapping):
+        return {key: _listed(inner) for key, inner in value.items()}
+    return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _secrets(settings: Any) -> Iterator[str]:
+    """Keys that are called like secrets, and hold text."""
+    if isinstance(settings, Mapping):
+        for key, value in settings.items():
+            if _SECRET.search(str(key)) and isinstance(value, str) and value:
+                yield str(key)
+            yield from _secrets(value)
+    elif isinstance(settings, list):
+        for value in settings:
+            yield from _secrets(value)
+
+
+def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
+    """What a retriever may have beyond: its size, and what it has used up."""
+    size = getattr(retriever, "size", None)
+    if size is not None:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise InputError(
+                f"got {size!r:.60}, wanted a number of bytes", where="size",
+                fix="let size be a property that returns an int, or None if nobody knows",
+            )  # fmt: skip
+        yield RetrieverCheck("size is a number of bytes")
+    usage = getattr(retriever, "usage", None)
+    if usage is not None:
+        used = usage() if callable(usage) else usage
+        if not isinstance(used, Mapping) or not all(map(_count, used.values())):
+            raise InputError(
+                f"got {used!r:.60}, wanted a mapping of numbers", where="usage()",
+                fix='let usage() return what was used up so far: {"calls": 3, "tokens": 812}',
+            )  # fmt: skip
+        yield RetrieverCheck("usage() is a mapping of numbers")
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

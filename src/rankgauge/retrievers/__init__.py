@@ -59,6 +59,31 @@ TYPES: dict[str, str] = {
     "rerank-endpoint": "RerankEndpoint",
     "saved-run": "SavedRun",
     "sentence-transformers": "SentenceTransformersEncoder",
+    from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch
+    from rankgauge.retrievers.elasticsearch import OpenSearch as OpenSearch
+    from rankgauge.retrievers.haystack import Haystack as Haystack
+    from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
+    from rankgauge.retrievers.langchain import LangChain as LangChain
+    from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
+    from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "elasticsearch": ("Elasticsearch", "OpenSearch"),
+    "haystack": ("Haystack",),
+    "http": ("HTTPRetriever",),
+    "langchain": ("LangChain",),
+    "llama_index": ("LlamaIndex",),
+    "pyterrier": ("PyTerrier",),
+}
+# What plans and settings call them; a type's options are the parameters of its class.
+TYPES: dict[str, str] = {
+    "elasticsearch": "Elasticsearch",
+    "haystack": "Haystack",
+    "http": "HTTPRetriever",
+    "langchain": "LangChain",
+    "llama-index": "LlamaIndex",
+    "opensearch": "OpenSearch",
+    "pyterrier": "PyTerrier",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

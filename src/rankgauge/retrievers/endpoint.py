@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -68,7 +69,8 @@ class Endpoint:
         headers: Sent with every request.
         key_env: The environment variable that holds the key. The key is read for each request,
             sent, and neither shown nor kept.
-        key_header: The header it is sent in; as ``Bearer`` in ``Authorization``, else bare.
+        key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
+        key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
         timeout: Seconds that an answer may take in all.
 
     Raises:
@@ -87,6 +89,7 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         key_env: str | None = None,
         key_header: str = "Authorization",
+        key_scheme: str = "Bearer",
         timeout: float = 60.0,
     ) -> None:
         self._httpx = library("httpx", extra="http", of="an endpoint")
@@ -94,6 +97,7 @@ class Endpoint:
         self._headers = _headers(headers)
         self._key_env = key_env
         self._key_header = key_header
+        self._key_scheme = key_scheme
         self._timeout = _seconds(timeout)
         self._key()
         self._client = self._httpx.Client(timeout=self._timeout, follow_redirects=False)
@@ -123,9 +127,37 @@ class Endpoint:
         Raises:
             EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
         """
-        where = f"POST {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
+        return self.ask("POST", path, json.dumps(body).encode())
+
+    def ask(
+        self,
+        method: str,
+        path: str = "",
+        content: bytes | None = None,
+        *,
+        kind: str = "application/json",
+        params: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send a request of any method and return the answer.
+
+        Args:
+            method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
+            path: What stands behind the URL; nothing if it is empty.
+            content: What is sent, if anything.
+            kind: What the content is.
+            params: Sent behind the path, ``?name=value``.
+
+        Raises:
+            EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
+        """
+        where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
+        request = self._client.build_request(
+            method, self._url(path, params or {}), content=content, headers=self._sent_headers(
+                {} if content is None else {"Content-Type": kind}
+            ),
+        )  # fmt: skip
         try:
-            status, headers, content = self._sent(path, body)
+            status, headers, content = self._sent(request)
         except self._httpx.TimeoutException as error:
             raise EndpointError(
                 f"no whole answer within {self._timeout:g} seconds", where=where, retryable=True,
@@ -151,26 +183,37 @@ class Endpoint:
                 fix="look at the URL; something else answers there",
             ) from None  # fmt: skip
 
-    def _sent(self, path: str, body: Any) -> tuple[int, Any, bytes]:
-        """Status, headers and content; all of it within the time limit."""
-        headers = dict(self._headers)
+    def _sent_headers(self, headers: dict[str, str]) -> dict[str, str]:
+        headers |= self._headers
         key = self._key()
-        if key:
-            bearer = self._key_header.lower() == "authorization"
-            headers[self._key_header] = f"Bearer {key}" if bearer else key
+        if key and self._key_header.lower() == "authorization":
+            plain = self._key_scheme != "Basic"
+            told = key if plain else base64.b64encode(key.encode()).decode()
+            headers[self._key_header] = f"{self._key_scheme} {told}"
+        elif key:
+            headers[self._key_header] = key
+        return headers
+
+    def _sent(self, request: Any) -> tuple[int, Any, bytes]:
+        """Status, headers and content; all of it within the time limit."""
         latest = time.monotonic() + self._timeout
         chunks: list[bytes] = []
-        with self._client.stream("POST", self._url(path), json=body, headers=headers) as answer:
+        answer = self._client.send(request, stream=True)
+        try:
             for chunk in answer.iter_bytes():
                 chunks.append(chunk)
                 # The limit of the library is for each part; a server that drips keeps within it.
                 if time.monotonic() > latest:
                     raise self._httpx.ReadTimeout("the answer goes on and on")
-            return answer.status_code, answer.headers, b"".join(chunks)
+        finally:
+            answer.close()
+        return answer.status_code, answer.headers, b"".join(chunks)
 
-    def _url(self, path: str) -> str:
+    def _url(self, path: str, params: Mapping[str, str]) -> str:
         whole = "/".join(part for part in (self._parts.path, path.strip("/")) if part)
-        query = urlencode(parse_qsl(self._parts.query, keep_blank_values=True))
+        query = urlencode([
+            *parse_qsl(self._parts.query, keep_blank_values=True), *params.items()
+        ])  # fmt: skip
         return urlunsplit((self._parts.scheme, self._parts.netloc, whole, query, ""))
 
     def _key(self) -> str:

@@ -1,0 +1,374 @@
+"""Elasticsearch and OpenSearch, over their REST protocol."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.endpoint import Endpoint, EndpointError, patiently
+from rankgauge.retrievers.http import filled
+
+__all__ = ["Elasticsearch", "OpenSearch"]
+
+_LINES = "application/x-ndjson"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]{0,254}")
+_BATCH_BYTES = 4_000_000
+_BATCH_QUERIES = 50
+_SHOWN = 3
+# One shard: statistics of terms, and with them scores, are those of the whole collection.
+_CREATED: Mapping[str, Any] = {
+    "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 0}},
+    "mappings": {
+        "dynamic": False,
+        "properties": {
+            "id": {"type": "keyword"},
+            "title": {"type": "text"},
+            "text": {"type": "text"},
+        },
+    },
+}
+
+
+class Elasticsearch:
+    """An index of Elasticsearch, made of the documents or there already.
+
+    Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index of one shard, by BM25 as
+    the server has it unless `definition` says otherwise. An index that is there and that this
+    object has not made is never touched without ``replace=True``. Equal scores stand by document
+    id, ascending; with a `body` of your own, or an index of your own, as the server has them.
+
+    Args:
+        url: Where the server is: ``http://localhost:9200``.
+        index: The name of the index.
+        fields: What is searched by ``multi_match``; ``"title^2"`` weighs.
+        body: The body of a search instead of that, with ``"{query}"``, ``"{k}"``, ``"{id}"`` in its
+            values; such as ``{"query": {"match": {"text": "{query}"}}}``. ``size`` is added.
+        create: Whether the index is made of the documents. False to search one that is there.
+        replace: Whether an index that is there may be deleted for it.
+        definition: What the index is created with, beyond what it has: ``{"settings": {...},
+            "mappings": {...}}``, for analysers and the like.
+        key_env: The environment variable that holds the key: an API key, or ``user:password`` if
+            `key_scheme` is ``"Basic"``.
+        key_scheme: ``"ApiKey"`` (if left out), ``"Basic"`` or ``"Bearer"``.
+        timeout: Seconds that an answer may take.
+        version: What tells one state of an index that is there from another. Without it its results
+            are not reused.
+
+    Raises:
+        InputError: If the name is none that an index can have, or options do not go together.
+        MissingExtra: If httpx is not installed.
+
+    Source:
+        REST API of Elasticsearch 8 and OpenSearch 2: ``_bulk``, ``_msearch``, ``_refresh``.
+
+    Example:
+        >>> fields = ["title^2", "text"]
+        >>> engine = Elasticsearch("http://localhost:9200", "help-pages", fields=fields)
+        >>> engine.settings["fields"]
+        ['title^2', 'text']
+    """
+
+    _type: ClassVar[str] = "elasticsearch"
+    _scheme: ClassVar[str] = "ApiKey"
+
+    def __init__(  # noqa: PLR0913 - a plan names each
+        self,
+        url: str,
+        index: str,
+        *,
+        fields: Sequence[str] = ("title", "text"),
+        body: Mapping[str, Any] | None = None,
+        create: bool = True,
+        replace: bool = False,
+        definition: Mapping[str, Any] | None = None,
+        key_env: str | None = None,
+        key_scheme: str | None = None,
+        timeout: float = 60.0,
+        version: str | None = None,
+    ) -> None:
+        scheme = self._scheme if key_scheme is None else key_scheme
+        _checked(index, fields, body, scheme)
+        if not create and (replace or definition):
+            raise InputError(
+                "an index that is not created cannot be replaced or defined", where=self._type,
+                fix="leave out create=False",
+            )  # fmt: skip
+        self._index = index
+        self._fields = [fields] if isinstance(fields, str) else list(fields)
+        self._body = body
+        self._create = create
+        self._replace = replace
+        self._definition = _merged(_CREATED, definition or {})
+        self._count: int | None = None
+        self._bytes: int | None = None
+        self._endpoint = Endpoint(url, key_env=key_env, key_scheme=scheme, timeout=timeout)
+        self.settings: Mapping[str, Any] | None = None
+        if create or version is not None:
+            told: dict[str, Any] = {"fields": self._fields} if body is None else {"body": body}
+            told |= {"definition": self._definition} if create else {"index": index}
+            told |= {} if version is None else {"version": version}
+            self.settings = {"type": self._type, "url": self._endpoint.shown, **told}
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the index on the server when it was made; None if the server does not tell."""
+        return self._bytes
+
+    def close(self) -> None:
+        """Close the connections. The index stays."""
+        self._endpoint.close()
+
+    # ---- documents
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Make the index of the documents; nothing with ``create=False``.
+
+        Raises:
+            InputError: If there is an index of that name, and it may not be replaced.
+            EndpointError: If the server refuses documents; with the first of them.
+        """
+        if not self._create:
+            return
+        if self._is_there():
+            if self._count is None and not self._replace:
+                raise InputError(
+                    f"there is an index {self._index!r}", where=self._endpoint.shown,
+                    fix="choose another name, create=False to search it, or replace=True to delete "
+                    "it",
+                )  # fmt: skip
+            self._asked("DELETE")
+        self._asked("PUT", content=_json(self._definition))
+        # From here on it is ours, even if what follows fails.
+        self._count = 0
+        for batch in _batches(documents):
+            self._send(batch)
+            self._count += len(batch)
+        self._asked("POST", "_refresh")
+        self._bytes = self._weighed()
+
+    def _is_there(self) -> bool:
+        try:
+            self._asked("GET")
+        except EndpointError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def _asked(self, method: str, path: str = "", content: bytes | None = None) -> Any:
+        return patiently(
+            lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content)
+        )
+
+    def _send(self, batch: Mapping[str, bytes]) -> None:
+        """Send a batch; what the server was too busy for is sent again."""
+        waiting = dict(batch)
+
+        def send() -> None:
+            lines = b"".join(waiting.values())
+            answer = self._endpoint.ask("POST", f"{self._index}/_bulk", lines, kind=_LINES)
+            rows = list(_faults(answer, list(waiting)))
+            refused = [(n, fault) for n, fault in rows if fault and fault.get("status") != 429]
+            if refused:
+                name, fault = refused[0]
+                raise EndpointError(
+                    f"{len(refused)} of {len(rows)} documents were refused, the first {name!r}: "
+                    f"{_reason(fault)}",
+                    where=f"{self._endpoint.shown}/{self._index}/_bulk",
+                    fix="see what the server says", status=fault.get("status"),
+                )  # fmt: skip
+            for name in (n for n, fault in rows if fault is None):
+                del waiting[name]
+            if waiting:
+                raise EndpointError(
+                    f"the server was too busy for {len(waiting)} documents",
+                    where=f"{self._endpoint.shown}/{self._index}/_bulk", status=429,
+                    fix="wait, and index again", retryable=True,
+                )  # fmt: skip
+
+        patiently(send)
+
+    def _weighed(self) -> int | None:
+        try:
+            told = self._endpoint.ask("GET", f"{self._index}/_stats/store")
+        except EndpointError:  # serverless ones do not tell
+            return None
+        for key in ("_all", "primaries", "store", "size_in_bytes"):
+            told = told.get(key) if isinstance(told, Mapping) else None
+        return told if isinstance(told, int) else None
+
+    # ---- queries
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """One ranking for each query, many in one request.
+
+        Raises:
+            InputError: If the index was not made.
+            EndpointError: If the server fails on a query, or searches only a part in time.
+        """
+        if self._create and self._count is None:
+            raise InputError("nothing was indexed", where=self._type, fix="call index() first")
+        size = k if self._count is None else max(1, min(k, self._count))
+        found: list[list[tuple[str, float]]] = []
+        for start in range(0, len(queries), _BATCH_QUERIES):
+            some = queries[start : start + _BATCH_QUERIES]
+            lines = b"".join(b"{}\n" + _json(self._searched(query, size)) for query in some)
+            answer = self._endpoint.ask("POST", f"{self._index}/_msearch", lines, kind=_LINES)
+            answers = answer.get("responses") if isinstance(answer, Mapping) else None
+            if not isinstance(answers, list) or len(answers) != len(some):
+                got = len(answers) if isinstance(answers, list) else "none"
+                raise self._strange(f"{got} responses for {len(some)} queries")
+            found += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
+        return found
+
+    def _searched(self, query: Query, size: int) -> dict[str, Any]:
+        if self._body is not None:
+            values = {"query": query.text, "k": size, "id": query.id}
+            return {"size": size, "_source": False, **filled(self._body, values)}
+        match = {"query": query.text, "fields": self._fields}
+        body: dict[str, Any] = {
+            "size": size, "_source": False, "query": {"multi_match": match},
+        }  # fmt: skip
+        if self._create:
+            body |= {"sort": [{"_score": "desc"}, {"id": "asc"}], "track_scores": True}
+        return body
+
+    def _hits(self, query: Query, answer: Any, k: int) -> list[tuple[str, float]]:
+        fault = answer.get("error") if isinstance(answer, Mapping) else None
+        if fault:
+            status = answer.get("status")
+            raise EndpointError(
+                f"the server fails on query {query.id!r}: {_reason(answer)}",
+                where=self._where(), fix="see what the server says", status=status,
+                retryable=status in {429, 500, 503},
+            )  # fmt: skip
+        try:
+            shards = answer.get("_shards", {})
+            if answer.get("timed_out") or shards.get("failed"):
+                raise EndpointError(
+                    f"for query {query.id!r} only a part of the index was searched",
+                    where=self._where(), fix="see that all shards are there", retryable=True,
+                )  # fmt: skip
+            rows = [(hit["_id"], hit["_score"]) for hit in answer["hits"]["hits"]]
+        except (AttributeError, KeyError, TypeError):
+            raise self._strange(f"{answer!r:.80}") from None
+        if any(score is None for _, score in rows):
+            raise InputError(
+                f"hits of query {query.id!r} have no score", where=self._type,
+                fix='add "track_scores": true to the body, which sorts by something else',
+            )  # fmt: skip
+        return [(str(name), float(score)) for name, score in rows][:k]
+
+    def _where(self) -> str:
+        return f"{self._endpoint.shown}/{self._index}/_msearch"
+
+    def _strange(self, got: str) -> EndpointError:
+        return EndpointError(
+            f"this is no answer of {self._type}: {got}", where=self._where(),
+            fix="look at the URL; something else answers there",
+        )  # fmt: skip
+
+
+class OpenSearch(Elasticsearch):
+    """An index of OpenSearch. It speaks the protocol of :class:`Elasticsearch`.
+
+    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if left out:
+    `key_env` names a variable that holds ``user:password``.
+
+    Example:
+        >>> OpenSearch("http://localhost:9200", "help-pages").settings["type"]
+        'opensearch'
+    """
+
+    _type = "opensearch"
+    _scheme = "Basic"
+
+
+def _checked(index: Any, fields: Any, body: Any, key_scheme: Any) -> None:
+    # A name with a star or a comma would be many indexes, and one of them might be deleted.
+    if not isinstance(index, str) or not _NAME.fullmatch(index):
+        raise InputError(
+            f"{index!r:.60} is no name of an index", where="index",
+            fix="use lower-case letters, digits, - and _, and begin with a letter or a digit",
+        )  # fmt: skip
+    names = [fields] if isinstance(fields, str) else fields
+    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
+        raise InputError(
+            f"got {fields!r:.60} for the fields", where="fields", fix='give ["title", "text"]'
+        )
+    if body is not None:
+        text = json.dumps(body) if isinstance(body, Mapping) else ""
+        if "{query}" not in text and "{id}" not in text:
+            raise InputError(
+                "the query is not in the body", where="body",
+                fix='write "{query}": {"query": {"match": {"text": "{query}"}}}',
+            )  # fmt: skip
+    if key_scheme not in {"ApiKey", "Basic", "Bearer"}:
+        raise InputError(
+            f"key_scheme={key_scheme!r:.60} is not possible", where="key_scheme",
+            fix='choose "ApiKey", "Basic" or "Bearer"',
+        )  # fmt: skip
+
+
+def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(ours)
+    for name, value in theirs.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[dict[str, bytes]]:
+    """Document id to its two lines, so many as make a request of a few megabytes."""
+    batch: dict[str, bytes] = {}
+    size = 0
+    for document in documents:
+        lines = _json({"index": {"_id": document.id}}) + _json(
+            {"id": document.id, "title": document.title, "text": document.text}
+        )
+        if batch and size + len(lines) > _BATCH_BYTES:
+            yield batch
+            batch, size = {}, 0
+        batch[document.id] = lines
+        size += len(lines)
+    if batch:
+        yield batch
+
+
+def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    """Of each document that was sent, None or what was wrong with it."""
+    items = answer.get("items") if isinstance(answer, Mapping) else None
+    if not isinstance(items, list) or len(items) != len(names):
+        got = len(items) if isinstance(items, list) else "none"
+        raise EndpointError(
+            f"{got} items for {len(names)} documents", where="_bulk",
+            fix="look at the URL; something else answers there",
+        )  # fmt: skip
+    for name, item in zip(names, items, strict=True):
+        done = next(iter(item.values()), None) if isinstance(item, Mapping) else None
+        if not isinstance(done, Mapping):
+            raise EndpointError(f"an item is {item!r:.60}", where="_bulk", fix="look at the URL")
+        yield name, done if done.get("error") else None
+
+
+def _reason(answer: Mapping[str, Any]) -> str:
+    """What a server says is wrong, with the first cause below it."""
+    fault = answer.get("error")
+    if not isinstance(fault, Mapping):
+        return f"{fault!s:.200}"
+    causes = itertools.chain([fault], fault.get("root_cause") or ())
+    said = dict.fromkeys(
+        f"{cause.get('type')}: {cause.get('reason')}"
+        for cause in itertools.islice(causes, _SHOWN)
+        if isinstance(cause, Mapping)
+    )
+    return f"{'; '.join(said):.300}"

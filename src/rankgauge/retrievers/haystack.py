@@ -1,0 +1,151 @@
+"""Pipelines and retrievers of Haystack."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+
+__all__ = ["Haystack"]
+
+
+class Haystack:
+    """A pipeline of Haystack, or one component of it, asked as one of ours.
+
+    The document store is as you filled it. The order of the documents counts; their scores are
+    kept where they descend. Equal scores stand as the framework has them. An empty query finds
+    nothing; it is not passed on, for many components fail on one.
+
+    Args:
+        pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
+            ``InMemoryBM25Retriever``.
+        input: Where the text of a query goes: ``"component.input"``; a list if there are several,
+            as for a hybrid pipeline. For a component the name of its input.
+        output: Where the documents come from: ``"component.documents"``. For a component the name
+            of its output.
+        top_k: Where `k` goes, such as ``"retriever.top_k"``; a list if there are several. For a
+            component ``top_k``, if it has one. Otherwise as many come as the pipeline was built
+            for, and those beyond `k` are left out.
+        id_key: Where ``meta`` holds the document id. Without it the id of the document.
+        depth: How many to ask for, if more than `k`: where documents are chunks that carry the id
+            of their document in `id_key`, fewer than `k` documents may come of `k` chunks.
+        settings: What tells this one from others. Without them its results are not reused.
+
+    Raises:
+        InputError: If it cannot be run, or a path is not of two names.
+
+    Example:
+        >>> class Retriever:
+        ...     def run(self, query, top_k=10):
+        ...         return {"documents": [Found()][:top_k]}
+        >>> class Found:
+        ...     id, meta, score = "d7", {}, 0.5
+        >>> Haystack(Retriever()).search([Query("q1", "opening hours")], 10)
+        [[('d7', 0.5)]]
+    """
+
+    def __init__(
+        self,
+        pipeline: Any,
+        *,
+        input: str | Sequence[str] | None = None,  # noqa: A002 - what Haystack calls it
+        output: str | None = None,
+        top_k: str | Sequence[str] | None = None,
+        id_key: str | None = None,
+        depth: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not hasattr(pipeline, "run"):
+            raise InputError(
+                f"got {type(pipeline).__name__}, which has no run()", where="Haystack",
+                fix="give a pipeline, or a component such as InMemoryBM25Retriever",
+            )  # fmt: skip
+        self._pipeline = pipeline
+        # Only a pipeline has components that are called by name.
+        self._many = hasattr(pipeline, "add_component")
+        if not self._many and top_k is None and _takes(pipeline.run, "top_k"):
+            top_k = "top_k"
+        self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
+        self._top_k = self._paths("top_k", top_k or ())
+        default = "retriever.documents" if self._many else "documents"
+        (self._output,) = self._paths("output", output or default)
+        self._id_key = id_key
+        self._depth = depth_of(depth, adapter="Haystack")
+        self.settings = options_told("haystack", settings, "haystack-ai", {
+            "input": [".".join(path) for path in self._inputs], "output": ".".join(self._output),
+            "top_k": [".".join(path) for path in self._top_k], "id_key": id_key, "depth": depth,
+        })  # fmt: skip
+
+    def _paths(self, name: str, given: str | Sequence[str]) -> list[tuple[str, ...]]:
+        paths = [tuple(path.split(".")) for path in ([given] if isinstance(given, str) else given)]
+        wanted = 2 if self._many else 1
+        wrong = next((path for path in paths if len(path) != wanted or not all(path)), None)
+        if wrong is not None:
+            example = f"retriever.{wrong[-1]}" if self._many else wrong[-1]
+            raise InputError(
+                f"{name}={'.'.join(wrong)!r} is no path to "
+                f"{'a component of the pipeline' if self._many else 'what a component has'}",
+                where="Haystack", fix=f'write {name}="{example}"',
+            )  # fmt: skip
+        return paths
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing: the document store is as you filled it."""
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
+        """One ranking for each query.
+
+        Raises:
+            InputError: If the output does not come, or a document has no id.
+        """
+        depth = max(k, self._depth or 0)
+        return [
+            ranking(
+                [
+                    (named(hit.id, hit.meta, self._id_key, adapter="Haystack"), hit.score)
+                    for hit in self._documents(query.text, depth)
+                ],
+                k,
+            )
+            if query.text.strip()
+            else []
+            for query in queries
+        ]
+
+    def _documents(self, text: str, depth: int) -> Any:
+        values = [
+            *((path, text) for path in self._inputs),
+            *((path, depth) for path in self._top_k),
+        ]
+        if not self._many:
+            found = self._pipeline.run(**{name: value for (name,), value in values})
+            return self._taken(found, self._output)
+        data: dict[str, dict[str, Any]] = {}
+        for (component, name), value in values:
+            data.setdefault(component, {})[name] = value
+        # Outputs that feed another component are dropped unless they are asked for.
+        found = self._pipeline.run(data, include_outputs_from={self._output[0]})
+        return self._taken(found, self._output)
+
+    @staticmethod
+    def _taken(found: Any, path: Sequence[str]) -> Any:
+        for name in path:
+            if not isinstance(found, Mapping) or name not in found:
+                there = ", ".join(found) if isinstance(found, Mapping) else type(found).__name__
+                raise InputError(
+                    f"there is no output {'.'.join(path)!r}; found: {there or 'nothing'}",
+                    where="Haystack", fix='write output="component.documents"',
+                )  # fmt: skip
+            found = found[name]
+        return found
+
+
+def _takes(call: Any, name: str) -> bool:
+    try:
+        return name in inspect.signature(call).parameters
+    except (TypeError, ValueError):  # some that are written in C do not say
+        return False

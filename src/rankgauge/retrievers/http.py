@@ -1,0 +1,307 @@
+"""Search engines behind HTTP, described by what they are sent and where their answers hold hits."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.endpoint import Endpoint
+
+__all__ = ["HTTPRetriever", "filled", "follow", "steps"]
+
+_PLACE = re.compile(r"\{(query|k|id)\}")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
+_ORDERS = ("descending", "ascending")
+_SECRET = re.compile(
+    r"(?i)((api|access|auth)_?-?key|^key|token|secret|password|auth|credential|sig|signature)s?$"
+)
+
+
+class HTTPRetriever:
+    """Any search engine that answers in JSON over HTTP. Its index is as you made it.
+
+    What is sent is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
+    documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
+    becomes a number. A path says where something stands in an answer: ``result.hits[0].name``; an
+    empty path is the whole of it. Equal scores stand in the order of the server.
+
+    Args:
+        url: Where to ask. Parameters behind ``?`` may hold placeholders.
+        method: ``POST`` or ``GET``.
+        body: What is sent as JSON, with placeholders in its values at any depth. Without one (and
+            without placeholders elsewhere) POST sends ``{"query": "{query}", "k": "{k}"}``.
+        params: What stands behind ``?``, with placeholders.
+        headers: Sent with every request.
+        key_env: The environment variable that holds a key. See :class:`Endpoint`.
+        key_header: The header the key is sent in.
+        hits: The path of the list of hits in an answer.
+        id: The path of the document id in a hit.
+        score: The path of the score in a hit; None to go by the order of the hits.
+        score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
+            negated.
+        timeout: Seconds that an answer may take.
+        version: What tells one state of the server from another, such as the date of its index.
+            Without it nobody knows that two answers are of the same, and none is reused.
+
+    Raises:
+        InputError: If a path or a template is none.
+        MissingExtra: If httpx is not installed.
+
+    Example:
+        >>> engine = HTTPRetriever(
+        ...     "http://localhost:8000/search?q={query}&n={k}",
+        ...     method="GET", hits="result.hits", id="doc.id", score=None,
+        ... )
+    """
+
+    def __init__(  # noqa: PLR0913 - an endpoint has so many parts, and a plan names each
+        self,
+        url: str,
+        *,
+        method: str = "POST",
+        body: Any = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        hits: str = "hits",
+        id: str = "id",  # noqa: A002 - what a hit calls it
+        score: str | None = "score",
+        score_order: str = "descending",
+        timeout: float = 60.0,
+        version: str | None = None,
+    ) -> None:
+        self._method = _chosen("method", str(method).upper(), ("POST", "GET"))
+        self._params = {**_query_of(url), **_texts(params)}
+        self._body = body
+        if body is None and self._method == "POST" and not _places(self._params):
+            self._body = {"query": "{query}", "k": "{k}"}
+        if self._body is not None and self._method == "GET":
+            raise InputError("GET sends no body", where="http", fix='say method="POST", or params')
+        if not _places([self._params, self._body]) & {"query", "id"}:
+            raise InputError(
+                "the query is not in what is sent", where="http",
+                fix='write {query} where it belongs: body={"q": "{query}", "size": "{k}"}',
+            )  # fmt: skip
+        self._hits, self._id = steps(hits, "hits"), steps(id, "id")
+        self._score = None if score is None else steps(score, "score")
+        self._sign = 1.0 if _chosen("score_order", score_order, _ORDERS) == "descending" else -1.0
+        self._endpoint = Endpoint(
+            _bare(url), headers=headers, key_env=key_env, key_header=key_header, timeout=timeout
+        )
+        self.settings: Mapping[str, Any] | None = None
+        if version is not None:
+            self.settings = {
+                "type": "http", "url": self._endpoint.shown, "method": self._method,
+                "body": _told(self._body), "params": _told(self._params),
+                "headers": sorted(headers or ()), "hits": hits, "id": id, "score": score,
+                "score_order": score_order, "version": version,
+            }  # fmt: skip
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing: the index is as you made it."""
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
+        """One ranking for each query, asked one by one.
+
+        Raises:
+            EndpointError: If the server does not answer as it should.
+            InputError: If a path leads to nothing, an id or a score is none, or scores get worse
+                from last to first.
+        """
+        return [self._ranking(query, k) for query in queries]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _ranking(self, query: Query, k: int) -> list[Any]:
+        values: dict[str, Any] = {"query": query.text, "k": k, "id": query.id}
+        sent = None if self._body is None else json.dumps(filled(self._body, values)).encode()
+        params = {name: str(filled(value, values)) for name, value in self._params.items()}
+        answer = self._endpoint.ask(self._method, "", sent, params=params)
+        found = follow(answer, self._hits, "hits")
+        if found is None:  # what some servers write for an empty list
+            return []
+        if not isinstance(found, list):
+            raise InputError(
+                f"hits leads to {type(found).__name__}{_keys(found)}, wanted a list", where="http",
+                fix="write the path of the list of hits",
+            )  # fmt: skip
+        ids = [_document(follow(hit, self._id, "id")) for hit in found]
+        if self._score is None:
+            return list(dict.fromkeys(ids))[:k]
+        scores = [self._sign * _number(follow(hit, self._score, "score")) for hit in found]
+        if len(scores) > 1 and scores[0] < scores[-1] and scores == sorted(scores):
+            other = _ORDERS[self._sign > 0]
+            raise InputError(
+                "scores get worse from last to first", where="http",
+                fix=f'write score_order="{other}", or score=None to go by the order of the hits',
+            )  # fmt: skip
+        best: dict[str, float] = {}
+        for score, name in sorted(zip(scores, ids, strict=True), key=lambda row: -row[0]):
+            best.setdefault(name, score)
+        return list(itertools.islice(best.items(), k))
+
+
+# ---- templates
+
+
+def filled(template: Any, values: Mapping[str, Any]) -> Any:
+    """A template with values for its placeholders; one that stands alone keeps its type.
+
+    Example:
+        >>> filled({"q": "{query}", "top": ["{k}"], "note": "{k} of all"}, {"query": "a", "k": 3})
+        {'q': 'a', 'top': [3], 'note': '3 of all'}
+    """
+    if isinstance(template, Mapping):
+        return {name: filled(value, values) for name, value in template.items()}
+    if isinstance(template, list | tuple):
+        return [filled(value, values) for value in template]
+    if not isinstance(template, str):
+        return template
+    alone = _PLACE.fullmatch(template)
+    if alone:
+        return values[alone[1]]
+    # In one pass: a query may hold what looks like a placeholder.
+    return _PLACE.sub(lambda place: str(values[place[1]]), template)
+
+
+def _places(template: Any) -> set[str]:
+    if isinstance(template, Mapping):
+        return _places(list(template.values()))
+    if isinstance(template, list | tuple):
+        return {name for value in template for name in _places(value)}
+    return set(_PLACE.findall(template)) if isinstance(template, str) else set()
+
+
+def _query_of(url: Any) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) if _text(url) else {}
+
+
+def _bare(url: Any) -> Any:
+    if not _text(url):
+        return url
+    parts = urlsplit(url)
+    if _places(parts.path) or _places(parts.netloc):
+        raise InputError(
+            "a placeholder stands in the path of the URL", where="http",
+            fix="put it into params or body",
+        )  # fmt: skip
+    return urlunsplit(parts._replace(query=""))
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _texts(params: Any) -> dict[str, str]:
+    if params is None:
+        return {}
+    plain = isinstance(params, Mapping) and all(
+        isinstance(value, str | int | float) for value in params.values()
+    )
+    if not plain:
+        raise InputError(
+            f"got {params!r:.60} for params", where="http", fix='give them as {"q": "{query}"}'
+        )
+    return {
+        str(name): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in params.items()
+    }
+
+
+def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
+    if given not in choices:
+        raise InputError(
+            f"{name}={given!r:.60} is not possible", where="http",
+            fix=f"choose {' or '.join(choices)}",
+        )  # fmt: skip
+    return given
+
+
+def _told(template: Any) -> Any:
+    """A template for settings: without what is called like a secret."""
+    if isinstance(template, Mapping):
+        return {
+            str(name): _told(value)
+            for name, value in template.items()
+            if not _text(value) or _places(value) or not _SECRET.search(str(name))
+        }
+    return [_told(value) for value in template] if isinstance(template, list | tuple) else template
+
+
+# ---- paths
+
+
+def steps(path: Any, name: str) -> tuple[str | int, ...]:
+    """The steps of a path; none for an empty one.
+
+    Raises:
+        InputError: If it is no path.
+
+    Example:
+        >>> steps("result.hits[0].id", "hits")
+        ('result', 'hits', 0, 'id')
+    """
+    if not isinstance(path, str) or (path and not _PATH.fullmatch(path)):
+        raise InputError(
+            f"{name}={path!r:.60} is no path", where="http",
+            fix="write names with dots between, and [0] for a place in a list: result.hits[0].id",
+        )  # fmt: skip
+    return tuple(int(at) if at else word for word, at in _STEP.findall(path))
+
+
+def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
+    """What stands at the end of a path.
+
+    Raises:
+        InputError: If it leads to nothing; with the keys that are there.
+    """
+    for place, step in enumerate(path):
+        known = isinstance(answer, Mapping) and step in answer
+        if isinstance(step, int):
+            known = isinstance(answer, list) and step < len(answer)
+        if not known:
+            walked = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
+            before = f" behind {path[place - 1]!r}" if place else ""
+            raise InputError(
+                f"{name}={walked.lstrip('.')!r} leads to nothing: there is no {step!r}{before}, "
+                f"but {type(answer).__name__}{_keys(answer)}",
+                where="http", fix=f"write the path of {name} as it stands in an answer",
+            )  # fmt: skip
+        answer = answer[step]
+    return answer
+
+
+def _keys(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f" with {', '.join(map(str, itertools.islice(value, 12))) or 'no keys'}"
+    return f" of {len(value)}" if isinstance(value, list) else f" {value!r:.60}"
+
+
+def _document(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value):
+        raise InputError(
+            f"the id of a hit is {type(value).__name__}{_keys(value)}", where="http",
+            fix="write the path of the document id in a hit",
+        )  # fmt: skip
+    return str(value)
+
+
+def _number(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise InputError(
+            f"the score of a hit is {type(value).__name__}{_keys(value)}, wanted a number",
+            where="http", fix="write the path of the score in a hit, or score=None",
+        )  # fmt: skip
+    return float(value)

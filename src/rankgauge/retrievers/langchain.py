@@ -1,0 +1,186 @@
+"""Retrievers and vector stores of LangChain."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+from rankgauge.retrievers.libraries import library
+
+__all__ = ["LangChain"]
+
+_BATCH = 256
+_SCORES = ("similarity", "distance")
+
+
+class LangChain:
+    """A retriever, vector store or chain of LangChain, asked as one of ours.
+
+    A retriever is invoked with the text of each query and returns documents, best first. Where it
+    has a number of documents of its own (``search_kwargs["k"]``, which is 4 if nobody says, or
+    ``k``), it is asked for `k`. A vector store is searched by ``similarity_search``. Equal scores
+    stand as the framework has them. An empty query finds nothing; it is not passed on.
+
+    Args:
+        retriever: Anything with ``invoke``, or a ``VectorStore``.
+        id_key: Where metadata hold the document id. Without it, the id of the document, else what
+            metadata have under ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``, ``docid``.
+        score: What the scores are: ``"similarity"`` (higher is better) or ``"distance"`` (they are
+            negated). A vector store is then asked by ``similarity_search_with_score``, the scores
+            of which are one or the other, as the store has it. Without it no scores are read.
+        score_key: Where metadata hold the score, such as ``relevance_score``.
+        depth: How many hits to ask for, if more than `k`: where documents are cut into chunks that
+            carry the id of their document, fewer than `k` documents may come of `k` chunks.
+        indexing: Whether documents are put into the vector store. Those that were put there before
+            are taken out first, others stay. Otherwise the store is as you filled it.
+        settings: What tells this one from others, such as the name of its model. Without them its
+            results are not reused.
+
+    Raises:
+        InputError: If it can be neither invoked nor searched, or options do not go together.
+        MissingExtra: If documents shall be indexed and langchain-core is not installed.
+
+    Example:
+        >>> from types import SimpleNamespace as Object
+        >>> found = Object(id=None, metadata={"source": "d7"}, page_content="We open at nine.")
+        >>> retriever = LangChain(Object(invoke=lambda text: [found]), id_key="source")
+        >>> retriever.search([Query("q1", "opening hours")], 10)
+        [['d7']]
+    """
+
+    def __init__(
+        self,
+        retriever: Any,
+        *,
+        id_key: str | None = None,
+        score: str | None = None,
+        score_key: str | None = None,
+        depth: int | None = None,
+        indexing: bool = False,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._searched = hasattr(retriever, "similarity_search")
+        if not self._searched and not hasattr(retriever, "invoke"):
+            raise InputError(
+                f"got {type(retriever).__name__}, which has no invoke()", where="LangChain",
+                fix="give a retriever, a vector store or a chain that returns documents",
+            )  # fmt: skip
+        if score not in {None, *_SCORES}:
+            raise InputError(
+                f"score={score!r:.60} is not possible", where="LangChain",
+                fix='choose "similarity" (higher is better) or "distance"',
+            )  # fmt: skip
+        if score and not score_key and not self._searched:
+            raise InputError(
+                "a retriever of LangChain returns no scores", where="LangChain",
+                fix="give the vector store itself, or score_key for a score in metadata",
+            )  # fmt: skip
+        self._retriever = retriever
+        self._id_key = id_key
+        self._score_key = score_key
+        self._score = score or ("similarity" if score_key else None)
+        self._depth = depth_of(depth, adapter="LangChain")
+        self._store = self._store_of(retriever) if indexing else None
+        self._indexed: list[str] | None = None
+        if self._store is not None:
+            loaded = library("langchain_core.documents", extra="langchain", of="indexing")
+            self._page = loaded.Document
+        self.settings = options_told("langchain", settings, "langchain-core", {
+            "id_key": id_key, "score": self._score, "score_key": score_key, "depth": depth,
+            "indexing": indexing,
+        })  # fmt: skip
+
+    @staticmethod
+    def _store_of(retriever: Any) -> Any:
+        store = getattr(retriever, "vectorstore", retriever)
+        if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
+            raise InputError(
+                f"{type(retriever).__name__} has no vector store to put documents into",
+                where="LangChain", fix="leave out indexing, and fill it yourself",
+            )  # fmt: skip
+        return store
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Put the documents into the vector store, if asked for; nothing otherwise."""
+        if self._store is None:
+            return
+        for batch in _batches(self._indexed or ()):
+            self._store.delete(ids=batch)
+        self._indexed = []
+        for batch in _batches(documents):
+            pages = [
+                self._page(
+                    id=document.id,
+                    page_content=document.whole,
+                    metadata={self._id_key or "doc_id": document.id, "title": document.title},
+                )
+                for document in batch
+            ]
+            self._store.add_documents(pages, ids=[document.id for document in batch])
+            self._indexed += [document.id for document in batch]
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
+        """One ranking for each query.
+
+        Raises:
+            InputError: If a document has no id, or if scores rise from first to last.
+        """
+        if self._store is not None and self._indexed is None:
+            raise InputError("nothing was indexed", where="LangChain", fix="call index() first")
+        depth = max(k, self._depth or 0)
+        asked = self._retriever if self._searched else _deep(self._retriever, depth)
+        return [
+            self._ranked(asked, query.text, depth)[:k] if query.text.strip() else []
+            for query in queries
+        ]
+
+    def _ranked(self, asked: Any, text: str, depth: int) -> list[Any]:
+        if not self._searched:
+            rows = [(found, None) for found in asked.invoke(text)]
+        elif self._score and not self._score_key:
+            rows = asked.similarity_search_with_score(text, k=depth)
+        else:
+            rows = [(found, None) for found in asked.similarity_search(text, k=depth)]
+        scored = [
+            (
+                named(found.id, found.metadata, self._id_key, adapter="LangChain"),
+                self._better(score, found.metadata),
+            )
+            for found, score in rows
+        ]
+        if self._score and len(scored) > 1:
+            first, last = scored[0][1], scored[-1][1]
+            if first is not None and last is not None and first < last:
+                other = _SCORES[self._score == _SCORES[0]]
+                raise InputError(
+                    f"scores get worse from last to first, read as {self._score}",
+                    where="LangChain", fix=f'say score="{other}"',
+                )  # fmt: skip
+        return ranking(scored, depth)
+
+    def _better(self, score: Any, data: Mapping[str, Any]) -> float | None:
+        """The score, higher is better."""
+        if self._score_key is not None:
+            score = data.get(self._score_key)
+        if score is None:
+            return None
+        return -float(score) if self._score == "distance" else float(score)
+
+
+def _deep(retriever: Any, depth: int) -> Any:
+    """A copy of a retriever that returns as many; itself if it has no such number."""
+    fields = getattr(type(retriever), "model_fields", {})
+    if "search_kwargs" in fields:
+        kept = {**retriever.search_kwargs, "k": depth}
+        return retriever.model_copy(update={"search_kwargs": kept})
+    return retriever.model_copy(update={"k": depth}) if "k" in fields else retriever
+
+
+def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
+    each = iter(rows)
+    while batch := list(itertools.islice(each, _BATCH)):
+        yield batch

@@ -1,0 +1,101 @@
+"""Transformers of PyTerrier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.frameworks import options_told
+from rankgauge.retrievers.libraries import library
+
+__all__ = ["PyTerrier"]
+
+
+class PyTerrier:
+    """A transformer or pipeline of PyTerrier, asked as one of ours.
+
+    It is given all queries of a batch at once, as a data frame of ``qid`` and ``query``, and
+    returns one of ``qid``, ``docno`` and ``score``. The index is as you made it. Its ``rank``
+    orders equal scores where there is one, else the rows do. As many documents come as the
+    transformer was made for (1000 for most); those beyond `k` are left out.
+
+    The text of a query is passed on as it is. Terrier's own query language gives quotes, brackets,
+    ``+``, ``-``, ``^`` and ``:`` a meaning and fails on many texts that people type; put
+    ``pt.rewrite.tokenise()`` in front of its retrievers. An empty query finds nothing; it is not
+    passed on.
+
+    Args:
+        transformer: Anything with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
+            pipeline of several.
+        settings: What tells this one from others. Without them its results are not reused.
+
+    Raises:
+        InputError: If it has no ``transform``.
+        MissingExtra: If pandas is not installed.
+
+    Example:
+        >>> class Longest:
+        ...     def transform(self, queries):
+        ...         return queries.assign(docno="d7", score=0.5)
+        >>> PyTerrier(Longest()).search([Query("q1", "opening hours")], 10)
+        [[('d7', 0.5)]]
+    """
+
+    def __init__(self, transformer: Any, *, settings: Mapping[str, Any] | None = None) -> None:
+        if not hasattr(transformer, "transform"):
+            raise InputError(
+                f"got {type(transformer).__name__}, which has no transform()", where="PyTerrier",
+                fix="give a transformer, such as pt.terrier.Retriever(index)",
+            )  # fmt: skip
+        self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
+        self._transformer = transformer
+        self.settings = options_told("pyterrier", settings, "python-terrier", {})
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing: the index is as you made it."""
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
+        """One ranking for each query.
+
+        Raises:
+            InputError: If what it returns is no frame of rankings, or scores are missing.
+        """
+        # Numbers for ids: a query may be asked twice, and its own id may be any text.
+        numbers = [str(number) for number, query in enumerate(queries) if query.text.strip()]
+        if not numbers:
+            return [[] for _ in queries]
+        texts = [queries[int(number)].text for number in numbers]
+        found = self._transformer.transform(self._frame({"qid": numbers, "query": texts}))
+        columns = list(getattr(found, "columns", ()))
+        if not len(found):
+            return [[] for _ in queries]
+        missing = {"qid", "docno", "score"} - set(columns)
+        if missing:
+            raise InputError(
+                f"the transformer returned no {', '.join(sorted(missing))}; columns: "
+                f"{', '.join(map(str, columns)) or 'none'}",
+                where="PyTerrier", fix="give one that retrieves: from queries to documents",
+            )  # fmt: skip
+        places = found["rank"].tolist() if "rank" in columns else range(len(found))
+        rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}
+        scored = zip(
+            found["qid"].tolist(), found["docno"].tolist(), found["score"].tolist(), places,
+            strict=True,
+        )  # fmt: skip
+        for number, name, score, place in scored:
+            if str(number) not in rows:
+                raise InputError(
+                    f"the transformer answers a query nobody asked: qid {number!r}",
+                    where="PyTerrier", fix="keep the qid of each query",
+                )  # fmt: skip
+            rows[str(number)].append((-float(score), place, str(name)))
+        return [_ranking(rows.get(str(number), []), k) for number in range(len(queries))]
+
+
+def _ranking(rows: list[tuple[float, float, str]], k: int) -> list[tuple[str, float]]:
+    scores: dict[str, float] = {}
+    for worse, _, name in sorted(rows):
+        scores.setdefault(name, -worse)
+    return list(scores.items())[:k]

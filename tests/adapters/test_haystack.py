@@ -1,0 +1,131 @@
+"""Haystack for real: BM25 in memory, alone and in pipelines, over the sample."""
+
+import pytest
+
+pytest.importorskip("haystack", reason="haystack-ai is not installed")
+
+from haystack import Document as Page
+from haystack import Pipeline, component
+from haystack.components.joiners import DocumentJoiner
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+from rankgauge import Collection, InputError, Query, check_retriever
+from rankgauge.retrievers import Haystack
+from rankgauge.sample import sample_path
+
+SAMPLE = Collection.read(sample_path("qrels.txt").parent)
+DOCUMENTS = list(SAMPLE.documents.values())
+QUERIES = list(SAMPLE.queries.values())
+ASKED = [Query("q", "opening hours")]
+
+
+@pytest.fixture(scope="module")
+def store():
+    made = InMemoryDocumentStore()
+    made.write_documents([
+        Page(id=one.id, content=one.whole, meta={"group": one.id.partition("-")[0]})
+        for one in DOCUMENTS
+    ])  # fmt: skip
+    return made
+
+
+@component
+class Shouting:
+    """A step before the retriever, whose input is called otherwise."""
+
+    @component.output_types(query=str)
+    def run(self, text: str):
+        return {"query": text.upper()}
+
+
+@component
+class Counting:
+    """A step behind the retriever."""
+
+    @component.output_types(count=int)
+    def run(self, documents: list[Page]):
+        return {"count": len(documents)}
+
+
+def single(store):
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", InMemoryBM25Retriever(store))
+    return pipeline
+
+
+def test_a_component_keeps_the_contract(store):
+    retriever = Haystack(InMemoryBM25Retriever(store), settings={"k1": 1.5})
+    checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
+    assert len([one for one in checks if not one.passed]) == 3
+
+
+def test_hits_are_those_of_the_document_store(store):
+    (hits,) = Haystack(InMemoryBM25Retriever(store, scale_score=False)).search(ASKED, 7)
+    wanted = store.bm25_retrieval("opening hours", top_k=7)
+    assert hits == [(page.id, page.score) for page in wanted]
+    assert len(hits) == 7
+
+
+def test_a_pipeline_gives_what_its_component_gives(store):
+    (alone,) = Haystack(InMemoryBM25Retriever(store)).search(ASKED, 12)
+    assert Haystack(single(store), top_k="retriever.top_k").search(ASKED, 12) == [alone]
+    assert Haystack(single(store)).search(ASKED, 12) == [alone[:10]]
+
+
+def test_paths_lead_through_a_longer_pipeline(store):
+    pipeline = single(store)
+    pipeline.add_component("shouting", Shouting())
+    pipeline.add_component("counting", Counting())
+    pipeline.connect("shouting.query", "retriever.query")
+    pipeline.connect("retriever.documents", "counting.documents")
+    asked = Haystack(pipeline, input="shouting.text", output="retriever.documents")
+    assert asked.search(ASKED, 5) == Haystack(InMemoryBM25Retriever(store)).search(ASKED, 5)
+
+
+def test_a_hybrid_pipeline_is_asked_at_several_places(store):
+    pipeline = Pipeline()
+    pipeline.add_component("one", InMemoryBM25Retriever(store))
+    pipeline.add_component("two", InMemoryBM25Retriever(store))
+    pipeline.add_component("joiner", DocumentJoiner(join_mode="reciprocal_rank_fusion"))
+    pipeline.connect("one.documents", "joiner.documents")
+    pipeline.connect("two.documents", "joiner.documents")
+    asked = Haystack(
+        pipeline,
+        input=["one.query", "two.query"],
+        output="joiner.documents",
+        top_k=["one.top_k", "two.top_k"],
+    )
+    check_retriever(asked, DOCUMENTS, QUERIES, indexing=False)
+    (alone,) = Haystack(InMemoryBM25Retriever(store)).search(ASKED, 3)
+    (hybrid,) = asked.search(ASKED, 3)
+    assert [name for name, _ in hybrid] == [name for name, _ in alone]
+
+
+def test_ids_may_stand_in_meta(store):
+    (hits,) = Haystack(InMemoryBM25Retriever(store), id_key="group", depth=40).search(ASKED, 3)
+    names = [name for name, _ in hits]
+    assert len(set(names)) == 3
+    assert all("-" not in name for name in names)
+    with pytest.raises(InputError, match="no source; keys of its metadata: group"):
+        Haystack(InMemoryBM25Retriever(store), id_key="source").search(ASKED, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input": "query"}, "input='query' is no path"),
+        ({"output": "a.b.c"}, "output='a.b.c' is no path"),
+        ({"top_k": "retriever."}, "top_k='retriever.' is no path"),
+    ],
+)
+def test_a_path_that_is_none_is_named(store, options, message):
+    with pytest.raises(InputError, match=message):
+        Haystack(single(store), **options)
+
+
+def test_an_output_that_does_not_come_is_named(store):
+    with pytest.raises(InputError, match=r"no output 'retriever.pages'; found: documents"):
+        Haystack(single(store), output="retriever.pages").search(ASKED, 3)
+    with pytest.raises(InputError, match="has no run"):
+        Haystack(7)

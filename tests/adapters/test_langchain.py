@@ -1,0 +1,216 @@
+"""LangChain for real: retrievers, vector stores and chains over the sample."""
+
+import itertools
+import math
+import zlib
+
+import pytest
+
+core = pytest.importorskip("langchain_core", reason="langchain-core is not installed")
+
+from langchain_core.documents import Document as Page  # noqa: E402
+from langchain_core.embeddings import Embeddings  # noqa: E402
+from langchain_core.retrievers import BaseRetriever  # noqa: E402
+from langchain_core.vectorstores import InMemoryVectorStore  # noqa: E402
+
+from rankgauge import Collection, InputError, Query, check_retriever, evaluate, read_qrels  # noqa: E402
+from rankgauge.retrievers import LangChain  # noqa: E402
+from rankgauge.sample import sample_path  # noqa: E402
+
+SAMPLE = Collection.read(sample_path("qrels.txt").parent)
+DOCUMENTS = list(SAMPLE.documents.values())
+QUERIES = list(SAMPLE.queries.values())
+
+
+class Words(Embeddings):
+    """Vectors of hashed words; the same everywhere."""
+
+    def embed_documents(self, texts):
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text):
+        vector = [1e-3] * 256
+        for word in text.lower().split():
+            vector[zlib.crc32(word.encode()) % 256] += 1.0
+        length = math.sqrt(sum(value * value for value in vector))
+        return [value / length for value in vector]
+
+
+class Distances(InMemoryVectorStore):
+    """As many stores do, it returns distances."""
+
+    def similarity_search_with_score(self, query, k=4, **rest):
+        found = super().similarity_search_with_score(query, k=k, **rest)
+        return [(page, 1 - score) for page, score in found]
+
+
+class Fixed(BaseRetriever):
+    """The same pages for every query."""
+
+    pages: list[Page]
+    k: int = 1
+
+    def _get_relevant_documents(self, query, *, run_manager):  # noqa: ARG002
+        return self.pages[: self.k]
+
+
+def filled(kind=InMemoryVectorStore):
+    store = kind(Words())
+    store.add_documents([Page(id=one.id, page_content=one.whole) for one in DOCUMENTS])
+    return store
+
+
+def nearest(text, k):
+    """The second opinion: all dot products."""
+    words = Words()
+    asked = words.embed_query(text)
+    scores = {
+        one.id: sum(a * b for a, b in zip(asked, words.embed_query(one.whole), strict=True))
+        for one in DOCUMENTS
+    }
+    return sorted(scores.items(), key=lambda row: -row[1])[:k]
+
+
+def test_a_vector_store_is_indexed_and_keeps_the_contract():
+    retriever = LangChain(
+        InMemoryVectorStore(Words()), score="similarity", indexing=True, settings={"model": "words"}
+    )
+    checks = check_retriever(retriever)
+    assert [one.name for one in checks if not one.passed] == []
+
+
+def test_the_store_of_a_retriever_is_indexed_too():
+    """Asked by diversity, where the order counts and scores are not read."""
+    own = InMemoryVectorStore(Words()).as_retriever(
+        search_type="mmr", search_kwargs={"fetch_k": 90}
+    )
+    checks = check_retriever(LangChain(own, indexing=True))
+    assert [one.name for one in checks if not one.passed] == [
+        "scores are finite and descend",
+        "settings are plain, without secrets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("retriever", "depth"),
+    [
+        (LangChain(filled(), score="similarity"), 10),
+        (LangChain(filled(Distances), score="distance"), 10),
+        (LangChain(filled()), 10),
+        (LangChain(filled().as_retriever()), 10),
+        # Nobody can tell a chain how many are wanted; four is what it was made for.
+        (LangChain(filled().as_retriever() | (lambda pages: pages)), 4),
+    ],
+    ids=["similarity", "distance", "store", "retriever", "chain"],
+)
+def test_all_ways_give_the_same_ranking(retriever, depth):
+    check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
+    for query, hits in zip(QUERIES, retriever.search(QUERIES, 10), strict=True):
+        wanted = nearest(query.text, 11)
+        if any(math.isclose(a[1], b[1]) for a, b in itertools.pairwise(wanted)):
+            continue
+        names = [hit if isinstance(hit, str) else hit[0] for hit in hits]
+        assert names == [name for name, _ in wanted[:depth]]
+
+
+def test_similarities_are_those_of_the_store_and_distances_are_negated():
+    query = [Query("q", "opening hours")]
+    (similar,) = LangChain(filled(), score="similarity").search(query, 3)
+    (distant,) = LangChain(filled(Distances), score="distance").search(query, 3)
+    assert similar[0][1] == pytest.approx(nearest("opening hours", 1)[0][1])
+    assert [score for _, score in distant] == pytest.approx([score - 1 for _, score in similar])
+
+
+@pytest.mark.parametrize(
+    ("kind", "score", "other"),
+    [(InMemoryVectorStore, "distance", "similarity"), (Distances, "similarity", "distance")],
+)
+def test_scores_read_the_wrong_way_are_caught(kind, score, other):
+    with pytest.raises(InputError, match=f'say score="{other}"'):
+        LangChain(filled(kind), score=score).search([Query("q", "opening hours")], 5)
+
+
+def test_a_retriever_is_asked_for_k_and_not_for_its_own_four():
+    own = filled().as_retriever()
+    assert len(own.invoke("opening hours")) == 4
+    assert len(LangChain(own).search([Query("q", "opening hours")], 9)[0]) == 9
+    assert own.search_kwargs == {}
+    pages = [Page(page_content="", metadata={"doc_id": number}) for number in range(5)]
+    assert LangChain(Fixed(pages=pages)).search([Query("q", "a")], 3) == [["0", "1", "2"]]
+
+
+def test_chunks_stand_once_and_depth_asks_for_more():
+    pages = [
+        Page(
+            id=f"c{number}",
+            page_content="",
+            metadata={"source": f"d{number // 2}", "s": 9.0 - number},
+        )
+        for number in range(8)
+    ]
+    queries = [Query("q", "a")]
+    assert LangChain(Fixed(pages=pages), id_key="source").search(queries, 3) == [["d0", "d1"]]
+    deep = LangChain(Fixed(pages=pages), id_key="source", depth=6, score_key="s")
+    assert deep.search(queries, 3) == [[("d0", 9.0), ("d1", 7.0), ("d2", 5.0)]]
+    assert LangChain(Fixed(pages=pages)).search(queries, 2) == [["c0", "c1"]]
+
+
+def test_a_page_without_an_id_is_an_error_that_names_its_keys():
+    retriever = LangChain(Fixed(pages=[Page(page_content="", metadata={"source": "x", "page": 2})]))
+    with pytest.raises(InputError, match=r"keys of its metadata: source, page") as caught:
+        retriever.search([Query("q", "a")], 3)
+    assert "id_key='...'" in caught.value.fix
+
+
+def test_what_a_store_held_before_stays_when_we_index():
+    store = InMemoryVectorStore(Words())
+    store.add_documents([Page(id="theirs", page_content="opening hours")])
+    retriever = LangChain(store, indexing=True)
+    retriever.index(DOCUMENTS)
+    retriever.index(DOCUMENTS[:3])
+    assert set(store.store) == {"theirs", *(one.id for one in DOCUMENTS[:3])}
+
+
+def test_a_run_can_be_evaluated():
+    retriever = LangChain(filled(), score="similarity")
+    run = {
+        query.id: dict(hits)
+        for query, hits in zip(QUERIES, retriever.search(QUERIES, 10), strict=True)
+    }
+    mean = evaluate(read_qrels(sample_path("qrels.txt")), run, ["R@10"]).mean()
+    assert 0.2 < mean["R@10"] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        (7, {}, "has no invoke"),
+        (Fixed(pages=[]), {"score": "similarity"}, "returns no scores"),
+        (Fixed(pages=[]), {"score": "cosine"}, "score='cosine' is not possible"),
+        (Fixed(pages=[]), {"depth": 0}, "depth=0 is not possible"),
+        (Fixed(pages=[]), {"indexing": True}, "no vector store"),
+        (Fixed(pages=[]), {"settings": "bm25"}, "got str for the settings"),
+    ],
+    ids=["no retriever", "no scores", "score", "depth", "no store", "settings"],
+)
+def test_options_that_are_not_possible_are_named(given, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        LangChain(given, **options)
+    assert caught.value.fix
+
+
+def test_searching_before_indexing_is_named():
+    with pytest.raises(InputError, match="nothing was indexed"):
+        LangChain(InMemoryVectorStore(Words()), indexing=True).search([Query("q", "a")], 3)
+
+
+def test_settings_are_what_was_told_and_none_without():
+    assert LangChain(filled()).settings is None
+    told = LangChain(filled(), id_key="source", settings={"model": "words"}).settings
+    assert told == {
+        "type": "langchain",
+        "id_key": "source",
+        "indexing": False,
+        "model": "words",
+        "versions": {"langchain-core": core.__version__},
+    }

@@ -1,0 +1,111 @@
+"""PyTerrier for real: transformers and pipelines that need no Java, over the sample."""
+
+import pytest
+
+pt = pytest.importorskip("pyterrier", reason="python-terrier is not installed")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+from rankgauge import Collection, InputError, Query, check_retriever  # noqa: E402
+from rankgauge.retrievers import PyTerrier  # noqa: E402
+from rankgauge.sample import sample_path  # noqa: E402
+
+SAMPLE = Collection.read(sample_path("qrels.txt").parent)
+DOCUMENTS = list(SAMPLE.documents.values())
+QUERIES = list(SAMPLE.queries.values())
+# PyTerrier 1.0 has not yet heard of what pandas 3.1 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+ASKED = [Query("a", "opening hours"), Query("b", "zzz"), Query("c", "a lost book")]
+
+
+class Words(pt.Transformer):
+    """Counts common words; one frame for all queries, in an order of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def transform(self, inp):
+        self.seen.append(len(inp))
+        rows = []
+        for query in inp[::-1].itertuples():
+            words = set(query.query.lower().split())
+            for one in reversed(DOCUMENTS):
+                score = len(words & set(one.whole.lower().split()))
+                if score:
+                    rows.append((query.qid, query.query, one.id, float(score)))
+        frame = pd.DataFrame(rows, columns=["qid", "query", "docno", "score"])
+        return pt.model.add_ranks(frame)
+
+
+def wanted(text, k):
+    """The second opinion, in the order of the ranks that PyTerrier gives."""
+    words = set(text.lower().split())
+    rows = [(one.id, len(words & set(one.whole.lower().split()))) for one in reversed(DOCUMENTS)]
+    return sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:k]
+
+
+def test_a_transformer_keeps_the_contract():
+    retriever = PyTerrier(Words(), settings={"model": "words"})
+    checks = check_retriever(retriever, DOCUMENTS, QUERIES, indexing=False)
+    assert len([one for one in checks if not one.passed]) == 3
+
+
+def test_queries_are_asked_at_once_and_answers_stand_in_their_order():
+    words = Words()
+    found = PyTerrier(words).search(ASKED, 5)
+    assert words.seen == [3]
+    assert [score for _, score in found[0]] == [score for _, score in wanted("opening hours", 5)]
+    assert dict(found[2]).keys() <= dict(wanted("a lost book", 500)).keys()
+    assert found[1] == []
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda words: words % 3,
+        lambda words: pt.apply.query(lambda row: row["query"]) >> words,
+        lambda words: words >> pt.apply.doc_score(lambda row: row["score"] * 2),
+    ],
+    ids=["cutoff", "rewrite", "rescore"],
+)
+def test_pipelines_work(build):
+    (hits,) = PyTerrier(build(Words())).search(ASKED[:1], 3)
+    assert len(hits) == 3
+    assert [name for name, _ in hits] == [
+        name for name, _ in PyTerrier(Words()).search(ASKED[:1], 3)[0]
+    ]
+
+
+def test_the_same_id_of_two_queries_is_no_trouble():
+    found = PyTerrier(Words()).search([Query("a", "opening hours"), Query("a", "lost book")], 2)
+    assert found[0] != found[1]
+
+
+def test_no_queries_give_no_rankings():
+    assert PyTerrier(Words()).search([], 5) == []
+
+
+def test_what_retrieves_nothing_gives_empty_rankings():
+    empty = pt.apply.generic(lambda frame: frame.iloc[:0].assign(docno=[], score=[]))
+    assert PyTerrier(empty).search(ASKED, 5) == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("transformer", "message"),
+    [
+        (pt.Transformer.identity(), "returned no docno, score; columns: qid, query"),
+        (
+            pt.apply.generic(lambda frame: frame.assign(qid="x", docno="d", score=1.0)),
+            "a query nobody asked: qid 'x'",
+        ),
+    ],
+    ids=["queries only", "other queries"],
+)
+def test_what_is_no_ranking_is_named(transformer, message):
+    with pytest.raises(InputError, match=message):
+        PyTerrier(transformer).search(ASKED, 5)
+
+
+def test_what_is_no_transformer_is_named():
+    with pytest.raises(InputError, match="which has no transform"):
+        PyTerrier(7)

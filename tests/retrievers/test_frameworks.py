@@ -1,0 +1,96 @@
+"""What adapters share, and what they say where their framework is not there."""
+
+import sys
+
+import pytest
+
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.retrievers import TYPES, LangChain, PyTerrier
+from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([("a", 2), ("b", 1.5), ("b", 1.0)], [("a", 2.0), ("b", 1.5)]),
+        ([("a", 1.0), ("b", 1.0)], [("a", 1.0), ("b", 1.0)]),
+        ([("a", 1.0), ("b", 1.5)], ["a", "b"]),
+        ([("a", 1.0), ("b", None)], ["a", "b"]),
+        ([("a", 3.0), ("b", 2.0), ("c", 1.0), ("d", 9.0)], [("a", 3.0), ("b", 2.0), ("c", 1.0)]),
+        ([], []),
+    ],
+    ids=["once", "equal", "reordered", "half scored", "cut first", "nothing"],
+)
+def test_a_ranking_of_rows_as_they_came(rows, wanted):
+    assert ranking(rows, 3) == wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "data", "key", "wanted"),
+    [
+        ("x", {"id": "y"}, None, "x"),
+        ("x", {"id": "y"}, "id", "y"),
+        (None, {"doc_id": 7, "_id": "z"}, None, "7"),
+        ("", {"docno": "z", "id": ""}, None, "z"),
+        (None, {"n": 0}, "n", "0"),
+    ],
+)
+def test_the_id_of_a_document(own, data, key, wanted):
+    assert named(own, data, key, adapter="LangChain") == wanted
+
+
+@pytest.mark.parametrize("found", [None, "", True, 1.5, ["a"], {"a": 1}])
+def test_what_is_no_id_is_named(found):
+    with pytest.raises(
+        InputError, match=r"LangChain: a document has no source; keys .*: source, n"
+    ):
+        named("x", {"source": found, "n": 1}, "source", adapter="LangChain")
+
+
+def test_settings_hold_what_was_told_the_options_and_a_version():
+    assert options_told("mine", None, "numpy", {"depth": 5}) is None
+    told = options_told("mine", {"model": "m"}, "no-such-library", {"depth": 5, "id_key": None})
+    assert told == {
+        "type": "mine", "depth": 5, "model": "m", "versions": {"no-such-library": "unknown"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", [0, -1, 1.5, True, "10"])
+def test_depth_is_a_whole_number_from_one(depth):
+    with pytest.raises(InputError, match="is not possible"):
+        depth_of(depth, adapter="LangChain")
+
+
+class Store:
+    """What looks like a vector store."""
+
+    def similarity_search(self, text, k):
+        """Find nothing."""
+
+    add_documents = delete = similarity_search
+
+
+@pytest.mark.parametrize(
+    ("missing", "make", "line"),
+    [
+        ("langchain_core", lambda: LangChain(Store(), indexing=True), "rankgauge[langchain]"),
+        ("pandas", lambda: PyTerrier(type("T", (), {"transform": None})()), "rankgauge[pyterrier]"),
+    ],
+    ids=["langchain", "pyterrier"],
+)
+def test_a_missing_library_is_named_with_the_line_that_installs_it(
+    monkeypatch, missing, make, line
+):
+    for name in [one for one in sys.modules if one.partition(".")[0] == missing]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtra) as caught:
+        make()
+    assert line in caught.value.fix
+
+
+def test_every_type_has_a_class_that_loads_without_its_library():
+    from rankgauge import retrievers
+
+    for name in TYPES.values():
+        assert getattr(retrievers, name).__doc__
