@@ -88,7 +88,7 @@ def test_the_stored_runs_of_minilm_and_of_its_fusion_come_out_again(data_folder,
         measured = evaluate(data_folder / name / "trec" / "qrels.txt", ranked, ["nDCG@10"]).mean()
         with gzip.open(data_folder / name / "expected" / f"{run}.json.gz") as file:
             wanted = json.load(file)["nDCG@10"]["mean_all_judged"]
-        print(name, run, measured["nDCG@10"], wanted)
+
         assert measured["nDCG@10"] == pytest.approx(wanted, abs=0.002)
 
 

@@ -1,5 +1,6 @@
 """Reranking: by a function, and by a server."""
 
+import itertools
 import json
 
 import pytest
@@ -24,7 +25,7 @@ def reranked(reranker, k=10, retriever=listed, **options):
     rerank.index(DOCUMENTS)
     ranking = rerank.search(QUERY, k)[0]
     scores = [score for _, score in ranking]
-    assert all(late <= early for early, late in zip(scores, scores[1:], strict=False))
+    assert all(late <= early for early, late in itertools.pairwise(scores))
     return ranking
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from rankgauge import Query
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.model import write_run
-from rankgauge.model import Run
+from rankgauge.model import Run, write_run
 from rankgauge.retriever import search
 from rankgauge.retrievers import SavedRun
 
