@@ -18,8 +18,9 @@ def model(seed=0):
     vocabulary = {word: place for place, word in enumerate(WORDS)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    vectors = np.random.default_rng(seed).standard_normal((len(WORDS), 16)).astype(np.float32)
-    return model2vec.StaticModel(vectors, tokenizer)
+    noise = np.random.default_rng(seed).standard_normal((len(WORDS), 16))
+    vectors = np.eye(len(WORDS), 16) + 0.05 * noise
+    return model2vec.StaticModel(vectors.astype(np.float32), tokenizer)
 
 
 def test_documents_are_found_and_empty_texts_work():
