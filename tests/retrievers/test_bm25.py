@@ -87,6 +87,13 @@ def test_documents_without_a_word_of_the_query_are_not_retrieved(method):
     assert set(ids(indexed(method=method), "fees")) == {"d1", "d3"}
 
 
+@pytest.mark.parametrize("method", ["robertson", "atire"])
+def test_words_that_every_document_has_find_nothing(method):
+    texts = {"d1": "hours", "d2": "hours fees"}
+    assert ids(indexed(texts, method=method), "hours") == []
+    assert ids(indexed(texts), "hours") == ["d1", "d2"]
+
+
 def test_words_are_stemmed_and_stop_words_left_out():
     assert ids(indexed(), "fee") == ids(indexed(), "FEES") == ["d1", "d3"]
     assert ids(indexed(stemmer=None), "fees") == ["d3"]

@@ -106,6 +106,22 @@ def test_a_near_tie_that_32_bits_cannot_tell_is_ranked_right():
     assert retriever.search(queries, 1) == [[("d1", 1 + 2.0**-30)]]
 
 
+def test_many_near_ties_are_ranked_right():
+    # The same numbers in other orders: their sums are equal but for a few last bits, and sums of 32
+    # bits are off by more than that.
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal(64).astype(np.float32)
+    vectors = {}
+    for n in range(300):
+        row = rng.permutation(numbers)
+        row[0] = np.nextafter(row[0], np.float32(9), dtype=np.float32)
+        vectors[f"d{n}"] = row
+    vectors["q"] = np.ones(64, dtype=np.float32)
+    retriever, queries = built(vectors, similarity="dot")
+    for k in (1, 5, 50):
+        assert retriever.search(queries, k) == [exact(vectors, "q", "dot")[:k]]
+
+
 def test_documents_are_encoded_in_batches():
     vectors = corpus(100, 4)
     table = Table(vectors)
@@ -166,6 +182,16 @@ def test_a_poor_graph_has_a_poor_recall():
     good, _ = built(vectors, search="usearch")
     assert poor.recall < 0.6 < good.recall
     assert poor.recall_for(queries) < 0.6
+    # By hand: each of a hundred documents asks for its neighbours, and is none itself.
+    shares = []
+    flat, _ = built(vectors)
+    for n in np.linspace(0, 2999, 100).astype(int):
+        own = [Query("q", f"d{n}")]
+        true, found = (
+            [name for name, _ in r.search(own, 11)[0] if name != f"d{n}"][:10] for r in (flat, poor)
+        )
+        shares.append(len({*true} & {*found}) / 10)
+    assert poor.recall == pytest.approx(np.mean(shares))
     unmeasured, _ = built(vectors, search="usearch", recall_sample=0)
     assert unmeasured.recall is None
     assert "recall@10" not in unmeasured.report()
