@@ -223,12 +223,13 @@ class Dense:
             rows = np.asarray(encoded, dtype=np.float64)
         except (TypeError, ValueError):
             rows = np.zeros(0)
-        wanted = len(names), rows.shape[-1] if like is None else like.shape[1]
-        if rows.ndim != 2 or rows.shape != wanted or not rows.shape[1]:
+        own = rows.shape[1] if rows.ndim == 2 else 0
+        wanted = len(names), own if like is None else like.shape[1]
+        if rows.shape != wanted or not own:
+            got = rows.shape if rows.ndim and rows.size else type(encoded).__name__
             width = f"one of {wanted[1]} numbers" if like is not None else "one"
             raise InputError(
-                f"the encoder returned {np.shape(rows) if rows.size else type(encoded).__name__} "
-                f"for {len(names)} texts", where="encoder",
+                f"the encoder returned {got} for {len(names)} texts", where="encoder",
                 fix=f"return a row for each text, each {width}",
             )  # fmt: skip
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))

@@ -162,7 +162,7 @@ def _is_number(value: Any) -> bool:
 
 def _tokens(answer: Mapping[str, Any]) -> float:
     used = answer.get("usage")
-    told = (
-        [used.get(w) for w in ("total_tokens", "prompt_tokens")] if isinstance(used, dict) else []
-    )
-    return float(next((n for n in told if _is_number(n)), 0))
+    if not isinstance(used, Mapping):
+        return 0.0
+    told = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
+    return next((float(amount) for amount in told if _is_number(amount)), 0.0)

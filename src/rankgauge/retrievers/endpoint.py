@@ -99,7 +99,11 @@ class Endpoint:
         self._key_header = key_header
         self._key_scheme = key_scheme
         self._timeout = _seconds(timeout)
-        self._key()
+        if self._key() and self._parts.username and key_header.lower() == "authorization":
+            raise InputError(
+                f"{self.shown} is given a user and a key, both for one header", where="key_env",
+                fix="take the user out of the URL, or name another key_header",
+            )  # fmt: skip
         self._client = self._httpx.Client(timeout=self._timeout, follow_redirects=False)
 
     def __repr__(self) -> str:

@@ -1,0 +1,41 @@
+"""Static models as encoders, made here: nothing is downloaded."""
+
+import json
+
+import numpy as np
+import pytest
+
+model2vec = pytest.importorskip("model2vec")
+tokenizers = pytest.importorskip("tokenizers")
+
+from rankgauge import Document, Query  # noqa: E402 - after what it needs
+from rankgauge.retrievers import Dense, Model2VecEncoder  # noqa: E402
+
+WORDS = ["[UNK]", "[PAD]", "late", "fees", "opening", "hours"]
+
+
+def model(seed=0):
+    vocabulary = {word: place for place, word in enumerate(WORDS)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    noise = np.random.default_rng(seed).standard_normal((len(WORDS), 16))
+    vectors = np.eye(len(WORDS), 16) + 0.05 * noise
+    return model2vec.StaticModel(vectors.astype(np.float32), tokenizer)
+
+
+def test_documents_are_found_and_empty_texts_work():
+    dense = Dense(Model2VecEncoder(model()))
+    dense.index(
+        [Document("d1", text="late fees"), Document("d2", text="opening hours"), Document("d3")]
+    )
+    found = dense.search([Query("q1", "fees"), Query("q2", "hours"), Query("q3", "")], 3)
+    assert [ranking[0][0] for ranking in found[:2]] == ["d1", "d2"]
+    assert all(np.isfinite(score) for ranking in found for _, score in ranking)
+
+
+def test_a_model_in_a_folder_is_the_same_model(tmp_path):
+    model().save_pretrained(tmp_path)
+    saved, loaded = Model2VecEncoder(str(tmp_path)), Model2VecEncoder(model())
+    assert saved.settings["weights"] == loaded.settings["weights"]
+    assert json.loads(json.dumps(saved.settings)) == saved.settings
+    assert Model2VecEncoder(model(1)).settings != loaded.settings

