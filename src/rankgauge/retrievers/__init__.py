@@ -8,11 +8,31 @@ tell them apart.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOMES: dict[str, tuple[str, ...]] = {}
+if TYPE_CHECKING:
+    from rankgauge.retrievers.chunked import Chunked as Chunked
+    from rankgauge.retrievers.chunked import FixedChunker as FixedChunker
+    from rankgauge.retrievers.chunked import RecursiveChunker as RecursiveChunker
+    from rankgauge.retrievers.chunked import SentenceChunker as SentenceChunker
+    from rankgauge.retrievers.chunked import TokenChunker as TokenChunker
+    from rankgauge.retrievers.filtered import Filtered as Filtered
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "chunked": (
+        "Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
+    ),
+    "filtered": ("Filtered",),
+}  # fmt: skip
 # What plans and settings call them; a type's options are the parameters of its class.
-TYPES: dict[str, str] = {}
+TYPES: dict[str, str] = {
+    "chunked": "Chunked",
+    "filtered": "Filtered",
+    "fixed": "FixedChunker",
+    "recursive": "RecursiveChunker",
+    "sentence": "SentenceChunker",
+    "token": "TokenChunker",
+}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text
