@@ -1,5 +1,6 @@
 """Chunks are parts of their text, all of it, and as long as was asked."""
 
+import itertools
 import sys
 
 import pytest
@@ -17,7 +18,6 @@ from rankgauge.chunking import (
 )
 from rankgauge.collection import Document
 from rankgauge.errors import InputError, MissingExtra, UnknownName
-import itertools
 
 TEXT = (
     "We open at nine.  We close at five! Do you lend bikes? No.\n\n"
