@@ -342,9 +342,9 @@ def _handle(shape: Shape, number: int) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return (
-        Line2D([], [], **_line(number)) if shape in {"lines", "points"} else Patch(**_fill(number))
-    )
+    if shape in {"lines", "points"}:
+        return Line2D([], [], **(_line if shape == "lines" else _point)(number))
+    return Patch(**_fill(number))
 
 
 def _line(number: int) -> dict[str, Any]:

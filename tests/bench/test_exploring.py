@@ -311,6 +311,7 @@ def test_the_front_is_of_quality_and_latency():
     assert [t.configuration["depth"] for t in found.pareto] == [3, 2, 1, 0]
     assert {t.configuration["noise"] for t in found.pareto} == {"low"}
     assert found.plot().kind == "pareto"
+    assert found.plot().panels[0].series[0].texts[-1] == "depth=0, noise=low"
     still = explore(dict, lambda n, c: (ran(n, c)[0], None), QRELS, SPACE, measure="RR")
     assert still.pareto == ()
     assert "ms a query" not in still.table().columns

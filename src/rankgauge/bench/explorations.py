@@ -103,16 +103,13 @@ class Exploration:
 
         By quality on the tuning queries and latency; fastest first. Empty without latencies.
         """
-        names = [point.name for point in pareto_front(self._points(), lower=self.lower)]
         by_name = {trial.name: trial for trial in self.trials}
-        return tuple(by_name[name] for name in names)
-
-    def _points(self) -> list[Point]:
-        return [
-            Point(trial.name, trial.value, trial.latency)
-            for trial in self.trials
-            if trial.latency is not None and not trial.error
+        points = [
+            Point(name, trial.value, trial.latency)
+            for name, trial in by_name.items()
+            if trial.latency is not None
         ]
+        return tuple(by_name[point.name] for point in pareto_front(points, lower=self.lower))
 
     def plot(self) -> Plot:
         """Quality over latency with the Pareto front (needs ``rankgauge[plots]`` to be shown).
@@ -120,7 +117,13 @@ class Exploration:
         Raises:
             InputError: If no latency was measured.
         """
-        return plot_pareto(self._points(), f"{self.measure} (tuning queries)", lower=self.lower)
+        names = self._varied()
+        points = [
+            Point(shown_settings(trial.configuration, names), trial.value, trial.latency)
+            for trial in self.trials
+            if trial.latency is not None
+        ]
+        return plot_pareto(points, f"{self.measure} (tuning queries)", lower=self.lower)
 
     @property
     def untried(self) -> tuple[Mapping[str, Any], ...]:
