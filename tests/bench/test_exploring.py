@@ -103,6 +103,26 @@ def test_todays_is_tried_first_once_and_wins_a_tie():
     assert len(both.trials) == 2
 
 
+def test_of_equals_the_first_is_the_best():
+    found = explore(
+        dict,
+        lambda *_: (run_at({"depth": 1}), None),
+        QRELS,
+        {"label": ["b", "a"]},
+        start={"label": "a"},
+    )
+    assert len({trial.value for trial in found.trials}) == 1
+    assert found.best.name == "before"
+
+
+def test_trials_count_todays_if_it_is_in_the_space():
+    inside, _ = explored(start={"depth": 1, "noise": "low"}, trials=3)
+    outside, _ = explored(start={"depth": 7, "noise": "low"}, trials=3)
+    assert [trial.name for trial in inside.trials] == ["before", "2", "3"]
+    assert [trial.name for trial in outside.trials] == ["before", "1", "2", "3"]
+    assert outside.sentences[0].startswith("3 of 8 configurations and that of today tried")
+
+
 def test_settings_beside_the_space_stay_as_they_are():
     found, seen = explored({"depth": [0, 1]}, start={"depth": 5, "noise": "low", "label": "x"})
     assert seen[0][1]["depth"] == 5
