@@ -80,6 +80,20 @@ def test_rankings_are_those_of_all_chunks(texts, roll_up, k, depth):
         assert [score for _, score in found] == [score for _, score in full[:k]]
 
 
+@given(
+    texts=st.lists(st.lists(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=6),
+    roll_up=st.sampled_from(["max", "first", "sum"]),
+)
+def test_chunks_as_long_as_the_documents_change_nothing(texts, roll_up):
+    documents = [Document(f"d{n}", "a b", " ".join(words)) for n, words in enumerate(texts)]
+    whole = Overlapping()
+    retriever = Chunked(Overlapping(), FixedChunker(10_000), roll_up=roll_up)
+    for one in (whole, retriever):
+        one.index(documents)
+    query = [Query("q", "a c"), Query("q2", "d")]
+    assert retriever.search(query, 4) == whole.search(query, 4)
+
+
 def test_renaming_the_documents_renames_the_ranking():
     named = Chunked(Overlapping(), TokenChunker(3))
     named.index([Document("x#" + d.id, text=d.text) for d in DOCUMENTS])

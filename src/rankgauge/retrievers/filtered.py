@@ -98,7 +98,7 @@ class Filtered:
         """Keep the field of each document, and have the retriever take them in.
 
         Raises:
-            InputError: If there are documents, and none has the field.
+            InputError: If there are documents, and none has the field, or none the value.
         """
         self._values = None
         index_documents(self._retriever, documents)
@@ -114,8 +114,21 @@ class Filtered:
                 f"no document has a field {self._field!r}", where="Filtered",
                 fix="name a field of the documents",
             )  # fmt: skip
+        self._check_value(values)
         self._values = values
         self._most = count if has_index(self._retriever) else _ANY
+
+    def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
+        """A number that stands as text in the fields would let nothing pass."""
+        any_of = _several(self._value)
+        if self._query_field is not None or not values:
+            return
+        if not any(one in any_of for has in values.values() for one in has):
+            first = next(iter(values.values()))
+            raise InputError(
+                f"no document has {self._value!r:.60} in {self._field!r}", where="Filtered",
+                fix=f"give a value that is there, such as {next(iter(first), None)!r:.60}",
+            )  # fmt: skip
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """At most k documents for each query that pass, in the order of the retriever."""
