@@ -293,8 +293,8 @@ def _chonkie_pieces(cut: Cut) -> Any:
     """A tokenizer that gives back what it was given.
 
     Those of chonkie drop a blank between chunks of words, so that offsets no longer fit. Tokens are
-    the pieces themselves: no vocabulary that grows, nothing that threads share. (Versions before
-    1.5 look for the name of chonkie in the name of the class.)
+    the pieces themselves: no vocabulary that grows, nothing that threads share. (Some
+    versions take a class without the name of chonkie in its own for one that only counts.)
     """
     from chonkie.tokenizer import WordTokenizer
 

@@ -73,6 +73,7 @@ class Exploration:
             too few queries.
         sentences: What was done, and what came of it.
         warnings: What speaks against it.
+        settings: The names of the settings that were searched.
     """
 
     measure: Measure
