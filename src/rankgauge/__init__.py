@@ -126,6 +126,11 @@ if TYPE_CHECKING:
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.sidebyside import Place as Place
+    from rankgauge.spans import QuerySpans as QuerySpans
+    from rankgauge.spans import Span as Span
+    from rankgauge.spans import SpanScores as SpanScores
+    from rankgauge.spans import read_spans as read_spans
+    from rankgauge.spans import span_scores as span_scores
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
@@ -219,6 +224,7 @@ _HOMES = {
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "sidebyside": ("Place",),
+    "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
     "testing": ("RetrieverCheck", "check_retriever"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGE_COLOURS", "Panel", "Plot", "Series"]
 
-Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "grid"]
+Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "points", "grid"]
 
 # The palette of Okabe and Ito, without the two that are too light for a white page.
 _SERIES = (
@@ -103,8 +103,8 @@ class Panel:
 
     Attributes:
         shape: ``bars`` (lying, with intervals), ``columns`` (standing), ``intervals`` (a point with
-            its interval, lying), ``steps`` (one area), ``lines`` or ``grid`` (a row of cells for
-            each series).
+            its interval, lying), ``steps`` (one area), ``lines``, ``points`` (each with its text,
+            a stair over those of the first series) or ``grid`` (a row of cells for each series).
         series: What is drawn.
         title: What it shows, where a plot has several panels.
         across: The label of the horizontal axis.
@@ -342,7 +342,9 @@ def _handle(shape: Shape, number: int) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return Line2D([], [], **_line(number)) if shape == "lines" else Patch(**_fill(number))
+    if shape in {"lines", "points"}:
+        return Line2D([], [], **(_line if shape == "lines" else _point)(number))
+    return Patch(**_fill(number))
 
 
 def _line(number: int) -> dict[str, Any]:
@@ -497,6 +499,30 @@ def _lines(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(*panel.limits)
 
 
+def _points(axes: Axes, panel: Panel) -> None:
+    """A mark for each value with its text; a stair leads over those of the first series."""
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    for number, series in enumerate(panel.series):
+        axes.plot(series.places, series.y, **_point(number))
+        for x, y, text in zip(series.places, series.y, series.texts, strict=False):
+            axes.annotate(
+                _shown(text, _LONGEST), (x, y), xytext=(5, -10), textcoords="offset points",
+                fontsize=7.5, color=_MUTED if number else _INK,
+            )  # fmt: skip
+    if panel.log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True)
+    axes.margins(x=0.12, y=0.15)
+
+
+def _point(number: int) -> dict[str, Any]:
+    look = {"linestyle": ""} if number else {"drawstyle": "steps-post", "linewidth": 1.0}
+    return _line(number) | look
+
+
 def _without_neighbours(series: Series) -> list[int]:
     """The places of values that no line leads to, nor from."""
     known = [False, *(math.isfinite(y) for y in series.y), False]
@@ -540,5 +566,6 @@ _DRAW = {
     "intervals": _intervals,
     "steps": _steps,
     "lines": _lines,
+    "points": _points,
     "grid": _grid,
 }

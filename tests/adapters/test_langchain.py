@@ -50,7 +50,7 @@ class Fixed(BaseRetriever):
     pages: list[Page]
     k: int = 1
 
-    def _get_relevant_documents(self, query, *, run_manager):  # noqa: ARG002
+    def _get_relevant_documents(self, query, *, run_manager):
         return self.pages[: self.k]
 
 

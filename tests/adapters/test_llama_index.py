@@ -49,7 +49,7 @@ class Fixed(BaseRetriever):
         super().__init__()
         self.nodes = nodes
 
-    def _retrieve(self, query_bundle):  # noqa: ARG002
+    def _retrieve(self, query_bundle):
         return self.nodes
 
 

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.bounds import Oracle as Oracle
     from rankgauge.retrievers.bounds import Random as Random
+    from rankgauge.retrievers.chunked import Chunked as Chunked
+    from rankgauge.retrievers.chunked import FixedChunker as FixedChunker
+    from rankgauge.retrievers.chunked import RecursiveChunker as RecursiveChunker
+    from rankgauge.retrievers.chunked import SentenceChunker as SentenceChunker
+    from rankgauge.retrievers.chunked import TokenChunker as TokenChunker
     from rankgauge.retrievers.dense import Dense as Dense
+    from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch
+    from rankgauge.retrievers.elasticsearch import OpenSearch as OpenSearch
     from rankgauge.retrievers.embeddings import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.retrievers.encoders import Encoder as Encoder
     from rankgauge.retrievers.encoders import HashingEncoder as HashingEncoder
@@ -24,7 +31,13 @@ if TYPE_CHECKING:
     )
     from rankgauge.retrievers.endpoint import Endpoint as Endpoint
     from rankgauge.retrievers.endpoint import EndpointError as EndpointError
+    from rankgauge.retrievers.filtered import Filtered as Filtered
+    from rankgauge.retrievers.haystack import Haystack as Haystack
+    from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
     from rankgauge.retrievers.hybrid import Hybrid as Hybrid
+    from rankgauge.retrievers.langchain import LangChain as LangChain
+    from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
+    from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
     from rankgauge.retrievers.rerank import Rerank as Rerank
     from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
     from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
@@ -33,13 +46,19 @@ if TYPE_CHECKING:
 _HOMES: dict[str, tuple[str, ...]] = {
     "bm25": ("BM25",),
     "bounds": ("Oracle", "Random"),
+    "chunked": ("Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker"),
     "dense": ("Dense",),
+    "elasticsearch": ("Elasticsearch", "OpenSearch"),
     "embeddings": ("EmbeddingEndpoint",),
-    "encoders": (
-        "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder",
-    ),
+    "encoders": ("Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder"),
     "endpoint": ("Endpoint", "EndpointError"),
+    "filtered": ("Filtered",),
+    "haystack": ("Haystack",),
+    "http": ("HTTPRetriever",),
     "hybrid": ("Hybrid",),
+    "langchain": ("LangChain",),
+    "llama_index": ("LlamaIndex",),
+    "pyterrier": ("PyTerrier",),
     "rerank": ("Rerank",),
     "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
     "saved": ("SavedRun",),
@@ -47,43 +66,31 @@ _HOMES: dict[str, tuple[str, ...]] = {
 # What plans and settings call them; a type's options are the parameters of its class.
 TYPES: dict[str, str] = {
     "bm25": "BM25",
+    "chunked": "Chunked",
     "cross-encoder": "CrossEncoderReranker",
     "dense": "Dense",
+    "elasticsearch": "Elasticsearch",
+    "filtered": "Filtered",
+    "fixed": "FixedChunker",
     "hashing": "HashingEncoder",
+    "haystack": "Haystack",
+    "http": "HTTPRetriever",
     "hybrid": "Hybrid",
+    "langchain": "LangChain",
+    "llama-index": "LlamaIndex",
     "model2vec": "Model2VecEncoder",
     "openai-embeddings": "EmbeddingEndpoint",
+    "opensearch": "OpenSearch",
     "oracle": "Oracle",
+    "pyterrier": "PyTerrier",
     "random": "Random",
+    "recursive": "RecursiveChunker",
     "rerank": "Rerank",
     "rerank-endpoint": "RerankEndpoint",
     "saved-run": "SavedRun",
+    "sentence": "SentenceChunker",
     "sentence-transformers": "SentenceTransformersEncoder",
-    from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch
-    from rankgauge.retrievers.elasticsearch import OpenSearch as OpenSearch
-    from rankgauge.retrievers.haystack import Haystack as Haystack
-    from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
-    from rankgauge.retrievers.langchain import LangChain as LangChain
-    from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
-    from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
-
-_HOMES: dict[str, tuple[str, ...]] = {
-    "elasticsearch": ("Elasticsearch", "OpenSearch"),
-    "haystack": ("Haystack",),
-    "http": ("HTTPRetriever",),
-    "langchain": ("LangChain",),
-    "llama_index": ("LlamaIndex",),
-    "pyterrier": ("PyTerrier",),
-}
-# What plans and settings call them; a type's options are the parameters of its class.
-TYPES: dict[str, str] = {
-    "elasticsearch": "Elasticsearch",
-    "haystack": "Haystack",
-    "http": "HTTPRetriever",
-    "langchain": "LangChain",
-    "llama-index": "LlamaIndex",
-    "opensearch": "OpenSearch",
-    "pyterrier": "PyTerrier",
+    "token": "TokenChunker",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,0 +1,195 @@
+"""Which configuration is tried next: all of them in turn, or what Optuna proposes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgauge.errors import InputError, MissingExtra
+
+__all__ = ["Grid", "Sampler", "Space", "key_of"]
+
+# So often a proposal may be known already, before one that is not is looked for in the grid.
+_PATIENCE = 50
+
+
+def key_of(configuration: Mapping[str, Any]) -> str:
+    """The same for equal configurations, whatever their values are made of."""
+    return json.dumps(configuration, sort_keys=True, default=repr)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Settings with the values that are tried, and those that stay as they are."""
+
+    axes: Mapping[str, tuple[Any, ...]]
+    fixed: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, space: Any, start: Any) -> Space:
+        """A space as it is given.
+
+        Raises:
+            InputError: If it has no setting or a setting no value, or `start` lacks one.
+        """
+        if not isinstance(space, Mapping) or not space:
+            raise InputError(
+                f"got {space!r:.60} for the space", where="explore",
+                fix='give setting to values: {"size": [128, 256], "k1": [0.9, 1.2]}',
+            )  # fmt: skip
+        if start is not None and not isinstance(start, Mapping):
+            raise InputError(
+                f"got {start!r:.60} for the configuration of today", where="start",
+                fix=f"give a value of each: {', '.join(map(str, space))}",
+            )  # fmt: skip
+        axes = {str(name): _values(str(name), values) for name, values in space.items()}
+        fixed = {} if start is None else {k: v for k, v in start.items() if k not in axes}
+        missing = [] if start is None else [name for name in axes if name not in start]
+        if missing:
+            raise InputError(
+                f"the configuration of today has no {', '.join(missing)}", where="start",
+                fix=f"give a value of each: {', '.join(axes)}",
+            )  # fmt: skip
+        return cls(axes, fixed)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The names of the settings that are searched."""
+        return tuple(self.axes)
+
+    @property
+    def points(self) -> int:
+        """How many configurations it has."""
+        return math.prod(map(len, self.axes.values()))
+
+    def holds(self, configuration: Mapping[str, Any]) -> bool:
+        """Whether all its values are among those tried."""
+        return all(_place(values, configuration[name]) >= 0 for name, values in self.axes.items())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for values in itertools.product(*self.axes.values()):
+            yield {**self.fixed, **dict(zip(self.axes, values, strict=True))}
+
+    def at(self, places: Mapping[str, int]) -> dict[str, Any]:
+        """The configuration with these numbers of values."""
+        chosen = {name: values[places[name]] for name, values in self.axes.items()}
+        return {**self.fixed, **chosen}
+
+    def places(self, configuration: Mapping[str, Any]) -> dict[str, int]:
+        """The number of each value of a configuration it holds."""
+        return {name: _place(values, configuration[name]) for name, values in self.axes.items()}
+
+
+def _values(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not len(given):
+        raise InputError(
+            f"got {given!r:.60} for the values of {name!r}", where="space",
+            fix=f"give a list, of one value to fix it: {{{name!r}: [...]}}",
+        )  # fmt: skip
+    found: dict[str, Any] = {}
+    for value in given:
+        found.setdefault(key_of({"": value}), value)
+    return tuple(found.values())
+
+
+def _place(values: Sequence[Any], wanted: Any) -> int:
+    keys = [key_of({"": value}) for value in values]
+    key = key_of({"": wanted})
+    return keys.index(key) if key in keys else -1
+
+
+class Grid:
+    """Every configuration in turn, the last setting changing fastest."""
+
+    def __init__(self, space: Space) -> None:
+        self._rest = iter(space)
+
+    def propose(self) -> Mapping[str, Any] | None:
+        """The next one."""
+        return next(self._rest, None)
+
+    def told(self, configuration: Mapping[str, Any], value: float) -> None:
+        """It does not learn."""
+
+
+class Sampler:
+    """What Optuna's TPE proposes, each configuration once.
+
+    Settings with three numbers or more are ordered to it, others are names.
+
+    Raises:
+        MissingExtra: If Optuna is not installed.
+    """
+
+    def __init__(self, space: Space, seed: int, *, lower: bool) -> None:
+        try:
+            import optuna
+        except ImportError:
+            raise MissingExtra(
+                "optuna is not installed, which proposes configurations",
+                where="method='optuna'", fix="pip install 'rankgauge[tuning]', or method='grid'",
+            ) from None  # fmt: skip
+        self._optuna = optuna
+        self._space = Space({n: _ordered(v) for n, v in space.axes.items()}, space.fixed)
+        self._kinds = {n: self._distribution(v) for n, v in self._space.axes.items()}
+        # It takes no seed below 0 or beyond 32 bits.
+        sampler = optuna.samplers.TPESampler(seed=seed % 2**32)
+        level = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            self._study = optuna.create_study(
+                direction="minimize" if lower else "maximize", sampler=sampler
+            )
+        finally:
+            optuna.logging.set_verbosity(level)
+        self._known: dict[str, float] = {}
+        self._asked: Any = None
+
+    def _distribution(self, values: Sequence[Any]) -> Any:
+        kinds = self._optuna.distributions
+        if len(values) > 2 and all(map(_is_number, values)):
+            return kinds.IntDistribution(0, len(values) - 1)
+        return kinds.CategoricalDistribution(tuple(range(len(values))))
+
+    def propose(self) -> Mapping[str, Any] | None:
+        """One that was not told of yet; None if there is none."""
+        for _ in range(_PATIENCE):
+            asked = self._study.ask(self._kinds)
+            configuration = self._space.at(asked.params)
+            known = self._known.get(key_of(configuration))
+            if known is None:
+                self._asked = asked
+                return configuration
+            self._tell(asked, known)
+        return next((one for one in self._space if key_of(one) not in self._known), None)
+
+    def told(self, configuration: Mapping[str, Any], value: float) -> None:
+        """Its value; NaN for one that failed."""
+        self._known[key_of(configuration)] = value
+        places = self._space.places(configuration)
+        if self._asked is not None and self._asked.params == places:
+            self._tell(self._asked, value)
+        elif not math.isnan(value):
+            made = self._optuna.trial.create_trial(
+                params=places, distributions=self._kinds, value=value
+            )
+            self._study.add_trial(made)
+        self._asked = None
+
+    def _tell(self, asked: Any, value: float) -> None:
+        if math.isnan(value):
+            self._study.tell(asked, state=self._optuna.trial.TrialState.FAIL)
+        else:
+            self._study.tell(asked, value)
+
+
+def _ordered(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sorted(values)) if all(map(_is_number, values)) else values
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,51 @@
+"""A search over configurations as text: what was tried, and what the best does on other queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_args
+
+from rankgauge.bench.explorations import Exploration
+from rankgauge.catalogue import unknown
+from rankgauge.render import Form, Table, render
+
+__all__ = ["report_exploration"]
+
+
+def report_exploration(
+    exploration: Exploration, form: str = "table", *, color: bool = False
+) -> str:
+    """A search over configurations as text.
+
+    Args:
+        exploration: Made by :func:`explore`.
+        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``; ``csv`` and ``json``
+            have the trials only.
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.bench.exploring import explore
+        >>> qrels = {"q1": {"d"}, "q2": {"d"}}
+        >>> found = explore(dict, lambda *_: ({"q1": ["d"], "q2": ["d"]}, None), qrels, {"k": [1]})
+        >>> report_exploration(found, "csv").splitlines()
+        ['configuration,k,"nDCG@10, tuning",', '1,1,1.0,best']
+    """
+    if form not in get_args(Form):
+        raise unknown("form", form, get_args(Form))
+    if form in {"csv", "json"}:
+        return render(replace(exploration.table(), notes=()), form)
+    return "\n".join(render(table, form, color=color) for table in _tables(exploration))
+
+
+def _tables(found: Exploration) -> Iterator[Table]:
+    yield found.table()
+    if found.comparison is not None:
+        title = f"best and before on {len(found.test)} test queries"
+        yield replace(found.comparison.differences_table(), title=title)
+    ablation = found.ablation()
+    if ablation.rows:
+        yield ablation

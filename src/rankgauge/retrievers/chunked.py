@@ -1,0 +1,199 @@
+"""Documents retrieved by their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.chunking import (
+    FIRST,
+    Chunker,
+    FixedChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    TokenChunker,
+    chunk_documents,
+)
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retriever import Hits, has_index, index_documents, search, settings_of
+from rankgauge.retrievers.deeper import Ranking, ask_deeper, at_least_one
+from rankgauge.spans import Span
+
+__all__ = [
+    "ROLL_UPS", "Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
+]  # fmt: skip
+
+RollUp: TypeAlias = Literal["max", "first", "sum"]
+ROLL_UPS: Mapping[str, str] = MappingProxyType({
+    "max": "the score of its best chunk (MaxP)",
+    "first": "the score of the chunk it begins with (FirstP)",
+    "sum": "the sum of its chunks that were retrieved (SumP)",
+})  # fmt: skip
+
+
+class Chunked:
+    """A retriever over chunks that returns documents.
+
+    The documents are cut, the retriever indexes the chunks, and what it finds is rolled up: the
+    score of a document is that of its best chunk (``max``), of its first one (``first``: documents
+    whose first chunk is not retrieved are not found), or the sum over its chunks (``sum``: over
+    those among the hits that were asked for, so it depends on `depth`). Documents with equal scores
+    stand in the order of their best chunks.
+
+    Args:
+        retriever: Any retriever: it is given chunks as documents (see :func:`chunk_documents`).
+        chunker: What cuts the texts.
+        roll_up: ``max``, ``first`` or ``sum``.
+        depth: How many chunks are asked for at first, for each document that is wanted; where they
+            are chunks of too few documents, more are asked for.
+        titles: Whether each chunk has the title of its document.
+
+    Raises:
+        UnknownName: For another roll-up.
+        InputError: For a depth that is no whole number from 1; in a search, if a retriever that
+            gives no scores, or only negative ones, is to be summed up.
+
+    Source:
+        Z. Dai and J. Callan: Deeper Text Understanding for IR with Contextual Neural Language
+        Modeling. SIGIR 2019 (MaxP, FirstP, SumP).
+
+    Example:
+        >>> def shortest(text, k):
+        ...     return [("d1#0002", 0.5), ("d2#0001", 0.4), ("d1#0001", 0.3)][:k]
+        >>> retriever = Chunked(shortest, FixedChunker(10), roll_up="sum")
+        >>> retriever.index([Document("d1", text="Open at nine."), Document("d2", text="Closed.")])
+        >>> retriever.search([Query("q1", "hours")], 10)
+        [[('d1', 0.8), ('d2', 0.4)]]
+    """
+
+    def __init__(
+        self,
+        retriever: Any,
+        chunker: Chunker,
+        *,
+        roll_up: RollUp = "max",
+        depth: int = 5,
+        titles: bool = True,
+    ) -> None:
+        if roll_up not in ROLL_UPS:
+            raise unknown("roll-up", str(roll_up), get_args(RollUp))
+        self._retriever, self._chunker = retriever, chunker
+        self._roll_up, self._titles = roll_up, titles
+        self._depth = at_least_one("depth", depth, "Chunked")
+        self._chunks: _Places | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What tells it from others; None if retriever or chunker have none."""
+        inner, cut = settings_of(self._retriever), settings_of(self._chunker)
+        if inner is None or cut is None:
+            return None
+        return {
+            "type": "chunked", "retriever": dict(inner), "chunker": dict(cut),
+            "roll_up": self._roll_up, "depth": self._depth, "titles": self._titles,
+        }  # fmt: skip
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the index of chunks, if the retriever says so."""
+        return getattr(self._retriever, "size", None)
+
+    def usage(self) -> Mapping[str, Any]:
+        """What the retriever has used up."""
+        used = getattr(self._retriever, "usage", None)
+        return used() if used is not None else {}
+
+    def close(self) -> None:
+        """Close the retriever, if it can be."""
+        closing = getattr(self._retriever, "close", None)
+        if closing is not None:
+            closing()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Cut the documents, and have the retriever take in the chunks."""
+        self._chunks = None
+        chunks = chunk_documents(documents, self._chunker, titles=self._titles)
+        places = _Places(chunks)
+        if has_index(self._retriever):
+            index_documents(self._retriever, places)
+        if not places.complete:
+            # It is a callable, or has the chunks from before: where they stand has to be known.
+            for _ in places:
+                pass
+        self._chunks = places
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """At most k documents for each query, best first."""
+        places = self._indexed()
+        return ask_deeper(
+            self._retriever,
+            queries,
+            k,
+            depth=self._depth,
+            most=len(places.found),
+            kept=lambda _, hits: _rolled_up(hits, places, self._roll_up),
+        )
+
+    def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
+        """Where the first k chunks of each query stand: what :func:`span_scores` measures."""
+        places = self._indexed()
+        answers = search(self._retriever, queries, k)
+        return [[Span(*places.of(name)) for name in hits.ids] for hits in answers]
+
+    def _indexed(self) -> _Places:
+        if self._chunks is None:
+            raise InputError(
+                "nothing was indexed", where="Chunked", fix="call index(documents) first"
+            )
+        return self._chunks
+
+
+class _Places:
+    """Chunks as they pass by, and where they stand: document, start and end by the chunk's id."""
+
+    def __init__(self, chunks: Iterable[Document]) -> None:
+        self._source = chunks
+        self.found: dict[str, tuple[str, int, int]] = {}
+        self.complete = False
+
+    def __iter__(self) -> Iterator[Document]:
+        for chunk in self._source:
+            at = chunk.fields
+            self.found[chunk.id] = (at["document"], at["start"], at["end"])
+            yield chunk
+        self.complete = True
+
+    def of(self, name: str) -> tuple[str, int, int]:
+        if name not in self.found:
+            raise InputError(
+                f"the retriever found {name!r:.60}, which is no chunk of what was indexed",
+                where="Chunked",
+                fix="return the ids of the chunks, such as 'd1#0001'",
+            )
+        return self.found[name]
+
+
+def _rolled_up(hits: Hits, places: _Places, roll_up: RollUp) -> Ranking:
+    if roll_up == "sum":
+        _check_summable(hits)
+    scores: dict[str, float] = {}
+    for name, score in hits.pairs():
+        document = places.of(name)[0]
+        if roll_up == "sum":
+            scores[document] = scores.get(document, 0.0) + score
+        elif roll_up == "max" or name.endswith(FIRST):
+            scores.setdefault(document, score)
+    # Sorting is stable: equal scores stay in the order of the best chunks.
+    return sorted(scores.items(), key=lambda row: -row[1])
+
+
+def _check_summable(hits: Hits) -> None:
+    if len(hits) and (not hits.scored or hits.scores[0] < 0):
+        said = "negative scores only" if hits.scored else "no scores"
+        raise InputError(
+            f"the retriever gives {said}: their sum would say how many chunks a document has",
+            where="roll_up='sum'", fix="choose roll_up='max'",
+        )  # fmt: skip

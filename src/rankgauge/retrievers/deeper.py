@@ -1,0 +1,66 @@
+"""Asking a retriever deeper and deeper, until enough of what it gives is of use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from rankgauge.collection import Query
+from rankgauge.errors import InputError
+from rankgauge.retriever import Hits, Retriever, search
+
+__all__ = ["Ranking", "ask_deeper", "at_least_one"]
+
+Ranking: TypeAlias = list[tuple[str, float]]
+_STEP = 4
+
+
+def ask_deeper(
+    retriever: Retriever | Callable[..., object],
+    queries: Sequence[Query],
+    k: int,
+    *,
+    depth: int,
+    most: int,
+    kept: Callable[[Query, Hits], Ranking],
+) -> list[Ranking]:
+    """The first k that are kept of each query.
+
+    Asked for are ``k * depth`` hits; where fewer than k of them are kept four times as many, and so
+    on, until the retriever gives fewer than were asked for.
+
+    Args:
+        retriever: Any retriever.
+        queries: The queries.
+        k: How many are wanted.
+        depth: How many are asked for at first, for each that is wanted.
+        most: How many there are at all.
+        kept: What is of use of the hits of a query, best first.
+    """
+    found: list[Ranking] = [[] for _ in queries]
+    waiting = list(range(len(queries))) if most else []
+    asked = min(k * depth, most)
+    while waiting:
+        answers = search(retriever, [queries[place] for place in waiting], asked)
+        still = []
+        for place, hits in zip(waiting, answers, strict=True):
+            found[place] = kept(queries[place], hits)[:k]
+            ended = len(hits) + hits.repeated < asked or asked >= most
+            if len(found[place]) < k and not ended:
+                still.append(place)
+        waiting, asked = still, min(asked * _STEP, most)
+    return found
+
+
+def at_least_one(word: str, given: object, where: str) -> int:
+    """A whole number from 1.
+
+    Raises:
+        InputError: For anything else.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InputError(
+            f"{word}={given!r:.60} is not possible", where=where,
+            fix=f"{word} is a whole number from 1",
+        )  # fmt: skip
+    return given

@@ -1,0 +1,172 @@
+"""A retriever of which only documents with a certain field are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retriever import Hits, has_index, index_documents, settings_of
+from rankgauge.retrievers.deeper import Ranking, ask_deeper, at_least_one
+
+__all__ = ["Filtered"]
+
+# How many documents a callable has behind it is not known.
+_ANY = 1_000_000
+
+
+class Filtered:
+    """A metadata filter over what another retriever finds (a post-filter).
+
+    A document passes if its field has the wanted value, or is a list that holds it. What is wanted
+    is `value`, the same for all queries, or what the field `query_field` of each query says; a list
+    of values wants any of them. A query without that field is not filtered. Where too few pass,
+    the retriever is asked deeper, until it has no more.
+
+    Args:
+        retriever: Any retriever.
+        field: The field of the documents; ``id`` and ``title`` are fields, too.
+        query_field: The field of the queries.
+        value: The value, or a list of them.
+        depth: How many documents are asked for at first, for each that is wanted.
+
+    Raises:
+        InputError: If neither or both of `query_field` and `value` are given.
+
+    Example:
+        >>> def newest(text, k):
+        ...     return ["d2", "d1", "d3"][:k]
+        >>> german = Filtered(newest, field="language", value="de")
+        >>> german.index([Document(f"d{n}", fields={"language": "de"}) for n in (1, 3)])
+        >>> german.search([Query("q1", "hours")], 1)
+        [[('d1', 2.0)]]
+    """
+
+    def __init__(
+        self,
+        retriever: Any,
+        *,
+        field: str,
+        query_field: str | None = None,
+        value: Any = None,
+        depth: int = 3,
+    ) -> None:
+        if (query_field is None) == (value is None):
+            said = "neither" if value is None else "both"
+            raise InputError(
+                f"got {said} of query_field and value", where="Filtered",
+                fix="give a value for all queries, or the field of the queries that has it",
+            )  # fmt: skip
+        _check_name("field", field)
+        if query_field is not None:
+            _check_name("query_field", query_field)
+        self._retriever, self._field, self._query_field = retriever, field, query_field
+        self._value = value
+        self._depth = at_least_one("depth", depth, "Filtered")
+        self._values: dict[str, tuple[Any, ...]] | None = None
+        self._most = 0
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What tells it from others; None if the retriever has none."""
+        inner = settings_of(self._retriever)
+        if inner is None:
+            return None
+        return {
+            "type": "filtered", "retriever": dict(inner), "field": self._field,
+            "query_field": self._query_field, "value": self._value, "depth": self._depth,
+        }  # fmt: skip
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the index, if the retriever says so."""
+        return getattr(self._retriever, "size", None)
+
+    def usage(self) -> Mapping[str, Any]:
+        """What the retriever has used up."""
+        used = getattr(self._retriever, "usage", None)
+        return used() if used is not None else {}
+
+    def close(self) -> None:
+        """Close the retriever, if it can be."""
+        closing = getattr(self._retriever, "close", None)
+        if closing is not None:
+            closing()
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Keep the field of each document, and have the retriever take them in.
+
+        Raises:
+            InputError: If there are documents, and none has the field, or none the value.
+        """
+        self._values = None
+        index_documents(self._retriever, documents)
+        values: dict[str, tuple[Any, ...]] = {}
+        count = 0
+        for document in documents:
+            count += 1
+            has = _field(document, self._field)
+            if has is not None:
+                values[document.id] = _several(has)
+        if count and not values:
+            raise InputError(
+                f"no document has a field {self._field!r}", where="Filtered",
+                fix="name a field of the documents",
+            )  # fmt: skip
+        self._check_value(values)
+        self._values = values
+        self._most = count if has_index(self._retriever) else _ANY
+
+    def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
+        """A number that stands as text in the fields would let nothing pass."""
+        any_of = _several(self._value)
+        if self._query_field is not None or not values:
+            return
+        if not any(one in any_of for has in values.values() for one in has):
+            first = next(iter(values.values()))
+            raise InputError(
+                f"no document has {self._value!r:.60} in {self._field!r}", where="Filtered",
+                fix=f"give a value that is there, such as {next(iter(first), None)!r:.60}",
+            )  # fmt: skip
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """At most k documents for each query that pass, in the order of the retriever."""
+        if self._values is None:
+            raise InputError(
+                "nothing was indexed", where="Filtered", fix="call index(documents) first"
+            )
+        return ask_deeper(
+            self._retriever,
+            queries,
+            k,
+            depth=self._depth,
+            most=self._most,
+            kept=self._passing,
+        )
+
+    def _passing(self, query: Query, hits: Hits) -> Ranking:
+        wanted = self._value if self._query_field is None else query.fields.get(self._query_field)
+        if wanted is None:
+            return hits.pairs()
+        any_of = _several(wanted)
+        has = self._values or {}
+        return [row for row in hits.pairs() if any(one in any_of for one in has.get(row[0], ()))]
+
+
+def _check_name(word: str, given: Any) -> None:
+    if not isinstance(given, str) or not given:
+        raise InputError(
+            f"{word}={given!r:.60} is not possible", where="Filtered",
+            fix=f"{word} is the name of a field",
+        )  # fmt: skip
+
+
+def _field(document: Document, name: str) -> Any:
+    if name in {"id", "title"}:
+        return getattr(document, name)
+    return document.fields.get(name)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
