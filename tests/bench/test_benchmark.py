@@ -132,7 +132,7 @@ def test_an_index_that_fails_is_told_with_its_own_error(collection):
         ({"settings": {"a": object()}}, InputError),
         ({"settings": {"a": float("nan")}}, InputError),
     ],
-    ids=str,
+    ids=["again", "no name", "a number as name", "settings of objects", "settings of NaN"],
 )  # fmt: skip
 def test_choices_that_are_not_possible_are_refused(collection, given, error):
     with pytest.raises(error):
