@@ -248,7 +248,9 @@ class TextReader:
         name = self.name
         if self._columns is None:
             self._columns = [cell.strip().lower() for cell in cells]
-            if self._columns[0] in IDS and any(cell in _TEXTS for cell in self._columns):
+            if any(cell in IDS for cell in self._columns) and any(
+                cell in _TEXTS for cell in self._columns
+            ):
                 return None
             self._columns = []
         if self._columns:
