@@ -127,8 +127,10 @@ def test_a_query_is_found_wherever_pieces_end(piece, monkeypatch):
         "d": "first , one two-three  FOUR, last",
         "e": "one two threefour none two three fours",
     }
-    for asked, count in (("one two three four", 1), ("two three four last", 1), ("ne two three four", 0),
-                         ("one two three fou", 0), ("first one two three", 1)):  # fmt: skip
+    for asked, count in {
+        "one two three four": 1, "two three four last": 1, "ne two three four": 0,
+        "one two three fou": 0, "first one two three": 1,
+    }.items():  # fmt: skip
         found = remarks(describe_collection(Collection.of(texts, {"q": asked})))
         assert found.get("queries whose words stand in a document", (0,))[0] == count
 

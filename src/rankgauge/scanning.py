@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,17 @@ _PIECE = 1 << 20
 _EXAMPLES = 3
 # Shorter queries stand in documents by chance.
 _LEAST_WORDS = 4
-_NO_WORD = re.compile(r"[\W_]+")
+
+
+class _Blanked(dict[int, str]):
+    """For ``str.translate``: a blank for whatever is neither letter nor digit."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = chr(code) if chr(code).isalnum() else " "
+        return found
+
+
+_BLANKED = _Blanked()
 
 
 @dataclass
@@ -59,7 +68,7 @@ def folded(text: str) -> Iterator[str]:
 
 def plain_words(text: str) -> str:
     """The words of a text in small letters, with one blank between."""
-    return _NO_WORD.sub(" ", text.casefold()).strip()
+    return " ".join(text.casefold().translate(_BLANKED).split())
 
 
 class _Leaks:
@@ -85,14 +94,15 @@ class _Leaks:
         text = document.whole
         tail = " "
         for start in range(0, len(text), _PIECE):
-            piece = text[start : start + _PIECE].casefold()
-            here = _NO_WORD.sub(" ", piece)
-            here = tail + (here.lstrip() if tail.endswith(" ") else here)
-            self._look(f"{here} " if start + _PIECE >= len(text) else here, document.id)
+            here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
+            words = here.split()
+            # A word that the piece cuts is none, neither where it begins nor where it ends.
+            ends = here.endswith(" ") or start + _PIECE >= len(text)
+            here = " " * here.startswith(" ") + " ".join(words) + " " * ends
+            self._look(here, set(words), document.id)
             tail = here[-self._longest :]
 
-    def _look(self, here: str, key: str) -> None:
-        words = set(here.split())
+    def _look(self, here: str, words: set[str], key: str) -> None:
         for word in words & self._by_word.keys():
             for query, text, parts in self._by_word[word]:
                 if query not in self.found and parts <= words and text in here:

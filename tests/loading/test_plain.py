@@ -49,8 +49,10 @@ def test_each_file_of_text_is_a_document_named_by_its_path(pages):
         ("q.csv", "question,relevant\nlong?,refunds.md; orders/late-order.txt\nwho,code.md\n"),
         ("q.csv", "Query,doc_id\nlong?,refunds.md\nlong?,./orders/late-order.txt\nwho,code.md\n"),
         ("q.tsv", "question\tsource\nlong?\trefunds.md;orders\\late-order.txt\nwho\tcode.md\n"),
-        ("q.jsonl", '{"query": "long?", "expected": ["refunds.md", "orders/late-order.txt"]}\n\n'
-          '{"query": "who", "expected": "code.md"}\n'),
+        ("q.jsonl", """{"query": "long?", "expected": ["refunds.md", "orders/late-order.txt"]}
+
+{"query": "who", "expected": "code.md"}
+"""),
     ],
 )  # fmt: skip
 def test_questions_name_their_documents(pages, tmp_path, name, text):
