@@ -178,3 +178,9 @@ def test_it_takes_judgments_of_its_own():
     info = describe_collection(folder, Qrels.of({"q01": {"fees-overdue": 1}}))
     assert info.judgments == 1
     assert describe_collection(folder).judgments == len(Qrels.of(folder / "qrels.txt").table)
+
+
+def test_an_empty_document_that_is_judged_not_relevant_is_not_missed():
+    texts = Collection.of({"d": "", "e": "a"}, {"q": "b"})
+    found = remarks(describe_collection(texts, {"q": {"d": 0, "e": 1}}))
+    assert list(found) == ["documents without any text"]

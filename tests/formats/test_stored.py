@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rankgauge import FormatError, InputError
+from rankgauge.formats.lines import opened
 from rankgauge.formats.stored import HashIndex, StoredTexts, kept
 from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
 
@@ -148,3 +149,38 @@ def test_a_large_corpus_does_not_fill_the_memory(tmp_path):
     documents, grown = map(int, done.stdout.split())
     assert documents == 6000
     assert grown < 60
+
+
+def test_texts_of_a_packed_file_are_found_in_order_by_one_more_pass(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(JSONL.encode()))
+    passes = []
+
+    def opening():
+        passes.append(path)
+        return opened(path)
+
+    found = StoredTexts(TextReader(TextSource(str(path), opening, 0, str(path))))
+    assert [found[row["_id"]].text for row in ROWS] == [row["text"] for row in ROWS]
+    assert len(passes) == 2
+    assert found["d3"].text == ROWS[3]["text"]
+    assert len(passes) == 3
+
+
+def test_a_text_is_found_while_others_are_gone_through(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("text\tid\n" + "\n".join(f"{n}\td{n}" for n in range(50)))
+    found = stored(path)
+    one, other = iter(found.values()), iter(found.values())
+    for n in range(50):
+        assert next(one).text == found[f"d{n}"].text == next(other).text == str(n)
+
+
+def test_what_is_not_closed_ends_where_the_next_one_begins(tmp_path):
+    path = tmp_path / "a.sgml"
+    path.write_text("<DOC>\n<DOCNO>x</DOCNO>\n" + SGML + "<DOC>\n<DOCNO>d0</DOCNO></DOC>\n")
+    faults = Faults()
+    found = stored(path, faults)
+    assert (list(found), found["d0"].text) == ([f"d{n}" for n in range(50)], "ä 0")
+    assert "line 1: what begins here is not closed" in faults.first[0]
+    assert "line 303: id 'd0' stands in line 3, too" in faults.first[1]
