@@ -97,6 +97,14 @@ def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line
     assert Collection.load(pages, broken="skip").faults.count == 1
 
 
+@pytest.mark.parametrize("text", ["what,ever\nx,y\n", "question;relevant\nwho;code.md\n"])
+def test_questions_without_their_column_are_refused(pages, text):
+    asked(pages, text)
+    with pytest.raises(FormatError, match="no column for the question") as caught:
+        Collection.load(pages)
+    assert "commas" in caught.value.fix
+
+
 def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):
     (pages / "old.txt").write_bytes(b"a\nb\xe4")
     with pytest.raises(FormatError, match="byte 0xe4 is not UTF-8") as caught:
