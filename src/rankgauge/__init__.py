@@ -72,6 +72,10 @@ if TYPE_CHECKING:
     from rankgauge.history import Point as Point
     from rankgauge.history import Step as Step
     from rankgauge.history import Trend as Trend
+    from rankgauge.inspecting import CollectionInfo as CollectionInfo
+    from rankgauge.inspecting import Remark as Remark
+    from rankgauge.inspecting import Spread as Spread
+    from rankgauge.inspecting import describe_collection as describe_collection
     from rankgauge.join import ranked as ranked
     from rankgauge.judged import JudgedRun as JudgedRun
     from rankgauge.kernels.measure import Measure as Measure
@@ -101,6 +105,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.benchmarks import report_costs as report_costs
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
+    from rankgauge.reports.collections import report_collection as report_collection
     from rankgauge.reports.comparisons import report_comparison as report_comparison
     from rankgauge.reports.diagnoses import report_diagnosis as report_diagnosis
     from rankgauge.reports.diffs import report_diff as report_diff
@@ -201,6 +206,7 @@ _HOMES = {
     "gating.rules": ("GateRules",),
     "gating.verdict": ("GateResult", "gate"),
     "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
+    "inspecting": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
@@ -211,6 +217,7 @@ _HOMES = {
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
+    "reports.collections": ("report_collection",),
     "reports.comparisons": ("report_comparison",),
     "reports.diagnoses": ("report_diagnosis",),
     "reports.diffs": ("report_diff",),

@@ -105,8 +105,8 @@ class Collection:
     queries: Mapping[str, Query] = field(default_factory=dict)
     name: str = "collection"
     qrels: Qrels | None = None
-    notes: tuple[str, ...] = ()
-    faults: Faults = field(default_factory=Faults)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    faults: Faults = field(default_factory=Faults, compare=False)
 
     def __post_init__(self) -> None:
         for part in ("documents", "queries"):

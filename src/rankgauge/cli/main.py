@@ -11,6 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.bench import bench
+from rankgauge.cli.collection import collection
 from rankgauge.cli.compare import compare
 from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.diff import diff
@@ -46,6 +47,7 @@ cli.add_command(diagnose)
 cli.add_command(history)
 cli.add_command(report)
 cli.add_command(gate)
+cli.add_command(collection)
 cli.add_command(measures)
 cli.add_command(fuse)
 cli.add_command(cut)

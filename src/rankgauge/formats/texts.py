@@ -156,8 +156,8 @@ class TextReader:
         if source.size is not None and source.name.lower().endswith(".gz"):
             self.size = _PACKED * source.size
         self._form = ""
-        # Of a table with a header its names; none without a header; None before the first row.
-        self._columns: list[str] | None = None
+        # Of a table with a header its names. Each pass finds the same, so passes may meet.
+        self._columns: list[str] = []
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order.
@@ -179,15 +179,15 @@ class TextReader:
             first = next((line for line in lines if line[-1].strip()), None)
             if first is None:
                 return
-            self._form, self._columns = _form_of(name, first[-1]), None
-            yield from self._parsed(itertools.chain([first], lines), faults)
+            self._form = _form_of(name, first[-1])
+            yield from self._parsed(itertools.chain([first], lines), faults, head=True)
 
     def at(self, offset: int) -> TextRow | None:
         """The text that begins at this byte of a file that was read before and is not packed."""
         with self.source.open() as stream:
             stream.seek(offset)
             lines = _with_offsets(numbered_lines(stream, self.name), offset)
-            found = next(self._parsed(lines, None), None)
+            found = next(self._parsed(lines, None, head=False), None)
             return None if found is None else found.row
 
     def stamp(self) -> object:
@@ -200,11 +200,15 @@ class TextReader:
             return None
         return found.st_size, found.st_mtime_ns
 
-    def _parsed(self, lines: _Lines, faults: Faults | None) -> Iterator[Placed]:
+    def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
         pieces = self._pieces(lines)
         while True:
             try:
                 number, offset, piece = next(pieces)
+                if head:
+                    head = False
+                    if self._is_header(piece, number):
+                        continue
                 row = self._row(piece, number)
             except StopIteration:
                 return
@@ -214,8 +218,7 @@ class TextReader:
                     raise
                 faults.add(error)
                 continue
-            if row is not None:
-                yield Placed(number, offset, row)
+            yield Placed(number, offset, row)
 
     def _pieces(self, lines: _Lines) -> Iterator[_Piece]:
         match self._form:
@@ -226,31 +229,37 @@ class TextReader:
             case _:
                 return (line for line in lines if line[-1].strip())
 
-    def _row(self, piece: Any, number: int) -> TextRow | None:
-        """The text of a piece; None for a header."""
+    def _row(self, piece: Any, number: int) -> TextRow:
         name = self.name
         match self._form:
             case "sgml":
                 key, title, text, fields = sgml.parts_of(piece, name, number)
                 return TextRow(_id(key, name, number), title, text, fields)
-            case "csv":
-                return self._of_cells(piece, number, ",")
-            case "tsv":
-                # A quotation mark in a line of tabs is one, and a text may be of any length.
-                cells = _decoded(piece, name, number).rstrip("\r\n").split("\t")
-                return self._of_cells(cells, number, "\t")
+            case "csv" | "tsv":
+                return self._of_cells(self._cells(piece, number), number)
             case _:
                 return next(
                     row_of(found, name, at) for at, found in objects([(number, piece)], name)
                 )
 
-    def _of_cells(self, cells: Sequence[str], number: int, delimiter: str) -> TextRow | None:
+    def _cells(self, piece: Any, number: int) -> list[str]:
+        # A quotation mark in a line of tabs is one, and a text may be of any length.
+        if self._form == "tsv":
+            return _decoded(piece, self.name, number).rstrip("\r\n").split("\t")
+        return list(piece)
+
+    def _is_header(self, piece: Any, number: int) -> bool:
+        """Whether the first piece names the columns, which are kept then."""
+        if self._form not in {"csv", "tsv"}:
+            return False
+        columns = [cell.strip().lower() for cell in self._cells(piece, number)]
+        known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
+        if known:
+            self._columns = columns
+        return known
+
+    def _of_cells(self, cells: Sequence[str], number: int) -> TextRow:
         name = self.name
-        if self._columns is None:
-            self._columns = [cell.strip().lower() for cell in cells]
-            if self._columns[0] in IDS and any(cell in _TEXTS for cell in self._columns):
-                return None
-            self._columns = []
         if self._columns:
             return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
         if not 1 < len(cells) <= _CELLS:
@@ -258,7 +267,7 @@ class TextReader:
                 f"the line has {len(cells)} fields, wanted id and text, or id, title and text",
                 path=name,
                 line=number,
-                text=shorten(delimiter.join(cells).encode()),
+                text=shorten(("," if self._form == "csv" else "\t").join(cells).encode()),
                 fix="put one separator between two fields, or write JSON lines",
             )
         title = cells[1] if len(cells) == _CELLS else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def _opened_member(path: str, member: str) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", gzip.GzipFile(fileobj=stream))
             else:
                 yield cast("BinaryIO", stream)
-    except (zipfile.BadZipFile, NotImplementedError, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError) as error:
         raise FormatError(
             f"this part of the archive cannot be read: {error}", path=shown,
             fix="fetch it again (unzip -t FILE checks it)",

@@ -30,6 +30,8 @@ _GRADES = ("grade", "relevance", "score")
 # An id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
 _SEPARATOR = re.compile(r"\s*[;|\n]\s*")
+# A file of this name is no table of id and text.
+_QUESTIONS = re.compile(r"questions\.[a-z]+(\.gz)?$")
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 Questions = tuple[Mapping[str, TextRow], Qrels | None]
@@ -57,6 +59,11 @@ def read_questions(
     # Standard input cannot be looked at first.
     first = next(_rows(source, Faults()), None) if source.path else None
     names = {} if first is None else first[1]
+    if names and _column(names, _ASKED) is None and _QUESTIONS.search(source.name):
+        raise FormatError(
+            f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
+            path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",
+        )  # fmt: skip
     if _column(names, _ASKED) is None or (
         _relevant(names) is None and _column(names, _OWN_IDS) is not None
     ):

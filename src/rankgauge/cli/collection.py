@@ -1,0 +1,77 @@
+"""``rankgauge collection``: what is in a collection."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["collection"]
+
+
+@click.group(short_help="Say what is in a collection, and what in it bends numbers.")
+def collection() -> None:
+    """Documents, queries and judgments: folders, archives, ir_datasets, Hugging Face, MTEB.
+
+    \b
+    Examples:
+      rankgauge collection info data/fiqa
+      rankgauge collection info docs --queries questions.csv
+    """  # noqa: D301 - click reads the \b
+
+
+@collection.command(short_help="Counts, lengths, overlaps, duplicates and leaks.")
+@click.argument("source", metavar="COLLECTION")
+@click.option(
+    "--queries", metavar="FILE",
+    help="Queries, or questions with the relevant documents beside each; instead of those there.",
+)  # fmt: skip
+@click.option(
+    "--qrels", metavar="FILE", help="Judgments, instead of those that came with the collection."
+)
+@click.option(
+    "--split", metavar="NAME",
+    help="Which judgments of qrels/. Without: test, or the only ones there are.",
+)  # fmt: skip
+@click.option(
+    "--run", "runs", multiple=True, metavar="FILE",
+    help="A run, to see whether what it retrieved is there; again for more.",
+)  # fmt: skip
+@click.option(
+    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
+    default="table", show_default=True, help="How to print.",
+)  # fmt: skip
+def info(  # noqa: PLR0917 - one parameter an option
+    source: str,
+    queries: str | None,
+    qrels: str | None,
+    split: str | None,
+    runs: tuple[str, ...],
+    form: str,
+) -> None:
+    """Say what is in COLLECTION, and what in it bends numbers.
+
+    COLLECTION is a folder as BEIR or TREC lay it out, a .zip of one, a folder of Markdown or text
+    files, a file of documents, or ir_datasets:NAME, hf:NAME, mteb:NAME. What does not fit is
+    counted, and does not stop it.
+
+    \b
+    Examples:
+      rankgauge collection info data/fiqa
+      rankgauge collection info docs --queries questions.csv --as markdown
+      rankgauge collection info data/fiqa --split dev --run bm25.run
+    """  # noqa: D301 - click reads the \b
+    with working(f"reading {source}"):
+        found = rankgauge.describe_collection(
+            source,
+            None if qrels is None else rankgauge.read_qrels(qrels),
+            queries=queries,
+            runs=[rankgauge.read_run(run) for run in runs],
+            split=split,
+        )
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_collection(found, form, color=color), color=color)

@@ -1,0 +1,96 @@
+"""What is in a collection, as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.inspecting import CollectionInfo
+from rankgauge.render import Cell, Form, Table, render
+
+__all__ = ["report_collection"]
+
+
+def report_collection(info: CollectionInfo, form: str = "table", *, color: bool = False) -> str:
+    """What is in a collection, as text: counts, lengths, and what bends numbers.
+
+    Args:
+        info: Made by :func:`describe_collection`.
+        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``.
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.inspecting import describe_collection
+        >>> from rankgauge.sample import sample_path
+        >>> info = describe_collection(sample_path("qrels.txt").parent)
+        >>> report_collection(info, "csv").splitlines()[:3]
+        ['what,value,of,examples', 'documents,66,,', 'queries,30,,']
+    """
+    if form not in get_args(Form):
+        raise unknown("form", form, get_args(Form))
+    if form == "json":
+        return json.dumps(info.to_dict(), ensure_ascii=False, indent=2) + "\n"
+    if form == "csv":
+        return render(Table(("what", "value", "of", "examples"), tuple(_plain(info))), form)
+    return "\n".join(render(table, form, color=color) for table in _tables(info))
+
+
+def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
+    yield "documents", info.documents
+    yield "queries", info.queries
+    if info.judgments is None:
+        return
+    yield "judgments", info.judgments
+    for grade, count in info.grades.items():
+        yield f"judgments of grade {grade:g}", count
+    yield "judged documents", info.judged_documents
+
+
+def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
+    for name, value in _counts(info):
+        yield name, value, "", ""
+    for name, spread in info.spreads.items():
+        for what, number in _numbers(spread).items():
+            yield f"{name}: {what}", number, "", ""
+    for remark in info.remarks:
+        yield remark.name, remark.count, remark.of, "; ".join(remark.examples)
+
+
+def _numbers(spread: object) -> dict[str, float]:
+    names = {"least": "min", "median": "median", "mean": "mean", "p95": "p95", "most": "max"}
+    return {shown: getattr(spread, name) for name, shown in names.items()}
+
+
+def _tables(info: CollectionInfo) -> Iterator[Table]:
+    notes = list(info.notes)
+    if info.judgments is None:
+        notes.append("no judgments were given: what they would show was not looked at")
+    else:
+        notes.append(f"{info.judged_share:.1%} of the documents are judged for some query")
+    yield Table(("what", "number"), tuple(_counts(info)), title=info.name, notes=tuple(notes))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *_numbers(spread).values()) for name, spread in info.spreads.items()
+    )
+    if rows:
+        yield Table(
+            ("how long", "min", "median", "mean", "p95", "max"), rows, title="lengths", digits=1
+        )
+    found: tuple[tuple[Cell, ...], ...] = tuple(
+        (remark.name, remark.count, remark.of, ", ".join(remark.examples))
+        for remark in info.remarks
+    )
+    if found:
+        yield Table(
+            ("what", "number", "of", "such as"), found, title="what bends numbers",
+            notes=tuple(f"{remark.name}: {remark.effect}" for remark in info.remarks),
+        )  # fmt: skip
+    else:
+        yield Table(
+            ("what",), (("nothing was found",),), title="what bends numbers",
+            notes=("looked for: empty and repeated texts, ids that are not there, leaks",),
+        )  # fmt: skip

@@ -1,0 +1,128 @@
+"""A folder of a reader's own files, with questions beside it."""
+
+import json
+
+import pytest
+
+from rankgauge import Collection, Document, FormatError, InputError, describe_collection
+
+
+@pytest.fixture
+def pages(tmp_path):
+    folder = tmp_path / "docs"
+    (folder / "orders").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / "refunds.md").write_text("# Refunds #\n\nWithin a week.\n", encoding="utf-8")
+    (folder / "orders" / "late-order.txt").write_text("Ask us.\r\n", encoding="utf-8", newline="")
+    (folder / "front.md").write_text(
+        "---\ntitle: 'In front'\n---\nText\n# Later\n", encoding="utf-8"
+    )
+    (folder / "code.md").write_text(
+        "Intro\n```\n# no heading\n```\n## Real one\n", encoding="utf-8"
+    )
+    (folder / ".hidden.md").write_text("# no", encoding="utf-8")
+    (folder / ".git" / "x.md").write_text("# no", encoding="utf-8")
+    (folder / "logo.png").write_bytes(b"\x89PNG")
+    return folder
+
+
+def asked(folder, text, name="questions.csv"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_file_of_text_is_a_document_named_by_its_path(pages):
+    found = Collection.load(pages)
+    assert list(found.documents.values()) == [
+        Document("code.md", "Real one", "Intro\n```\n# no heading\n```\n## Real one\n"),
+        Document("front.md", "In front", "Text\n# Later\n"),
+        Document("orders/late-order.txt", "late order", "Ask us.\n"),
+        Document("refunds.md", "Refunds", "\nWithin a week.\n"),
+    ]
+    assert found.notes == ("1 files that are no text were passed over: .png",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "question,relevant\nlong?,refunds.md; orders/late-order.txt\nwho,code.md\n"),
+        ("q.csv", "Query,doc_id\nlong?,refunds.md\nlong?,./orders/late-order.txt\nwho,code.md\n"),
+        ("q.tsv", "question\tsource\nlong?\trefunds.md;orders\\late-order.txt\nwho\tcode.md\n"),
+        ("q.jsonl", """{"query": "long?", "expected": ["refunds.md", "orders/late-order.txt"]}
+
+{"query": "who", "expected": "code.md"}
+"""),
+    ],
+)  # fmt: skip
+def test_questions_name_their_documents(pages, tmp_path, name, text):
+    found = Collection.load(pages, queries=asked(tmp_path, text, name))
+    assert {key: query.text for key, query in found.queries.items()} == {
+        "q1": "long?", "q2": "who",
+    }  # fmt: skip
+    assert found.qrels["q1"] == {"refunds.md": 1.0, "orders/late-order.txt": 1.0}
+    assert found.qrels["q2"] == {"code.md": 1.0}
+
+
+def test_questions_may_have_ids_grades_and_fields(pages):
+    asked(
+        pages,
+        "id,question,relevant,grade,kind\n7,who,code.md,2,how-to\n7,who,refunds.md,1,\n8,x,,,\n",
+    )
+    found = Collection.load(pages)
+    assert found.queries["7"].fields == {"kind": "how-to"}
+    assert found.qrels["7"] == {"code.md": 2.0, "refunds.md": 1.0}
+    assert (list(found.queries), list(found.qrels)) == (["7", "8"], ["7"])
+    graded = asked(pages, json.dumps({"query": "x", "relevant": {"code.md": 3}}), "questions.jsonl")
+    assert Collection.load(pages, queries=graded).qrels["q1"] == {"code.md": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said", "fix"),
+    [
+        ("question,relevant\nwho,code\n", 2, "no document 'code'", "did you mean 'code.md'"),
+        ("question,relevant\nwho,zzz\n", 2, "no document 'zzz'", "its path"),
+        ("question,relevant\n,code.md\n", 2, "no question", "question,relevant"),
+        ("id,question,relevant\n1,a,code.md\n1,b,code.md\n", 3, "with another text", "of its own"),
+        ("question,relevant,grade\na,code.md,much\n", 2, "'much' for a grade", "a number"),
+        ("question,relevant,grade\na,code.md,nan\n", 2, "'nan' for a grade", "a number"),
+    ],
+)
+def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line, said, fix):
+    asked(pages, text)
+    with pytest.raises(FormatError, match=said) as caught:
+        Collection.load(pages)
+    assert caught.value.line == line
+    assert fix in caught.value.fix
+    assert Collection.load(pages, broken="skip").faults.count == 1
+
+
+@pytest.mark.parametrize("text", ["what,ever\nx,y\n", "question;relevant\nwho;code.md\n"])
+def test_questions_without_their_column_are_refused(pages, text):
+    asked(pages, text)
+    with pytest.raises(FormatError, match="no column for the question") as caught:
+        Collection.load(pages)
+    assert "commas" in caught.value.fix
+
+
+def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):
+    (pages / "old.txt").write_bytes(b"a\nb\xe4")
+    with pytest.raises(FormatError, match="byte 0xe4 is not UTF-8") as caught:
+        Collection.load(pages)
+    assert (caught.value.line, caught.value.path) == (2, str(pages / "old.txt"))
+    found = Collection.load(pages, broken="skip")
+    assert (len(found.documents), found.faults.count) == (4, 1)
+    assert describe_collection(pages).remarks[0].count == 1
+
+
+def test_a_folder_without_text_is_refused(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(InputError, match="neither documents nor queries"):
+        Collection.load(tmp_path)
+
+
+def test_fields_of_queries_with_ids_are_not_taken_for_documents(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "x"}')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "y", "source": "web"}')
+    found = Collection.load(tmp_path)
+    assert (found.qrels, found.queries["q"].fields) == (None, {"source": "web"})
