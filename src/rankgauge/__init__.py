@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankgauge.bench.benchmark import Benchmark as Benchmark
     from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.bench.explorations import Exploration as Exploration
+    from rankgauge.bench.explorations import Trial as Trial
+    from rankgauge.bench.exploring import explore as explore
     from rankgauge.bench.journal import Answer as Answer
     from rankgauge.bench.limits import Limits as Limits
     from rankgauge.bench.metadata import write_benchmark_run as write_benchmark_run
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from rankgauge.bench.timing import Latency as Latency
     from rankgauge.bench.timing import Quantile as Quantile
     from rankgauge.bench.tutorial import RetrievalBenchmark as RetrievalBenchmark
+    from rankgauge.bench.varied import explore_plan as explore_plan
     from rankgauge.collection import Collection as Collection
     from rankgauge.collection import Document as Document
     from rankgauge.collection import Query as Query
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.explorations import report_exploration as report_exploration
     from rankgauge.reports.fusions import report_tuning as report_tuning
     from rankgauge.reports.gates import report_gate as report_gate
     from rankgauge.reports.histories import report_change as report_change
@@ -179,6 +184,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "bench.benchmark": ("Benchmark",),
     "bench.compared": ("BenchmarkComparison",),
+    "bench.explorations": ("Exploration", "Trial"),
+    "bench.exploring": ("explore",),
     "bench.journal": ("Answer",),
     "bench.limits": ("Limits",),
     "bench.metadata": ("write_benchmark_run",),
@@ -187,6 +194,7 @@ _HOMES = {
     "bench.planned": ("PlanOutcome", "repeat_plan", "run_plan"),
     "bench.timing": ("Latency", "Quantile"),
     "bench.tutorial": ("RetrievalBenchmark",),
+    "bench.varied": ("explore_plan",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
     "diagnosing.bands": ("Band", "Bands"),
@@ -222,6 +230,7 @@ _HOMES = {
     "reports.diagnoses": ("report_diagnosis",),
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.explorations": ("report_exploration",),
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),

@@ -455,18 +455,17 @@ def test_two_settings_that_differ_at_once_are_told(collection):
     ]
 
 
-def test_the_pareto_front_is_that_of_a_slow_look():
-    from rankgauge.bench.compared import front
-
-    points = [(0.5, 1.0), (0.6, 2.0), (0.55, 3.0), (0.6, 2.0), (0.4, 0.5), (0.6, 9.0)]
-    slow = []
-    for quality, cost in points:
-        beaten = False
-        for q, c in points:
-            as_good = q >= quality and c <= cost
-            beaten = beaten or (as_good and (q > quality or c < cost))
-        slow.append(not beaten)
-    assert front(points) == slow == [True, True, False, True, True, False]
+def test_the_pareto_front_is_there_only_where_all_were_timed(collection):
+    bench = Benchmark(collection, k=5)
+    bench.run("worse", worse)
+    bench.run("words", Words())
+    found = bench.compare("RR")
+    assert "words" in found.pareto
+    assert found.plot().panels
+    bench.run("saved", bench.runs["words"].run)
+    assert bench.compare("RR").pareto == ()
+    with pytest.raises(InputError, match="quality and a latency"):
+        bench.compare("RR").plot()
 
 
 def test_one_run_or_runs_over_other_queries_are_not_compared(collection):

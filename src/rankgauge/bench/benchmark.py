@@ -9,7 +9,7 @@ import platform
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from rankgauge.bench.progress import shown
 from rankgauge.bench.running import ask
 from rankgauge.bench.timing import Latency, measure_latency, used
 from rankgauge.catalogue import unknown
-from rankgauge.collection import Collection, Document, Query, fingerprint_documents
+from rankgauge.collection import Collection, Document, Query
 from rankgauge.differences import Design
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.kernels.measure import Measure
@@ -242,6 +242,33 @@ class Benchmark:
         self._runs[name] = made
         return made
 
+    def runner(self, *, timed: int = 50) -> Callable[[str, Any], tuple[Run, float | None]]:
+        """A function that runs a retriever and returns its rankings and its median latency.
+
+        It is what :func:`explore` wants. Answers are kept in the store; :attr:`runs` is left alone.
+
+        Args:
+            timed: So many queries are timed; 0 for none.
+
+        Example:
+            >>> bench = Benchmark(k=3)
+            >>> bench.add_query("q1", "late fees", {"fees"})
+            >>> run, seconds = bench.runner(timed=0)("mine", lambda text: ["fees"])
+            >>> run["q1"], seconds
+            ({'fees': 1.0}, None)
+        """
+
+        def run(name: str, retriever: Any) -> tuple[Run, float | None]:
+            asked = _Asked(self, name, retriever, self.limits, None)
+            made = asked.run("missing", timed, {})
+            close = getattr(retriever, "close", None)
+            if callable(close):
+                close()
+            median = None if made.latency is None else made.latency.p50
+            return made.ranked(), None if median is None else median.value
+
+        return run
+
     def compare(
         self,
         measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -268,11 +295,10 @@ class Benchmark:
         runs = tuple(self._runs.values())
         return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors)
 
-    @cached_property
+    @property
     def _documents(self) -> str:
-        """The fingerprint of the documents."""
-        documents = self.collection.documents
-        return fingerprint_documents(documents.values()) if documents else ""
+        """The fingerprint of the documents; empty where there are none."""
+        return self.collection.documents_fingerprint if self.collection.documents else ""
 
     @cached_property
     def _source(self) -> _Documents:

@@ -10,15 +10,17 @@ from importlib import metadata
 from typing import Any
 
 from rankgauge.bench.outcome import BenchmarkRun, Errors
+from rankgauge.bench.pareto import Point, pareto_front, plot_pareto
 from rankgauge.bench.timing import Quantile
 from rankgauge.comparison import COMPARED, Comparison, compare, compare_evaluations
 from rankgauge.differences import Design
 from rankgauge.errors import InputError
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.notes import many
+from rankgauge.plotting import Plot
 from rankgauge.render import Cell, Table
 
-__all__ = ["BenchmarkComparison", "changed_settings", "compare_runs", "cost_table", "front"]
+__all__ = ["BenchmarkComparison", "changed_settings", "compare_runs", "cost_table"]
 
 _SCHEMA = "rankgauge/benchmark/1"
 # Above so many hits, runs are evaluated in blocks and never held whole.
@@ -53,6 +55,15 @@ class BenchmarkComparison:
         """Latency, throughput, index and cost, a row for each run."""
         marked = self.pareto if len(self.runs) > 2 else ()
         return cost_table(self.runs, pareto=marked, primary=str(self.comparison.primary))
+
+    def plot(self) -> Plot:
+        """Quality over latency (p50), with the Pareto front (needs ``rankgauge[plots]``).
+
+        Raises:
+            InputError: If not every run was timed.
+        """
+        points = _points(self.runs, self.comparison)
+        return plot_pareto(points, str(self.comparison.primary), lower=_lower(self.comparison))
 
     def to_json(self) -> str:
         """All of it as JSON by the published schema ``benchmark-1.json``."""
@@ -105,16 +116,29 @@ def compare_runs(
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors)
-    means = [e.mean()[str(comparison.primary)] for e in comparison.evaluations]
-    better = -1 if comparison.primary.declaration.better == "lower" else 1
-    points = [(better * mean, _p50(run)) for mean, run in zip(means, runs, strict=True)]
-    best = front(points) if all(map(math.isfinite, (p for _, p in points))) else []
+    front = pareto_front(_points(runs, comparison), lower=_lower(comparison))
+    best = {point.name for point in front}
     return BenchmarkComparison(
         comparison=comparison,
         runs=tuple(runs),
-        pareto=tuple(run.name for run, is_best in zip(runs, best, strict=False) if is_best),
+        pareto=tuple(run.name for run in runs if run.name in best),
         notes=tuple(_notes(runs, comparison)),
     )
+
+
+def _lower(comparison: Comparison) -> bool:
+    return comparison.primary.declaration.better == "lower"
+
+
+def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Point]:
+    """Quality and latency of each run; none where one of them was not timed: that were unfair."""
+    means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
+    found = [
+        Point(run.name, mean, run.latency.p50.value)
+        for run, mean in zip(runs, means, strict=True)
+        if run.latency is not None and run.latency.p50 is not None
+    ]
+    return found if len(found) == len(runs) else []
 
 
 def _compared(
@@ -136,24 +160,6 @@ def _compared(
         interval=design.interval,
         draws=design.draws,
     )
-
-
-def front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Whether each point of (quality, cost) is on the Pareto front.
-
-    It is, unless another has at least its quality for at most its cost, and is better in one of
-    the two.
-
-    Example:
-        >>> front([(0.5, 1.0), (0.6, 2.0), (0.55, 3.0)])
-        [True, True, False]
-    """
-    return [
-        not any(
-            other[0] >= point[0] and other[1] <= point[1] and other != point for other in points
-        )
-        for point in points
-    ]
 
 
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
@@ -196,11 +202,6 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
 
 
 # ---- latency and cost
-
-
-def _p50(run: BenchmarkRun) -> float:
-    found = None if run.latency is None else run.latency.p50
-    return math.nan if found is None else found.value
 
 
 def cost_table(

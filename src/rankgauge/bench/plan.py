@@ -21,7 +21,9 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownNam
 
 __all__ = ["BenchmarkPlan", "PlannedRetriever"]
 
-_TOP = ("collection", "k", "store", "measures", "baseline", "timed", "limits", "retrievers")
+_TOP = (
+    "baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed",
+)  # fmt: skip
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
 # Keys of a retriever's table that are not options of its class.
 _OWN = ("type", "limits", "part", "prices", "settings")
@@ -86,6 +88,7 @@ class BenchmarkPlan:
         baseline: The run that others are held against; the first if empty.
         timed: How many queries are timed.
         limits: How retrievers may be driven.
+        explore: Which configurations of a retriever are tried, see :func:`explore_plan`.
     """
 
     path: Path
@@ -97,6 +100,7 @@ class BenchmarkPlan:
     baseline: str = ""
     timed: int = 200
     limits: Limits = field(default_factory=Limits)
+    explore: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
@@ -151,6 +155,23 @@ class BenchmarkPlan:
             one for one in self.retrievers if (one.name in wanted if wanted else not one.part)
         )
 
+    def options(self, name: str) -> dict[str, Any]:
+        """The type and the options of a retriever as one table, with its parts inside it.
+
+        Raises:
+            UnknownName: For a name that the plan does not have.
+            FormatError: If parts go in a circle.
+        """
+        return _whole(self, name, ())
+
+    def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
+        """The retriever that such a table describes.
+
+        Raises:
+            FormatError: For options that do not fit.
+        """
+        return _Building(self, bench).table(table)
+
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
         """A function that makes the retriever of a name; what is part of several is made once.
 
@@ -197,6 +218,7 @@ class _Reading:
             baseline=baseline,
             timed=self._kind(data, "timed", int, 200),
             limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
+            explore=self._kind(data, "explore", dict, {}),
         )
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
@@ -254,6 +276,33 @@ class _Reading:
         return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
 
 
+def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+    planned = {one.name: one for one in plan.retrievers}
+    if name not in planned:
+        raise unknown("retriever of the plan", name, planned)
+    if name in above:
+        raise _circle(plan.path, [*above, name])
+
+    def inside(key: str, value: Any) -> Any:
+        if key in _PARTS and isinstance(value, str):
+            return _whole(plan, value, (*above, name))
+        if key in _PARTS and isinstance(value, list):
+            return [inside(key, one) for one in value]
+        if isinstance(value, Mapping):
+            return {inner: inside(inner, one) for inner, one in value.items()}
+        return value
+
+    one = planned[name]
+    return {"type": one.type, **{key: inside(key, value) for key, value in one.options.items()}}
+
+
+def _circle(path: Path, names: Iterable[str]) -> FormatError:
+    return FormatError(
+        f"retrievers are part of each other: {' > '.join(names)}", path=str(path),
+        fix="take one of them out",
+    )  # fmt: skip
+
+
 class _Building:
     """Makes the objects of a plan, each once."""
 
@@ -271,11 +320,7 @@ class _Building:
             error = unknown("retriever of the plan", name, self._planned)
             raise UnknownName(error.what, where=f"{self._plan.path}, {by}", fix=error.fix)
         if name in self._making:
-            circle = " > ".join([*self._making, name])
-            raise FormatError(
-                f"retrievers are part of each other: {circle}", path=str(self._plan.path),
-                fix="take one of them out",
-            )  # fmt: skip
+            raise _circle(self._plan.path, [*self._making, name])
         self._making.append(name)
         planned = self._planned[name]
         try:
@@ -283,6 +328,9 @@ class _Building:
         finally:
             self._making.pop()
         return self._made[name]
+
+    def table(self, table: Mapping[str, Any]) -> Any:
+        return self._value("", table, "explore")
 
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         made = {key: self._value(key, value, f"{where}.{key}") for key, value in options.items()}

@@ -16,6 +16,7 @@ from rankgauge.cli.compare import compare
 from rankgauge.cli.diagnose import diagnose
 from rankgauge.cli.diff import diff
 from rankgauge.cli.evaluate import evaluate
+from rankgauge.cli.explore import explore
 from rankgauge.cli.fuse import fuse
 from rankgauge.cli.gate import gate
 from rankgauge.cli.history import history
@@ -42,6 +43,7 @@ def cli() -> None:
 cli.add_command(evaluate)
 cli.add_command(compare)
 cli.add_command(bench)
+cli.add_command(explore)
 cli.add_command(diff)
 cli.add_command(diagnose)
 cli.add_command(history)

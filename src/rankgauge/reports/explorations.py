@@ -8,13 +8,19 @@ from typing import get_args
 
 from rankgauge.bench.explorations import Exploration
 from rankgauge.catalogue import unknown
+from rankgauge.collection import Collection
 from rankgauge.render import Form, Table, render
 
 __all__ = ["report_exploration"]
 
 
 def report_exploration(
-    exploration: Exploration, form: str = "table", *, color: bool = False
+    exploration: Exploration,
+    form: str = "table",
+    *,
+    collection: Collection | None = None,
+    k: int = 5,
+    color: bool = False,
 ) -> str:
     """A search over configurations as text.
 
@@ -22,6 +28,8 @@ def report_exploration(
         exploration: Made by :func:`explore`.
         form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``; ``csv`` and ``json``
             have the trials only.
+        collection: The texts, by which more failure patterns can be told apart.
+        k: The cut-off of the failure patterns before and after.
         color: Whether a table may use the colours of a terminal.
 
     Raises:
@@ -38,14 +46,17 @@ def report_exploration(
         raise unknown("form", form, get_args(Form))
     if form in {"csv", "json"}:
         return render(replace(exploration.table(), notes=()), form)
-    return "\n".join(render(table, form, color=color) for table in _tables(exploration))
+    return "\n".join(
+        render(table, form, color=color) for table in _tables(exploration, collection, k)
+    )
 
 
-def _tables(found: Exploration) -> Iterator[Table]:
+def _tables(found: Exploration, collection: Collection | None, k: int) -> Iterator[Table]:
     yield found.table()
     if found.comparison is not None:
         title = f"best and before on {len(found.test)} test queries"
         yield replace(found.comparison.differences_table(), title=title)
+        yield found.before_after(collection, k=k)
     ablation = found.ablation()
     if ablation.rows:
         yield ablation

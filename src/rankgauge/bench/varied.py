@@ -1,0 +1,127 @@
+"""Configurations of a planned retriever, tried side by side as the plan says."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rankgauge.bench.benchmark import Benchmark
+from rankgauge.bench.explorations import Exploration
+from rankgauge.bench.exploring import explore
+from rankgauge.bench.plan import BenchmarkPlan
+from rankgauge.catalogue import unknown
+from rankgauge.errors import FormatError
+
+__all__ = ["explore_plan"]
+
+_KEYS = ("retriever", "measure", "method", "trials", "budget", "tuning_share", "seed", "space")
+_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
+
+
+def explore_plan(
+    plan: BenchmarkPlan,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> tuple[Exploration, Benchmark]:
+    """Try configurations of one retriever of a plan, as its table ``explore`` says.
+
+    .. code-block:: toml
+
+        [explore]
+        retriever = "passages"     # the configuration of today is what stands in the plan
+        measure = "nDCG@10"        # the first of the plan if left out
+        method = "optuna"          # or "grid", which tries them all
+        budget = 600               # seconds
+
+        [explore.space]
+        "chunker.size" = [64, 128, 256]
+        "retriever.k1" = [0.9, 1.2]
+        roll_up = ["max", "sum"]
+
+    Names in the space are options of that retriever, dotted where they lie in a part of it; in
+    a list of parts by number, as in ``"of.0.k1"``.
+
+    Args:
+        plan: The plan.
+        store: Another folder for the answers.
+        progress: Whether to show how far each run has come.
+
+    Returns:
+        What came of the search, and the benchmark with its collection.
+
+    Raises:
+        FormatError: If the table is missing, or does not fit the retriever.
+        UnknownName: For a key or a retriever nobody knows.
+    """
+    said = plan.explore
+    for key in said:
+        if key not in _KEYS:
+            raise unknown("key of explore", key, _KEYS)
+    name, space = said.get("retriever"), said.get("space")
+    if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
+        raise FormatError(
+            "there is nothing to explore", path=str(plan.path),
+            fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
+        )  # fmt: skip
+    today = plan.options(name)
+    for setting, values in space.items():
+        if not isinstance(values, list) or not values:
+            raise FormatError(
+                f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
+                fix=f'give a list of values: "{setting}" = [1, 2]',
+            )  # fmt: skip
+    start = {setting: found for setting in space for found in _read(plan, today, setting)}
+    bench = plan.load(store=store, progress=progress)
+
+    def build(configuration: Mapping[str, Any]) -> Any:
+        table = copy.deepcopy(today)
+        for setting, value in configuration.items():
+            _write(table, setting, value)
+        return plan.make(table, bench)
+
+    found = explore(
+        build,
+        bench.runner(),
+        bench.qrels,
+        space,
+        measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),
+        start=start if len(start) == len(space) else None,
+        **{key: said[key] for key in _CHOICES if key in said},
+    )
+    return found, bench
+
+
+def _read(plan: BenchmarkPlan, table: Any, setting: str) -> Iterator[Any]:
+    """The value of a setting today; nothing where the plan leaves it to its default."""
+    *parts, last = setting.split(".")
+    for place, part in enumerate(parts):
+        table = _inside(table, part)
+        if table is None:
+            raise FormatError(
+                f"explore.space: {'.'.join(parts[: place + 1])!r} is no part of the retriever",
+                path=str(plan.path), fix="name an option, dotted where it lies in a part",
+            )  # fmt: skip
+    value = _inside(table, last)
+    if value is not None:
+        yield value
+
+
+def _inside(table: Any, part: str) -> Any:
+    if isinstance(table, Mapping):
+        return table.get(part)
+    if isinstance(table, list) and part.isdecimal() and int(part) < len(table):
+        return table[int(part)]
+    return None
+
+
+def _write(table: Any, setting: str, value: Any) -> None:
+    *parts, last = setting.split(".")
+    for part in parts:
+        table = _inside(table, part)
+    if isinstance(table, list):
+        table[int(last)] = value
+    else:
+        table[last] = value

@@ -1,0 +1,49 @@
+"""``rankgauge explore``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import say
+
+__all__ = ["explore"]
+
+
+@click.command(short_help="Try configurations of a retriever and choose one.")
+@click.argument("path", metavar="PLAN")
+@click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
+@click.option("-k", "k", type=click.IntRange(1), default=5, show_default=True,
+              help="The cut-off of the failure patterns before and after.")  # fmt: skip
+@click.option(
+    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
+    default="table", show_default=True, help="How to print; csv and json have the trials only.",
+)  # fmt: skip
+def explore(path: str, store: str | None, k: int, form: str) -> None:
+    """Try the configurations that the table [explore] of PLAN names, and choose the best.
+
+    The best is chosen on one part of the queries and held against the configuration of today on
+    the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
+    tells what it has; answers are kept, and the same command goes on from there.
+
+    \b
+    In a plan:
+      [explore]
+      retriever = "bm25"
+      method = "grid"
+      [explore.space]
+      k1 = [0.6, 0.9, 1.2]
+      b = [0.4, 0.75]
+
+    \b
+    Examples:
+      rankgauge explore plan.toml
+      rankgauge explore plan.toml --as markdown
+    """  # noqa: D301 - click reads the \b
+    plan = rankgauge.BenchmarkPlan.read(path)
+    found, bench = rankgauge.explore_plan(plan, store=store)
+    color = form == "table" and sys.stdout.isatty()
+    text = rankgauge.report_exploration(found, form, collection=bench.collection, k=k, color=color)
+    say(text, color=color)
