@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.bounds import Oracle as Oracle
     from rankgauge.retrievers.bounds import Random as Random
+    from rankgauge.retrievers.chroma import Chroma as Chroma
     from rankgauge.retrievers.chunked import Chunked as Chunked
     from rankgauge.retrievers.chunked import FixedChunker as FixedChunker
     from rankgauge.retrievers.chunked import RecursiveChunker as RecursiveChunker
@@ -35,17 +36,23 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.haystack import Haystack as Haystack
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
     from rankgauge.retrievers.hybrid import Hybrid as Hybrid
+    from rankgauge.retrievers.lancedb import LanceDB as LanceDB
     from rankgauge.retrievers.langchain import LangChain as LangChain
     from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
+    from rankgauge.retrievers.milvus import Milvus as Milvus
+    from rankgauge.retrievers.pgvector import PGVector as PGVector
     from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
+    from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
     from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
     from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
     from rankgauge.retrievers.saved import SavedRun as SavedRun
+    from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "bm25": ("BM25",),
     "bounds": ("Oracle", "Random"),
+    "chroma": ("Chroma",),
     "chunked": ("Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker"),
     "dense": ("Dense",),
     "elasticsearch": ("Elasticsearch", "OpenSearch"),
@@ -56,16 +63,22 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "haystack": ("Haystack",),
     "http": ("HTTPRetriever",),
     "hybrid": ("Hybrid",),
+    "lancedb": ("LanceDB",),
     "langchain": ("LangChain",),
     "llama_index": ("LlamaIndex",),
+    "milvus": ("Milvus",),
+    "pgvector": ("PGVector",),
     "pyterrier": ("PyTerrier",),
+    "qdrant": ("Qdrant",),
     "rerank": ("Rerank",),
     "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
     "saved": ("SavedRun",),
+    "tantivy": ("Tantivy",),
 }  # fmt: skip
 # What plans and settings call them; a type's options are the parameters of its class.
 TYPES: dict[str, str] = {
     "bm25": "BM25",
+    "chroma": "Chroma",
     "chunked": "Chunked",
     "cross-encoder": "CrossEncoderReranker",
     "dense": "Dense",
@@ -76,13 +89,17 @@ TYPES: dict[str, str] = {
     "haystack": "Haystack",
     "http": "HTTPRetriever",
     "hybrid": "Hybrid",
+    "lancedb": "LanceDB",
     "langchain": "LangChain",
     "llama-index": "LlamaIndex",
+    "milvus": "Milvus",
     "model2vec": "Model2VecEncoder",
     "openai-embeddings": "EmbeddingEndpoint",
     "opensearch": "OpenSearch",
     "oracle": "Oracle",
+    "pgvector": "PGVector",
     "pyterrier": "PyTerrier",
+    "qdrant": "Qdrant",
     "random": "Random",
     "recursive": "RecursiveChunker",
     "rerank": "Rerank",
@@ -90,6 +107,7 @@ TYPES: dict[str, str] = {
     "saved-run": "SavedRun",
     "sentence": "SentenceChunker",
     "sentence-transformers": "SentenceTransformersEncoder",
+    "tantivy": "Tantivy",
     "token": "TokenChunker",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

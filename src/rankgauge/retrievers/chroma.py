@@ -1,0 +1,180 @@
+"""Chroma: in a folder, or a server."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rankgauge.retrievers.libraries import library
+from rankgauge.retrievers.stores import (
+    Existing,
+    Row,
+    Vectors,
+    VectorStore,
+    folder_size,
+    id_in,
+    passing_folder,
+    secret_of,
+)
+
+__all__ = ["Chroma"]
+
+_SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
+
+
+class Chroma(VectorStore):
+    """Vectors in Chroma, searched in a graph (HNSW), not exactly.
+
+    Chance has a part in the graph: made again of the same documents it may rank a little otherwise,
+    and a few documents may be out of reach however many are asked for.
+
+    Chroma's telemetry is switched off, and its own embedding functions are never used. Ties:
+    document id ascending.
+
+    Args:
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        location: The path of a folder, or the URL of a server; None for a folder that is removed
+            by ``close()``.
+        collection: The name of the collection.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
+        replace: Drop a collection of that name, whoever made it.
+        id_field: Where the document id stands in the metadata; None for Chroma's own id.
+        filter_field: Only documents whose field (metadata) of that name equals that of the query;
+            a query without it searches all.
+        ef_search: How many candidates the graph is searched for; 100 in Chroma.
+        ef_construction: The same while it is made; 100 in Chroma.
+        max_neighbors: Edges of a node; 16 in Chroma.
+        key_env: The environment variable that holds the token of the server.
+
+    Raises:
+        MissingExtra: If chromadb is not installed.
+    """
+
+    TYPE = "chroma"
+    LIBRARIES = ("chromadb",)
+
+    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
+        self,
+        encoder: Any,
+        *,
+        location: str | None = None,
+        collection: str = "rankgauge",
+        similarity: str = "cosine",
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str | None = None,
+        filter_field: str | None = None,
+        ef_search: int | None = None,
+        ef_construction: int | None = None,
+        max_neighbors: int | None = None,
+        key_env: str | None = None,
+    ) -> None:
+        super().__init__(
+            encoder, collection=collection, similarity=similarity, existing=existing,
+            replace=replace, id_field=id_field, filter_field=filter_field,
+        )  # fmt: skip
+        self._chroma = library("chromadb", extra="chroma", of="Chroma")
+        graph = {
+            "ef_search": ef_search,
+            "ef_construction": ef_construction,
+            "max_neighbors": max_neighbors,
+        }
+        self._graph = {name: value for name, value in graph.items() if value is not None}
+        self._handle: Any = None
+        self._folder: Path | None = None
+        self._remove: Callable[[], object] | None = None
+        if location is not None and "://" in location:
+            self._client = self._connected(location, secret_of(key_env, "chroma"))
+        else:
+            if location is None:
+                # Clients in memory would all share their collections.
+                location, self._remove = passing_folder(self)
+            self._folder = Path(location)
+            self._client = self._chroma.PersistentClient(
+                location, settings=self._chroma.Settings(anonymized_telemetry=False)
+            )
+
+    def _connected(self, url: str, token: str | None) -> Any:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        return self._chroma.HttpClient(
+            host=parts.hostname or "localhost",
+            port=parts.port or (443 if secure else 8000),
+            ssl=secure,
+            headers={"Authorization": f"Bearer {token}"} if token else None,
+            settings=self._chroma.Settings(anonymized_telemetry=False),
+        )
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the folder, with all collections in it; None for a server."""
+        return None if self._folder is None else folder_size(self._folder)
+
+    def close(self) -> None:
+        """Close the client; a folder without a name is removed."""
+        self._handle = None
+        self._ready = False
+        self._client.close()
+        if self._remove is not None:
+            self._remove()
+
+    def _options(self) -> dict[str, Any]:
+        return dict(self._graph)
+
+    def _described(self) -> Existing | None:
+        try:
+            self._handle = self._client.get_collection(self._collection, embedding_function=None)
+        except self._chroma.errors.NotFoundError:
+            return None
+        said = {theirs: ours for ours, theirs in _SPACES.items()}
+        space = (self._handle.configuration_json.get("hnsw") or {}).get("space")
+        sample = self._handle.get(limit=1, include=["embeddings"])["embeddings"]
+        return Existing(said.get(str(space)), len(sample[0]) if len(sample) else None)
+
+    def _create(self, dimensions: int) -> None:  # noqa: ARG002 - Chroma learns it from the first
+        self._handle = self._client.create_collection(
+            self._collection,
+            embedding_function=None,
+            configuration={"hnsw": {"space": _SPACES[self._similarity], **self._graph}},
+        )
+
+    def _drop(self) -> None:
+        self._client.delete_collection(self._collection)
+
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        held = [self._metadata(*pair) for pair in zip(ids, values, strict=True)]
+        self._handle.add(ids=ids, embeddings=vectors, metadatas=held)
+
+    def _metadata(self, name: str, value: Any) -> dict[str, Any] | None:
+        held = {} if self._id_field is None else {self._id_field: name}
+        if value is not None:
+            held[self._filter_field or ""] = value
+        return held or None  # Chroma takes no empty mapping
+
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        found = self._handle.query(
+            query_embeddings=vectors,
+            n_results=limit,
+            where=None if value is None else {self._filter_field: value},
+            include=["distances", "metadatas"],
+        )
+        columns = zip(found["ids"], found["metadatas"], found["distances"], strict=True)
+        return [
+            [
+                (self._id(name, held), self._score(distance))
+                for name, held, distance in zip(*column, strict=True)
+            ]
+            for column in columns
+        ]
+
+    def _id(self, name: str, held: Any) -> str:
+        return name if self._id_field is None else id_in(held, self._id_field, "chroma")
+
+    def _score(self, distance: float) -> float:
+        # Chroma gives 1 - cosine, 1 - inner product, and the square of the Euclidean distance.
+        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance

@@ -1,0 +1,172 @@
+"""LanceDB: tables in a folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rankgauge.errors import InputError
+from rankgauge.retrievers.libraries import library
+from rankgauge.retrievers.stores import (
+    Existing,
+    Row,
+    Vectors,
+    VectorStore,
+    folder_size,
+    passing_folder,
+    text_of,
+)
+
+__all__ = ["LanceDB"]
+
+
+class LanceDB(VectorStore):
+    """Vectors in LanceDB, compared with every one: without an index its search is exact.
+
+    An existing table that has an index is searched by it. Ties: document id ascending; which of
+    several equals stand at rank k is the store's choice.
+
+    Args:
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        location: The path of a folder; None for one that is removed by ``close()``.
+        collection: The name of the table.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        existing: Search a table that is there, as it is; ``index()`` only looks at it.
+        replace: Drop a table of that name, whoever made it.
+        id_field: The column of document ids.
+        filter_field: Only documents whose field (column) of that name equals that of the query, as
+            text; a query without it searches all.
+        vector_field: The column of vectors.
+
+    Raises:
+        MissingExtra: If lancedb is not installed.
+    """
+
+    TYPE = "lancedb"
+    LIBRARIES = ("lancedb",)
+
+    def __init__(
+        self,
+        encoder: Any,
+        *,
+        location: str | None = None,
+        collection: str = "rankgauge",
+        similarity: str = "cosine",
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str = "id",
+        filter_field: str | None = None,
+        vector_field: str = "vector",
+    ) -> None:
+        super().__init__(
+            encoder, collection=collection, similarity=similarity, existing=existing,
+            replace=replace, id_field=id_field, filter_field=filter_field,
+        )  # fmt: skip
+        lancedb = library("lancedb", extra="lancedb", of="LanceDB")
+        self._arrow = library("pyarrow", extra="lancedb", of="LanceDB")
+        self._vector_field = vector_field
+        self._remove: Callable[[], object] | None = None
+        if location is None:
+            location, self._remove = passing_folder(self)
+        if "://" in location:
+            raise InputError(
+                f"got {location!r:.60}, wanted the path of a folder", where="lancedb",
+                fix="search a table elsewhere by a function of your own",
+            )  # fmt: skip
+        self._folder = Path(location)
+        self._database = lancedb.connect(location)
+        self._table: Any = None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the table on disk."""
+        return folder_size(self._folder / f"{self._collection}.lance")
+
+    def close(self) -> None:
+        """Let go of the table; a folder without a name is removed."""
+        self._table = None
+        self._ready = False
+        if self._remove is not None:
+            self._remove()
+
+    def _described(self) -> Existing | None:
+        try:
+            self._table = self._database.open_table(self._collection)
+        except ValueError as error:
+            if "not found" not in str(error).lower():
+                raise
+            return None
+        schema = self._table.schema
+        wanted = [self._id_field, self._vector_field]
+        wanted += [self._filter_field] if self._filter_field else []
+        missing = [name for name in wanted if name not in schema.names]
+        if missing and self._existing:
+            raise InputError(
+                f"table {self._collection!r} has no column {missing[0]!r}; it has "
+                f"{', '.join(schema.names)}",
+                where="lancedb", fix="name the columns: id_field=..., vector_field=...",
+            )  # fmt: skip
+        if missing:
+            return Existing(None, None)
+        kind = schema.field(self._vector_field).type
+        if self._existing and not self._arrow.types.is_fixed_size_list(kind):
+            raise InputError(
+                f"column {self._vector_field!r} of table {self._collection!r} is {kind}, wanted "
+                "lists of one length",
+                where="lancedb", fix="name the column of vectors: vector_field=...",
+            )  # fmt: skip
+        return Existing(None, getattr(kind, "list_size", None))
+
+    def _create(self, dimensions: int) -> None:
+        arrow = self._arrow
+        columns = [
+            (self._id_field, arrow.string()),
+            (self._vector_field, arrow.list_(arrow.float32(), dimensions)),
+        ]
+        if self._filter_field:
+            columns.append((self._filter_field, arrow.string()))
+        self._table = self._database.create_table(self._collection, schema=arrow.schema(columns))
+
+    def _drop(self) -> None:
+        self._database.drop_table(self._collection)
+
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        arrow = self._arrow
+        columns = {
+            self._id_field: ids,
+            self._vector_field: arrow.FixedSizeListArray.from_arrays(
+                arrow.array(vectors.ravel()), vectors.shape[1]
+            ),
+        }
+        if self._filter_field:
+            columns[self._filter_field] = [text_of(value) for value in values]
+        self._table.add(arrow.table(columns, schema=self._table.schema))
+
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        return [self._one(vector, limit, value) for vector in vectors]
+
+    def _one(self, vector: Any, limit: int, value: Any) -> list[Row]:
+        asked = self._table.search(
+            vector, vector_column_name=self._vector_field, query_type="vector"
+        )
+        asked = asked.distance_type(self._similarity).select([self._id_field, "_distance"])
+        if value is not None:
+            literal = str(text_of(value)).replace("'", "''")
+            column = f"`{self._filter_field}`"
+            asked = asked.where(f"CAST({column} AS string) = '{literal}'", prefilter=True)
+        found = asked.limit(limit).to_arrow()
+        ids = found.column(self._id_field).to_pylist()
+        distances = found.column("_distance").to_pylist()
+        return [
+            (str(name), self._score(distance))
+            for name, distance in zip(ids, distances, strict=True)
+            # A vector of zeros in an existing table has no cosine.
+            if not math.isnan(distance)
+        ]
+
+    def _score(self, distance: float) -> float:
+        # LanceDB gives 1 - cosine, 1 - inner product, and the square of the Euclidean distance.
+        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance

@@ -1,0 +1,185 @@
+"""Milvus: a file of Milvus Lite, or a server."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rankgauge.errors import InputError
+from rankgauge.retrievers.libraries import library
+from rankgauge.retrievers.options import one_of
+from rankgauge.retrievers.stores import (
+    Existing,
+    Row,
+    Vectors,
+    VectorStore,
+    folder_size,
+    id_in,
+    passing_folder,
+    secret_of,
+)
+
+__all__ = ["Milvus"]
+
+_METRICS = {"cosine": "COSINE", "dot": "IP", "l2": "L2"}
+_INDEXES = {"flat": "FLAT", "hnsw": "HNSW", "auto": "AUTOINDEX"}
+# Milvus refuses to return more.
+_MOST = 16_384
+_LONGEST_ID = 65_535
+
+
+class Milvus(VectorStore):
+    """Vectors in Milvus. Ties: document id ascending; which equals stand at rank k is its choice.
+
+    Args:
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        location: The path of a file of Milvus Lite (it ends with ``.db``), or the URL of a server;
+            None for a file that is removed by ``close()``.
+        collection: The name of the collection: letters, digits and underscores.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        index_type: How vectors are searched: ``"flat"`` compares with every one, ``"hnsw"`` goes
+            through a graph, ``"auto"`` is the choice of Milvus.
+        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
+        replace: Drop a collection of that name, whoever made it.
+        id_field: The field of document ids.
+        filter_field: Only documents whose field of that name equals that of the query; a query
+            without it searches all.
+        vector_field: The field of vectors.
+        key_env: The environment variable that holds the token of the server.
+
+    Raises:
+        MissingExtra: If pymilvus, or Milvus Lite for a file, is not installed.
+    """
+
+    TYPE = "milvus"
+    LIBRARIES = ("pymilvus",)
+
+    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
+        self,
+        encoder: Any,
+        *,
+        location: str | None = None,
+        collection: str = "rankgauge",
+        similarity: str = "cosine",
+        index_type: str = "flat",
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str = "id",
+        filter_field: str | None = None,
+        vector_field: str = "vector",
+        key_env: str | None = None,
+    ) -> None:
+        super().__init__(
+            encoder, collection=collection, similarity=similarity, existing=existing,
+            replace=replace, id_field=id_field, filter_field=filter_field,
+        )  # fmt: skip
+        self._milvus = library("pymilvus", extra="milvus", of="Milvus")
+        self._index_type = one_of("index type", index_type, _INDEXES)
+        self._vector_field = vector_field
+        self._file: Path | None = None
+        self._remove: Callable[[], object] | None = None
+        self._count = 0
+        if location is not None and "://" in location:
+            token = secret_of(key_env, "milvus") or ""
+            self._client = self._milvus.MilvusClient(location, token=token)
+        else:
+            library("milvus_lite", extra="milvus", of="Milvus in a file")
+            if location is None:
+                location, self._remove = passing_folder(self)
+                location = str(Path(location, "rankgauge.db"))
+            self._file = Path(location)
+            self._client = self._milvus.MilvusClient(location)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file, with all collections in it; None for a server."""
+        return None if self._file is None else folder_size(self._file)
+
+    def close(self) -> None:
+        """Close the client; a file without a name is removed."""
+        self._ready = False
+        self._client.close()
+        if self._remove is not None:
+            self._remove()
+
+    def _options(self) -> dict[str, Any]:
+        return {"index_type": self._index_type}
+
+    def _described(self) -> Existing | None:
+        if not self._client.has_collection(self._collection):
+            return None
+        fields = self._client.describe_collection(self._collection)["fields"]
+        field = next((one for one in fields if one["name"] == self._vector_field), None)
+        if field is None:
+            if not self._existing:
+                return Existing(None, None)
+            names = ", ".join(one["name"] for one in fields)
+            raise InputError(
+                f"collection {self._collection!r} has no field {self._vector_field!r}; it has "
+                f"{names}",
+                where="milvus", fix="name the field of vectors: vector_field=...",
+            )  # fmt: skip
+        index = self._client.describe_index(self._collection, self._vector_field) or {}
+        said = {theirs: ours for ours, theirs in _METRICS.items()}
+        metric = index.get("metric_type")
+        self._client.load_collection(self._collection)
+        return Existing(said.get(str(metric)), field["params"].get("dim"))
+
+    def _create(self, dimensions: int) -> None:
+        kind = self._milvus.DataType
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
+        schema.add_field("number", kind.INT64, is_primary=True)
+        schema.add_field(self._id_field, kind.VARCHAR, max_length=_LONGEST_ID)
+        schema.add_field(self._vector_field, kind.FLOAT_VECTOR, dim=dimensions)
+        index = self._client.prepare_index_params()
+        graph = {"M": 16, "efConstruction": 200} if self._index_type == "hnsw" else {}
+        index.add_index(
+            self._vector_field,
+            index_type=_INDEXES[self._index_type],
+            metric_type=_METRICS[self._similarity],
+            params=graph,
+        )
+        self._client.create_collection(self._collection, schema=schema, index_params=index)
+        self._count = 0
+
+    def _drop(self) -> None:
+        self._client.drop_collection(self._collection)
+
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        rows = []
+        for name, vector, value in zip(ids, vectors.tolist(), values, strict=True):
+            row = {"number": self._count, self._id_field: name, self._vector_field: vector}
+            if value is not None:
+                row[self._filter_field or ""] = value
+            rows.append(row)
+            self._count += 1
+        self._client.insert(self._collection, rows)
+
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        condition = ""
+        if value is not None:
+            condition = f"{self._filter_field} == {json.dumps(value, ensure_ascii=False)}"
+        found = self._client.search(
+            self._collection,
+            data=vectors.tolist(),
+            anns_field=self._vector_field,
+            limit=min(limit, _MOST),
+            filter=condition,
+            output_fields=[self._id_field],
+            consistency_level="Strong",  # what was just put in is found
+        )
+        return [
+            [
+                (id_in(hit["entity"], self._id_field or "", "milvus"), self._score(hit["distance"]))
+                for hit in hits
+            ]
+            for hits in found
+        ]
+
+    def _score(self, distance: float) -> float:
+        # What Milvus calls a distance is a similarity, but for the square of the Euclidean one.
+        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else distance

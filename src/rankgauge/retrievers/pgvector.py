@@ -1,0 +1,245 @@
+"""pgvector: tables of PostgreSQL."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from rankgauge.errors import InputError
+from rankgauge.retrievers.libraries import library
+from rankgauge.retrievers.stores import Existing, Row, Vectors, VectorStore, secret_of, text_of
+
+__all__ = ["PGVector"]
+
+_OPERATORS = {"cosine": "<=>", "dot": "<#>", "l2": "<->"}
+_CLASSES = {"cosine": "vector_cosine_ops", "dot": "vector_ip_ops", "l2": "vector_l2_ops"}
+_TYPE = re.compile(r"(?:.*\.)?(vector|halfvec)(?:\((\d+)\))?")
+# What PostgreSQL takes, and what it uses unless told.
+_MOST_EF, _EF = 1000, 40
+
+
+class PGVector(VectorStore):
+    """Vectors in a table of PostgreSQL with the extension pgvector.
+
+    Without an index every vector is compared, and ties are in the order of document ids. Through an
+    index (`hnsw`) the search is not exact, and a filter is applied to what the index found.
+
+    Args:
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        location: The URL of the database, ``postgresql://...``; empty for what the variables of
+            PostgreSQL say (``PGHOST``, ``PGUSER``, ...).
+        collection: The name of the table.
+        schema: The schema it is in; the connection's own if left out.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        hnsw: Make an index (HNSW) once the table is filled.
+        ef_search: How many candidates the index is searched for; if left out `k` of them and at
+            least 40, and in an existing table what the server says.
+        existing: Search a table that is there, as it is; ``index()`` only looks at it.
+        replace: Drop a table of that name, whoever made it.
+        id_field: The column of document ids.
+        filter_field: Only documents whose field (column) of that name equals that of the query, as
+            text; a query without it searches all.
+        vector_field: The column of vectors, of type ``vector`` or ``halfvec``.
+        key_env: The environment variable that holds the password.
+
+    Raises:
+        MissingExtra: If psycopg or pgvector is not installed.
+        InputError: If there is no such server, or not the extension.
+    """
+
+    TYPE = "pgvector"
+    LIBRARIES = ("pgvector", "psycopg")
+
+    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
+        self,
+        encoder: Any,
+        *,
+        location: str = "",
+        collection: str = "rankgauge",
+        schema: str | None = None,
+        similarity: str = "cosine",
+        hnsw: bool = False,
+        ef_search: int | None = None,
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str = "id",
+        filter_field: str | None = None,
+        vector_field: str = "vector",
+        key_env: str | None = None,
+    ) -> None:
+        super().__init__(
+            encoder, collection=collection, similarity=similarity, existing=existing,
+            replace=replace, id_field=id_field, filter_field=filter_field,
+        )  # fmt: skip
+        if ef_search is not None and (type(ef_search) is not int or not 0 < ef_search <= _MOST_EF):
+            raise InputError(
+                f"ef_search={ef_search!r} is not possible", where="pgvector",
+                fix=f"give a whole number from 1 to {_MOST_EF}",
+            )  # fmt: skip
+        self._psycopg = library("psycopg", extra="pgvector", of="PGVector")
+        self._pgvector = library("pgvector.psycopg", extra="pgvector", of="PGVector")
+        self._sql = library("psycopg.sql", extra="pgvector", of="PGVector")
+        self._schema = schema
+        self._hnsw = hnsw
+        self._ef_search = ef_search
+        self._vector_field = vector_field
+        self._kind = "vector"
+        password = secret_of(key_env, "pgvector")
+        secret = {} if password is None else {"password": password}
+        try:
+            self._connection = self._psycopg.connect(
+                location, autocommit=True, application_name="rankgauge", **secret
+            )
+        except self._psycopg.Error as error:
+            raise InputError(
+                f"cannot connect: {str(error).strip()}", where="pgvector",
+                fix='give the URL of a server that runs: location="postgresql://user@host/name"',
+            ) from error  # fmt: skip
+        self._prepare()
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the table with its indexes; None if there is none."""
+        found = self._connection.execute(
+            "SELECT pg_total_relation_size(to_regclass(%s))", [self._regclass()]
+        )
+        return found.fetchone()[0]
+
+    def close(self) -> None:
+        """Close the connection; the table stays."""
+        self._ready = False
+        self._connection.close()
+
+    def _options(self) -> dict[str, Any]:
+        return {"hnsw": self._hnsw, "ef_search": self._ef_search}
+
+    # ---- SQL, in which no name is ever pasted
+
+    def _prepare(self) -> None:
+        """See that the extension is there."""
+        there = "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
+        try:
+            if self._connection.execute(there).fetchone() is None:
+                self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            self._pgvector.register_vector(self._connection)
+        except self._psycopg.Error as error:
+            self._connection.close()
+            raise InputError(
+                f"the database has no pgvector: {str(error).strip()}", where="pgvector",
+                fix="install it on the server, and have its owner say: CREATE EXTENSION vector",
+            ) from error  # fmt: skip
+
+    def _regclass(self) -> str:
+        """The name of the table, quoted, as a value."""
+        names = [self._schema] if self._schema else []
+        return self._sql.Identifier(*names, self._collection).as_string(self._connection)
+
+    def _name(self) -> Any:
+        return self._sql.SQL(self._regclass().replace("%", "%%"))
+
+    def _column(self, name: str) -> Any:
+        # Quotes are no shelter from psycopg, for which a percent sign begins a placeholder.
+        quoted = self._sql.Identifier(name).as_string(self._connection)
+        return self._sql.SQL(quoted.replace("%", "%%"))
+
+    def _run(self, text: str, given: list[Any] | None = None, **names: str | None) -> Any:
+        known = {key: self._column(name) for key, name in names.items() if name}
+        statement = self._sql.SQL(text).format(table=self._name(), **known)
+        return self._connection.execute(statement, given or [])
+
+    def _described(self) -> Existing | None:
+        rows = self._connection.execute(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            [self._regclass()],
+        ).fetchall()
+        if not rows:
+            return None
+        columns = dict(rows)
+        wanted = [self._id_field, self._vector_field, self._filter_field]
+        missing = [name for name in wanted if name and name not in columns]
+        kind = _TYPE.fullmatch(columns.get(self._vector_field, ""))
+        if not self._existing:
+            return Existing(None, None)
+        if missing or kind is None:
+            shown = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+            raise InputError(
+                f"table {self._collection!r} has no column {(missing or [self._vector_field])[0]!r}"
+                f"{'' if missing else ' of vectors'}; it has {shown}",
+                where="pgvector", fix="name the columns: id_field=..., vector_field=...",
+            )  # fmt: skip
+        self._kind = kind[1]
+        return Existing(None, int(kind[2]) if kind[2] else None)
+
+    def _create(self, dimensions: int) -> None:
+        if self._schema:
+            self._run("CREATE SCHEMA IF NOT EXISTS {schema}", schema=self._schema)
+        columns = f"({{id}} text PRIMARY KEY, {{vector}} vector({int(dimensions)}) NOT NULL"
+        columns += ", {kept} text)" if self._filter_field else ")"
+        self._run(
+            f"CREATE TABLE {{table}} {columns}",
+            id=self._id_field, vector=self._vector_field, kept=self._filter_field,
+        )  # fmt: skip
+
+    def _drop(self) -> None:
+        self._run("DROP TABLE {table}")
+
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        names = [self._id_field or "", self._vector_field]
+        columns: list[Any] = [ids, list(vectors)]
+        if self._filter_field:
+            names.append(self._filter_field)
+            columns.append([text_of(value) for value in values])
+        statement = self._sql.SQL("INSERT INTO {table} ({names}) VALUES ({marks})").format(
+            table=self._name(),
+            names=self._sql.SQL(", ").join(map(self._column, names)),
+            marks=self._sql.SQL(", ").join(self._sql.Placeholder() * len(names)),
+        )
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.executemany(statement, list(zip(*columns, strict=True)))
+
+    def _finish(self) -> None:
+        if self._hnsw:
+            self._run(
+                f"CREATE INDEX ON {{table}} USING hnsw ({{vector}} {_CLASSES[self._similarity]})",
+                vector=self._vector_field,
+            )
+        self._run("ANALYZE {table}")
+
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        compared = f"{{vector}} {_OPERATORS[self._similarity]} %s::{self._kind}"
+        text = f"SELECT {{id}}::text, {compared} AS distance FROM {{table}}"  # noqa: S608 - fixed
+        text += "" if value is None else " WHERE {kept}::text = %s"
+        text += " ORDER BY distance"
+        # An index gives them in the order of distance alone.
+        text += "" if self._hnsw or self._existing else ', {id} COLLATE "C"'
+        text += " LIMIT %s"
+        given = [] if value is None else [text_of(value)]
+        with self._connection.transaction():
+            self._widen(limit)
+            return [
+                [
+                    (name, self._score(distance))
+                    for name, distance in self._run(
+                        text, [vector, *given, limit],
+                        id=self._id_field, vector=self._vector_field, kept=self._filter_field,
+                    )
+                    # A vector of zeros in an existing table has no cosine.
+                    if distance is not None and not math.isnan(distance)
+                ]
+                for vector in vectors
+            ]  # fmt: skip
+
+    def _widen(self, limit: int) -> None:
+        """Let an index find as many as are asked for."""
+        wanted = self._ef_search
+        if wanted is None and self._hnsw and not self._existing:
+            wanted = min(max(limit, _EF), _MOST_EF)
+        if wanted is not None:
+            self._connection.execute(f"SET LOCAL hnsw.ef_search = {int(wanted)}")
+
+    def _score(self, distance: float) -> float:
+        # <=> is 1 - cosine, <#> the inner product with a minus, <-> the Euclidean distance.
+        return 1.0 - distance if self._similarity == "cosine" else -distance

@@ -1,0 +1,182 @@
+"""Qdrant: in memory, in a folder, or a server."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+from rankgauge.errors import InputError
+from rankgauge.retrievers.libraries import library
+from rankgauge.retrievers.stores import (
+    Existing,
+    Row,
+    Vectors,
+    VectorStore,
+    folder_size,
+    id_in,
+    secret_of,
+)
+
+__all__ = ["Qdrant"]
+
+_DISTANCES = {"cosine": "Cosine", "dot": "Dot", "l2": "Euclid"}
+# Points have numbers or UUIDs for ids: ours are made of document ids, always the same.
+_OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")
+
+
+class Qdrant(VectorStore):
+    """Vectors in Qdrant.
+
+    In memory and in a folder the search is exact; a server searches a graph (HNSW) once a
+    collection is large, unless `exact` is said. Ties: document id ascending; which equals stand
+    at rank k is the store's choice.
+
+    Args:
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        location: ``":memory:"``, the path of a folder, or the URL of a server.
+        collection: The name of the collection.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
+        replace: Drop a collection of that name, whoever made it.
+        id_field: Where the document id stands in the payload; None for the id of the point.
+        filter_field: Only documents whose field (payload) of that name equals that of the query;
+            a query without it searches all.
+        vector_field: The name of the vector, where an existing collection has several.
+        exact: Have a server compare with every vector.
+        key_env: The environment variable that holds the API key.
+
+    Raises:
+        MissingExtra: If qdrant-client is not installed.
+    """
+
+    TYPE = "qdrant"
+    LIBRARIES = ("qdrant-client",)
+
+    def __init__(  # noqa: PLR0913 - the options of a plan, all but one by keyword
+        self,
+        encoder: Any,
+        *,
+        location: str = ":memory:",
+        collection: str = "rankgauge",
+        similarity: str = "cosine",
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str | None = "id",
+        filter_field: str | None = None,
+        vector_field: str | None = None,
+        exact: bool = False,
+        key_env: str | None = None,
+    ) -> None:
+        super().__init__(
+            encoder, collection=collection, similarity=similarity, existing=existing,
+            replace=replace, id_field=id_field, filter_field=filter_field,
+        )  # fmt: skip
+        if id_field is None and not existing:
+            raise InputError(
+                "a collection of our own holds document ids in the payload", where="qdrant",
+                fix='leave out id_field, or give its name: id_field="id"',
+            )  # fmt: skip
+        self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
+        self._vector_field = vector_field
+        self._exact = exact
+        self._folder: Path | None = None
+        if location == ":memory:":
+            self._client = self._qdrant.QdrantClient(location=location)
+        elif "://" in location:
+            key = secret_of(key_env, "qdrant")
+            # The check of versions is a thread of its own, which warns where nobody listens.
+            self._client = self._qdrant.QdrantClient(
+                url=location, api_key=key, check_compatibility=False
+            )
+        else:
+            self._folder = Path(location)
+            self._client = self._qdrant.QdrantClient(path=location)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the folder, with all collections in it; None in memory and for a server."""
+        return None if self._folder is None else folder_size(self._folder)
+
+    def close(self) -> None:
+        """Close the client; a collection in memory is gone."""
+        self._client.close()
+
+    def _options(self) -> dict[str, Any]:
+        return {"exact": self._exact}
+
+    def _described(self) -> Existing | None:
+        if not self._client.collection_exists(self._collection):
+            return None
+        params = self._client.get_collection(self._collection).config.params.vectors
+        if isinstance(params, dict):
+            params = params.get(self._vector_field)
+        if params is None:
+            if not self._existing:
+                return Existing(None, None)
+            raise InputError(
+                f"collection {self._collection!r} has no vector {self._vector_field!r}",
+                where="qdrant", fix='name the one to search: vector_field="..."',
+            )  # fmt: skip
+        said = {theirs: ours for ours, theirs in _DISTANCES.items()}
+        distance = params.distance.value
+        return Existing(said.get(distance, distance), params.size)
+
+    def _create(self, dimensions: int) -> None:
+        models = self._qdrant.models
+        params = models.VectorParams(
+            size=dimensions, distance=models.Distance(_DISTANCES[self._similarity])
+        )
+        self._client.create_collection(
+            self._collection,
+            vectors_config={self._vector_field: params} if self._vector_field else params,
+        )
+
+    def _drop(self) -> None:
+        self._client.delete_collection(self._collection)
+
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        points = []
+        for name, vector, value in zip(ids, vectors.tolist(), values, strict=True):
+            payload = {self._id_field: name}
+            if value is not None:
+                payload[self._filter_field] = value
+            points.append(
+                self._qdrant.models.PointStruct(
+                    id=str(uuid.uuid5(_OURS, name)),
+                    vector={self._vector_field: vector} if self._vector_field else vector,
+                    payload=payload,
+                )
+            )
+        self._client.upsert(self._collection, points, wait=True)
+
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        models = self._qdrant.models
+        condition = None
+        if value is not None:
+            match = models.MatchValue(value=value)
+            condition = models.Filter(
+                must=[models.FieldCondition(key=self._filter_field, match=match)]
+            )
+        found = self._client.query_batch_points(
+            self._collection,
+            [
+                models.QueryRequest(
+                    query=vector,
+                    using=self._vector_field,
+                    filter=condition,
+                    params=models.SearchParams(exact=True) if self._exact else None,
+                    limit=limit,
+                    with_payload=[self._id_field] if self._id_field else False,
+                )
+                for vector in vectors.tolist()
+            ],
+        )
+        sign = -1.0 if self._similarity == "l2" else 1.0
+        return [[(self._id(point), sign * point.score) for point in one.points] for one in found]
+
+    def _id(self, point: Any) -> str:
+        if self._id_field is None:
+            return str(point.id)
+        return id_in(point.payload, self._id_field, "qdrant")

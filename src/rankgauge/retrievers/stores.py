@@ -1,0 +1,406 @@
+"""What all vector stores have in common: documents go in as vectors, and the nearest come out.
+
+A store of its own is filled by ``index()``; one that exists is searched as it is. What a store
+itself has to know, how to make, fill and ask a collection, stands in a file for each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.documents import unindexed
+from rankgauge.retrievers.encoders import encoder_of
+from rankgauge.retrievers.libraries import versions
+from rankgauge.retrievers.options import one_of
+
+__all__ = [
+    "SIMILARITIES",
+    "Existing",
+    "Row",
+    "VectorStore",
+    "Vectors",
+    "folder_size",
+    "id_in",
+    "passing_folder",
+    "secret_of",
+    "text_of",
+]
+
+Vectors = npt.NDArray[np.float32]
+Row = tuple[str, float]
+
+SIMILARITIES = ("cosine", "dot", "l2")
+_BATCH = 256
+# How much deeper a collection of chunks is read to find k documents.
+_DEEPER = 64
+_QUERIES = 64
+
+
+class Existing:
+    """What a store says of a collection; None for what it does not say.
+
+    Attributes:
+        similarity: One of `SIMILARITIES`.
+        dimensions: The length of its vectors.
+    """
+
+    def __init__(self, similarity: str | None, dimensions: int | None) -> None:
+        self.similarity = similarity
+        self.dimensions = dimensions
+
+
+class VectorStore(ABC):
+    """A retriever over a vector store.
+
+    Rankings: by score, higher is better, then by document id. The score is the cosine, the inner
+    product, or the Euclidean distance with a minus. Under the cosine a vector of zeros has no
+    direction: such a document is not indexed and such a query finds nothing.
+
+    Args:
+        encoder: What makes texts vectors.
+        collection: The name of the collection, in the words of the store.
+        similarity: One of `SIMILARITIES`.
+        existing: Search a collection that is there, as it is.
+        replace: Drop a collection of that name that another made.
+        id_field: Where the document id stands; None for the store's own id.
+        filter_field: Only documents whose field of that name equals that of the query.
+
+    Raises:
+        InputError: For options that contradict each other.
+        UnknownName: For a similarity nobody knows.
+    """
+
+    # The word in plans, and the distributions whose versions decide.
+    TYPE: ClassVar[str]
+    LIBRARIES: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        encoder: Any,
+        *,
+        collection: str,
+        similarity: str,
+        existing: bool,
+        replace: bool,
+        id_field: str | None,
+        filter_field: str | None,
+    ) -> None:
+        if existing and replace:
+            raise InputError(
+                "existing=True searches what is there, replace=True drops it",
+                where=self.TYPE, fix="leave one of them out",
+            )  # fmt: skip
+        if not collection or not isinstance(collection, str):
+            raise InputError(
+                f"got {collection!r} for a name", where=self.TYPE, fix='collection="rankgauge"'
+            )
+        if filter_field is not None and filter_field == id_field:
+            raise InputError(
+                f"{filter_field!r} holds the document id, it cannot be filtered by",
+                where=self.TYPE, fix="name another id_field or filter_field",
+            )  # fmt: skip
+        self._encoder: Any = encoder_of(encoder)
+        self._collection = collection
+        self._similarity = one_of("similarity", similarity, SIMILARITIES)
+        self._existing = existing
+        self._replace = replace
+        self._id_field = id_field
+        self._filter_field = filter_field
+        self._made = False  # whether the collection is this object's own
+        self._ready = False
+        self._dimensions: int | None = None
+
+    # ---- the contract of a retriever
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Make the collection and fill it; an existing one is only looked at.
+
+        Raises:
+            InputError: If there is a collection of that name that this object did not make, or if
+                there is none where it should exist.
+        """
+        self._ready = False
+        self._dimensions = None
+        if self._existing:
+            self._look()
+            return
+        self._clear()
+        for batch in _batches(documents, _BATCH):
+            self._take(batch)
+        if self._made:
+            self._finish()
+        self._ready = True
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
+        """At most `k` documents for each query, best first, with scores.
+
+        Raises:
+            InputError: If nothing was indexed, or the encoder's vectors do not fit the collection.
+        """
+        if not self._ready:
+            if not self._existing:
+                raise unindexed(self)
+            self._look()
+        rankings: list[list[Row]] = [[] for _ in queries]
+        if not queries or k < 1 or not (self._made or self._existing):
+            return rankings
+        vectors = self._encoded("encode_queries", [query.text for query in queries])
+        self._fits(vectors)
+        findable = self._directed(vectors)
+        for value, places in self._groups(queries, findable):
+            for some in _batches(places, _QUERIES):
+                found = self._ranked(vectors[some], k, value)
+                for place, ranking in zip(some, found, strict=True):
+                    rankings[place] = ranking
+        return rankings
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What decides about rankings; None for an existing collection, which anyone may change."""
+        encoder = getattr(self._encoder, "settings", None)
+        if self._existing or not isinstance(encoder, Mapping):
+            return None
+        return {
+            "type": self.TYPE,
+            "encoder": dict(encoder),
+            "similarity": self._similarity,
+            "filter_field": self._filter_field,
+            **self._options(),
+            "versions": versions(*self.LIBRARIES),
+        }
+
+    def usage(self) -> dict[str, float]:
+        """What the encoder has used up."""
+        used = getattr(self._encoder, "usage", None)
+        return dict(used()) if callable(used) else {}
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk; None where the store does not say."""
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections; what is on disk or on a server stays."""
+
+    # ---- what each store knows
+
+    @abstractmethod
+    def _described(self) -> Existing | None:
+        """What is known of the collection; None if there is none."""
+
+    @abstractmethod
+    def _create(self, dimensions: int) -> None:
+        """Make the collection."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Remove the collection."""
+
+    @abstractmethod
+    def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
+        """Put documents in: ids, vectors, and what can be filtered by (None for nothing)."""
+
+    @abstractmethod
+    def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
+        """Ids and scores for each vector, of documents with that value (None for all)."""
+
+    def _finish(self) -> None:  # noqa: B027 - most have nothing to do
+        """What is done when all is in, such as an index."""
+
+    def _options(self) -> dict[str, Any]:
+        """Settings of its own."""
+        return {}
+
+    # ---- filling
+
+    def _clear(self) -> None:
+        if not self._made and not self._replace:
+            if self._described() is not None:
+                raise InputError(
+                    f"there is a collection {self._collection!r} already", where=self.TYPE,
+                    fix="search it with existing=True, drop it with replace=True, or give another "
+                    "name",
+                )  # fmt: skip
+        elif self._described() is not None:
+            self._drop()
+        self._made = False
+
+    def _take(self, batch: list[Document]) -> None:
+        vectors = self._encoded("encode_documents", [document.whole for document in batch])
+        if not self._made:
+            self._create(vectors.shape[1])
+            self._made = True
+            self._dimensions = vectors.shape[1]
+        self._fits(vectors)
+        kept = self._directed(vectors)
+        if kept.size:
+            some = [batch[place] for place in kept]
+            values = [self._value(document.fields) for document in some]
+            self._add([document.id for document in some], vectors[kept], values)
+
+    def _directed(self, vectors: Vectors) -> npt.NDArray[np.intp]:
+        """The places of vectors that can be compared."""
+        if self._similarity != "cosine":
+            return np.arange(len(vectors))
+        return np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0)
+
+    def _value(self, fields: Mapping[str, Any]) -> Any:
+        value = fields.get(self._filter_field) if self._filter_field else None
+        return value if isinstance(value, str | int) else None
+
+    # ---- searching
+
+    def _look(self) -> None:
+        found = self._described()
+        if found is None:
+            raise InputError(
+                f"there is no collection {self._collection!r}", where=self.TYPE,
+                fix="name one that is there, or leave out existing=True to have it made",
+            )  # fmt: skip
+        if found.similarity not in {None, self._similarity}:
+            raise InputError(
+                f"collection {self._collection!r} was made for {found.similarity!r}, wanted "
+                f"{self._similarity!r}",
+                where=self.TYPE, fix=f"similarity={found.similarity!r}",
+            )  # fmt: skip
+        self._dimensions = found.dimensions
+        self._ready = True
+
+    def _encoded(self, side: str, texts: list[str]) -> Vectors:
+        encoded = getattr(self._encoder, side)(texts)
+        try:
+            vectors = np.asarray(encoded, dtype=np.float32)
+        except (TypeError, ValueError):  # rows of several lengths, or no numbers
+            vectors = np.zeros(0, dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            raise InputError(
+                f"the encoder returned {vectors.shape if vectors.size else type(encoded).__name__} "
+                f"for {len(texts)} texts", where="encoder",
+                fix="return one vector for each text, all of one length",
+            )  # fmt: skip
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                "the encoder returned numbers that are not finite", where="encoder",
+                fix="look at the texts it was given; return zeros for a text without content",
+            )  # fmt: skip
+        return vectors
+
+    def _fits(self, vectors: Vectors) -> None:
+        if self._dimensions not in {None, vectors.shape[1]}:
+            raise InputError(
+                f"the encoder gives vectors of {vectors.shape[1]} numbers, those of collection "
+                f"{self._collection!r} have {self._dimensions}",
+                where=self.TYPE, fix="give the encoder the collection was filled with",
+            )  # fmt: skip
+
+    def _groups(
+        self, queries: Sequence[Query], places: npt.NDArray[np.intp]
+    ) -> list[tuple[Any, list[int]]]:
+        """The places of queries that are asked alike, by what they filter by."""
+        groups: dict[tuple[type, Any], list[int]] = {}
+        for place in places.tolist():
+            given = queries[place].fields.get(self._filter_field) if self._filter_field else None
+            if given is not None and not isinstance(given, str | int):
+                raise InputError(
+                    f"got {given!r:.60} to filter by, wanted text or a whole number",
+                    where=f"query {queries[place].id!r}, field {self._filter_field!r}",
+                    fix="leave the field out of the query, or give one value",
+                )
+            # True and 1 are one key of a mapping, and two values.
+            groups.setdefault((type(given), given), []).append(place)
+        return [(given, group) for (_, given), group in groups.items()]
+
+    def _ranked(self, vectors: Vectors, k: int, value: Any) -> list[list[Row]]:
+        """Rankings of documents, each at its best place: a collection may hold chunks of them."""
+        limit = k
+        while True:
+            found = self._nearest(vectors, limit, value)
+            rankings = [_documents_of(rows) for rows in found]
+            enough = all(
+                len(ranking) >= k or len(rows) < limit
+                for ranking, rows in zip(rankings, found, strict=True)
+            )
+            if enough or limit >= k * _DEEPER:
+                return [ranking[:k] for ranking in rankings]
+            limit *= 4
+
+
+def folder_size(path: Path) -> int:
+    """Bytes of all files in a folder, or of a file."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _documents_of(rows: Iterable[Row]) -> list[Row]:
+    best: dict[str, float] = {}
+    for name, score in rows:
+        if name not in best or score > best[name]:
+            best[name] = score
+    return sorted(best.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _batches(things: Iterable[Any], most: int) -> Iterator[list[Any]]:
+    iterator = iter(things)
+    while batch := list(itertools.islice(iterator, most)):
+        yield batch
+
+
+def passing_folder(owner: object) -> tuple[str, Callable[[], object]]:
+    """A new folder, and what removes it: at once, or at the latest when its owner is gone."""
+    folder = tempfile.mkdtemp(prefix="rankgauge-")
+    return folder, weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+
+
+def secret_of(variable: str | None, where: str) -> str | None:
+    """An API key from the environment.
+
+    Raises:
+        InputError: If the variable is not set.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable)
+    if not key:
+        raise InputError(
+            f"the environment variable {variable!r} is not set", where=where,
+            fix=f"export {variable}=... with the key of the server",
+        )  # fmt: skip
+    return key
+
+
+def id_in(payload: Any, field: str, where: str) -> str:
+    """A document id from what was stored with a vector.
+
+    Raises:
+        InputError: If it is not there.
+    """
+    found = (payload or {}).get(field)
+    if found is None:
+        known = ", ".join(sorted(payload or {})) or "nothing"
+        raise InputError(
+            f"a hit has no document id in {field!r}; it has {known}", where=where,
+            fix="name the field that holds it: id_field=...",
+        )  # fmt: skip
+    return str(found)
+
+
+def text_of(value: Any) -> str | None:
+    """A value to filter by in a column of text: as SQL would cast it."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower()

@@ -1,0 +1,277 @@
+"""Tantivy: full text by BM25, in memory or in a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rankgauge.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.documents import unindexed
+from rankgauge.retrievers.libraries import library, versions
+from rankgauge.retrievers.options import whole
+from rankgauge.retrievers.stores import Row, folder_size, id_in, text_of
+
+__all__ = ["Tantivy"]
+
+# The ways of cutting texts that are named in an index; others can open it who know the names.
+_ANALYSER = "rankgauge_{}_{}"
+_OURS = re.compile(r"rankgauge_([a-z]+)_([a-z]+)")
+_LONGEST = 40
+_WORD = re.compile(r"[^\W_]+")
+_META, _MANAGED = "meta.json", ".managed.json"
+_LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
+
+
+class Tantivy:
+    """BM25 by Tantivy (k1 = 1.2, b = 0.75, which it does not let one change).
+
+    Documents are found by any word of the query, the more of them the better; a word that stands
+    twice in a query counts twice. No character of a query is syntax. Title and text are one field.
+    Ties: the order in which documents were indexed.
+
+    Args:
+        stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for words
+            as they are.
+        stopwords: The language whose stop words are left out; None for none.
+        location: The path of a folder; None for memory.
+        existing: Search an index that is there, as it is, by its own stemmer; ``index()`` only
+            looks at it.
+        replace: Remove an index that is there, whoever made it.
+        id_field: The field of document ids; it is stored.
+        fields: The fields of an existing index that are searched.
+        filter_field: Only documents whose field of that name equals that of the query, as text; a
+            query without it searches all.
+        heap: Bytes of memory to index with.
+
+    Raises:
+        MissingExtra: If tantivy is not installed.
+        InputError: For options that are not possible.
+    """
+
+    def __init__(
+        self,
+        stemmer: str | None = "english",
+        *,
+        stopwords: str | None = None,
+        location: str | None = None,
+        existing: bool = False,
+        replace: bool = False,
+        id_field: str = "id",
+        fields: Sequence[str] = ("text",),
+        filter_field: str | None = None,
+        heap: int = 64_000_000,
+    ) -> None:
+        self._tantivy = library("tantivy", extra="tantivy", of="Tantivy")
+        if existing and (location is None or replace):
+            raise InputError(
+                "existing=True searches the index in a folder", where="tantivy",
+                fix='location="its/folder", without replace',
+            )  # fmt: skip
+        if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
+            raise InputError(
+                f"fields={fields!r:.60} is not possible", where="tantivy",
+                fix='give one name in a list, ["text"], or those of an existing index',
+            )  # fmt: skip
+        self._fields = list(fields)
+        if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
+            raise InputError(
+                "a field has one use only", where="tantivy",
+                fix="give id_field, filter_field and fields different names",
+            )  # fmt: skip
+        self._stemmer = stemmer
+        self._stopwords = stopwords
+        self._folder = None if location is None else Path(location)
+        self._existing = existing
+        self._replace = replace
+        self._id_field = id_field
+        self._filter_field = filter_field
+        # Less is refused by Tantivy.
+        self._heap = whole("heap", heap, least=15_000_000)
+        self._made = False
+        self._index: Any = None
+        self._analyser = self._analysing(stemmer, stopwords)
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What decides about rankings; None for an existing index, which anyone may change."""
+        if self._existing:
+            return None
+        return {
+            "type": "tantivy",
+            "stemmer": self._stemmer,
+            "stopwords": self._stopwords,
+            "filter_field": self._filter_field,
+            "versions": versions("tantivy"),
+        }
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the folder; None in memory."""
+        return None if self._folder is None else folder_size(self._folder)
+
+    def close(self) -> None:
+        """Let go of the index; what is in a folder stays."""
+        self._index = None
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Make the index; an existing one is only looked at.
+
+        Raises:
+            InputError: If there is one that this object did not make, or none where it should be.
+        """
+        self._index = None
+        if self._existing:
+            self._index = self._opened()
+            return
+        self._clear()
+        index = self._new()
+        self._made = True
+        # One thread: with several it would be chance who comes first, and so who wins a tie.
+        writer = index.writer(self._heap, 1)
+        for document in documents:
+            writer.add_document(self._row(document))
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        self._index = index
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
+        """At most `k` documents for each query, best first, with scores.
+
+        Raises:
+            InputError: If nothing was indexed.
+        """
+        if self._index is None and self._existing:
+            self._index = self._opened()
+        if self._index is None:
+            raise unindexed(self)
+        searcher = self._index.searcher()
+        return [self._ranking(searcher, query, k) for query in queries]
+
+    # ---- indexing
+
+    def _analysing(self, stemmer: str | None, stopwords: str | None) -> Any:
+        """How texts become words."""
+        part = self._tantivy.Filter
+        builder = self._tantivy.TextAnalyzerBuilder(self._tantivy.Tokenizer.simple())
+        builder = builder.filter(part.remove_long(_LONGEST)).filter(part.lowercase())
+        try:
+            if stopwords is not None:
+                builder = builder.filter(part.stopword(stopwords))
+            if stemmer is not None:
+                builder = builder.filter(part.stemmer(stemmer))
+            return builder.build()
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{error}: stemmer={stemmer!r}, stopwords={stopwords!r}",
+                where="tantivy", fix='write the English name of a language: "english"',
+            ) from error  # fmt: skip
+
+    def _new(self) -> Any:
+        name = _ANALYSER.format(self._stemmer or "none", self._stopwords or "none")
+        builder = self._tantivy.SchemaBuilder()
+        builder.add_text_field(
+            self._id_field, stored=True, tokenizer_name="raw", index_option="basic"
+        )
+        builder.add_text_field(self._fields[0], tokenizer_name=name, index_option="freq")
+        if self._filter_field:
+            builder.add_text_field(self._filter_field, tokenizer_name="raw", index_option="basic")
+        schema = builder.build()
+        if self._folder is None:
+            index = self._tantivy.Index(schema)
+        else:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            index = self._tantivy.Index(schema, path=str(self._folder))
+        index.register_tokenizer(name, self._analyser)
+        return index
+
+    def _row(self, document: Document) -> Any:
+        row = self._tantivy.Document()
+        row.add_text(self._id_field, document.id)
+        row.add_text(self._fields[0], document.whole)
+        value = document.fields.get(self._filter_field) if self._filter_field else None
+        if isinstance(value, str | int):
+            row.add_text(self._filter_field, text_of(value))
+        return row
+
+    def _clear(self) -> None:
+        folder = self._folder
+        if folder is None or not (folder / _META).exists():
+            return
+        if not self._made and not self._replace:
+            raise InputError(
+                "there is an index already", where=str(folder),
+                fix="search it with existing=True, remove it with replace=True, or give another "
+                "folder",
+            )  # fmt: skip
+        managed = json.loads((folder / _MANAGED).read_text("utf-8"))
+        for name in [*managed, *_LOCKS, _MANAGED, _META]:
+            (folder / Path(name).name).unlink(missing_ok=True)
+
+    def _opened(self) -> Any:
+        folder = str(self._folder)
+        try:
+            index = self._tantivy.Index.open(folder)
+            self._teach(index)
+            index.searcher()
+            for field in self._fields:
+                index.parse_query('"a"', [field])
+        except ValueError as error:
+            raise InputError(
+                f"cannot be searched: {error}", where=folder,
+                fix="name the folder of an index of Tantivy, and its fields: fields=[...]",
+            ) from error  # fmt: skip
+        return index
+
+    def _teach(self, index: Any) -> None:
+        """Tell an index that we made how its words were made: it knows the name alone."""
+        schema = json.loads((Path(self._folder or "") / _META).read_text("utf-8"))["schema"]
+        for field in schema:
+            indexing = (field.get("options") or {}).get("indexing") or {}
+            name = indexing.get("tokenizer", "") if isinstance(indexing, dict) else ""
+            if ours := _OURS.fullmatch(name):
+                stemmer, stopwords = (None if word == "none" else word for word in ours.groups())
+                index.register_tokenizer(name, self._analysing(stemmer, stopwords))
+
+    # ---- searching
+
+    def _ranking(self, searcher: Any, query: Query, k: int) -> list[Row]:
+        words = self._words(query.text)
+        if not words or k < 1:
+            return []
+        found = searcher.search(self._filtered(words, query), k, count=False).hits
+        rows: dict[str, float] = {}
+        for score, address in found:
+            held = searcher.doc(address).to_dict()
+            name = id_in({key: value[0] for key, value in held.items()}, self._id_field, "tantivy")
+            rows.setdefault(name, score)
+        return list(rows.items())
+
+    def _words(self, text: str) -> list[tuple[Any, Any]]:
+        """A query for each word, which may match or not, weighted by how often it stands there."""
+        kind = self._tantivy.Query
+        return [
+            (
+                self._tantivy.Occur.Should,
+                # In quotes, and of letters and digits alone: nothing of it can be syntax.
+                kind.boost_query(self._index.parse_query(f'"{word}"', self._fields), float(count)),
+            )
+            for word, count in Counter(_WORD.findall(text)).items()
+        ]
+
+    def _filtered(self, words: list[tuple[Any, Any]], query: Query) -> Any:
+        kind, occur = self._tantivy.Query, self._tantivy.Occur
+        asked = kind.boolean_query(words)
+        value = query.fields.get(self._filter_field) if self._filter_field else None
+        if value is None:
+            return asked
+        term = kind.term_query(self._index.schema, self._filter_field, text_of(value))
+        # Without a score of its own: it chooses, it does not rank.
+        return kind.boolean_query(
+            [(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))]
+        )
