@@ -17,10 +17,9 @@ help: ## show this list
 
 # ---- what you can do
 
-demo: .venv/runtime.stamp ## compare and diagnose the bundled runs, write a report (installs the runtime only)
-	.venv/bin/rankgauge compare "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --short
-	.venv/bin/rankgauge diagnose "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" -n 2
-	.venv/bin/rankgauge report "$(SAMPLE)/qrels.txt" "$(SAMPLE)/runs/bm25.run" "$(SAMPLE)/runs/keyword.run" --collection "$(SAMPLE)" --diagnose keyword -o report.html
+demo: .venv/runtime.stamp ## run two retrievers over the bundled sample, compare, diagnose, try configurations
+	.venv/bin/rankgauge bench "$(SAMPLE)/plan.toml" --store build/bench --short --diagnose --report report.html
+	.venv/bin/rankgauge explore "$(SAMPLE)/plan.toml" --store build/bench --timed 0
 
 test: check ## everything that must be green before a commit: check, tests, doctests, docs
 	.venv/bin/python -m pytest $(PARALLEL) --doctest-modules tests src docs README.md

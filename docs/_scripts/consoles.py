@@ -22,6 +22,8 @@ from rankgauge import sample_path
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"(?ms)^```console\n(?P<session>.*?)^```$")
 _COMMAND = re.compile(r"(?m)^\$ (?P<command>.*\n(?:> ?.*\n)*)")
+# The table of latency and cost, up to the empty line below it.
+_TIMES = re.compile(r"(?ms)^latency and cost\n.*?(?=^$)")
 
 
 def pages() -> list[Path]:
@@ -42,7 +44,22 @@ def _session(session: str, folder: str) -> str:
     lines = []
     for found in _COMMAND.finditer(session):
         lines += [found[0], _printed(re.sub(r"(?m)^> ?", "", found["command"]), folder)]
-    return f"```console\n{''.join(lines)}```"
+    return f"```console\n{_times_as_before(session, ''.join(lines))}```"
+
+
+def _times_as_before(before: str, after: str) -> str:
+    """The new text with the old times: those of a table of times differ from run to run."""
+    old, new = _TIMES.findall(before), _TIMES.findall(after)
+    if [_names(table) for table in old] != [_names(table) for table in new]:
+        return after
+    kept = iter(old)
+    return _TIMES.sub(lambda _: next(kept), after)
+
+
+def _names(table: str) -> list[str]:
+    """The heads of a table of times, and what each line is about."""
+    head, *rows = table.split("\n", 1)[1].splitlines()
+    return [" ".join(head.split()), *(row.partition(" ")[0].rstrip("°") for row in rows[1:])]
 
 
 def _printed(command: str, folder: str) -> str:

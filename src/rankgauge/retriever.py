@@ -12,6 +12,7 @@ import inspect
 import itertools
 import math
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ from rankgauge.errors import InputError
 from rankgauge.ids import id_bytes
 
 __all__ = [
-    "Hits", "Retriever", "aligned", "answers_of", "has_index", "hits_of", "index_documents",
-    "is_async", "rows_of_hits", "search", "settings_of",
+    "Hits", "Retriever", "Spared", "aligned", "answers_of", "has_index", "hits_of",
+    "index_documents", "is_async", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -273,26 +274,47 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-# What each retriever took in last, so that one that is part of several is indexed once.
-_LAST: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+@dataclass(slots=True)
+class _Taken:
+    """The documents that a retriever took in last, and how long that took."""
+
+    documents: weakref.ref[Any]
+    seconds: float
+
+
+_LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
+
+
+class Spared:
+    """Seconds of indexing that were spared because a part had taken in the documents before.
+
+    Attributes:
+        seconds: All of them, since the process began.
+    """
+
+    seconds = 0.0
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """Have it take in the documents, if it is one that does.
 
-    The very same object of documents that it took in last is not taken in again.
+    One that is part of several is indexed once: the very same object of documents that it took in
+    last is not taken in again, and the time that this spares is added to :class:`Spared`.
     """
     if not has_index(retriever):
         return
     with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
         last = _LAST.get(retriever)
-        if last is not None and last() is documents:
+        if last is not None and last.documents() is documents:
+            Spared.seconds += last.seconds
             return
+    spared, start = Spared.seconds, time.perf_counter()
     done = retriever.index(documents)
     if inspect.isawaitable(done):
         _awaited(done)
+    seconds = time.perf_counter() - start + Spared.seconds - spared
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = weakref.ref(documents)
+        _LAST[retriever] = _Taken(weakref.ref(documents), seconds)
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:

@@ -10,6 +10,18 @@ from rankgauge import BenchmarkPlan, InputError, RankgaugeError, run_plan, sampl
 
 SAMPLE = sample_path("plan.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\n"
+THREE = f"""
+    {HEAD}
+    timed = 0
+    [retrievers.bm25]
+    type = "bm25"
+    [retrievers.dense]
+    type = "dense"
+    encoder = {{ type = "hashing" }}
+    [retrievers.hybrid]
+    type = "hybrid"
+    of = ["bm25", "dense"]
+"""
 
 
 @pytest.fixture
@@ -33,16 +45,16 @@ def test_the_shipped_plan_runs_and_says_what_ran(tmp_path):
     assert str(found.comparison.primary) == "nDCG@10"
 
 
-def test_only_those_named_are_run_and_parts_of_others_are_made_all_the_same(tmp_path):
-    plan = BenchmarkPlan.read(SAMPLE)
+def test_only_those_named_are_run_and_parts_of_others_are_made_all_the_same(write, tmp_path):
+    plan = BenchmarkPlan.read(write(THREE))
     outcome = run_plan(plan, only=["hybrid"], store=tmp_path, progress=False)
     assert list(outcome.bench.runs) == ["hybrid"]
     with pytest.raises(rankgauge.UnknownName, match="'hybird'"):
         run_plan(plan, only=["hybird"], store=tmp_path)
 
 
-def test_parts_of_several_retrievers_are_the_same_objects(tmp_path):
-    plan = BenchmarkPlan.read(SAMPLE)
+def test_parts_of_several_retrievers_are_the_same_objects(write, tmp_path):
+    plan = BenchmarkPlan.read(write(THREE))
     build = plan.builder(plan.load(store=tmp_path))
     names = {
         name for name, value in vars(build("hybrid")).items() if build("bm25") in _items(value)
@@ -52,6 +64,83 @@ def test_parts_of_several_retrievers_are_the_same_objects(tmp_path):
 
 def _items(value):
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def test_the_index_of_one_that_is_part_of_several_counts_in_full(write):
+    runs = run_plan(BenchmarkPlan.read(write(THREE)), progress=False).bench.runs
+    parts = runs["bm25"].index.seconds + runs["dense"].index.seconds
+    assert parts * 0.9 <= runs["hybrid"].index.seconds < 3 * parts
+    assert runs["hybrid"].index.peak is None
+
+
+def test_false_stands_for_nothing_where_an_option_may_be_none(write):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        {HEAD}
+        timed = 0
+        [retrievers.plain]
+        type = "bm25"
+        stemmer = false
+        """)
+    )
+    run = run_plan(plan, progress=False).bench.runs["plain"]
+    assert run.settings["retriever"]["stemmer"] is None
+
+
+def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
+    found, bench = rankgauge.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
+    assert [t.configuration["encoder.dimensions"] for t in found.trials] == [
+        256, 512, 1024, 2048, 4096,
+    ]  # fmt: skip
+    assert found.trials[0].name == "before"
+    assert found.values["best"] > found.values["before"]
+    assert len(bench.queries) == 30
+    assert bench.runs == {}
+    said = rankgauge.report_exploration(found, collection=bench.collection)
+    assert "before and best, 15 queries" in said
+    again, _ = rankgauge.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
+    assert [t.value for t in again.trials] == [t.value for t in found.trials]
+
+
+def test_options_inside_parts_are_explored(write):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        {THREE}
+        [explore]
+        retriever = "hybrid"
+        measure = "RR"
+        [explore.space]
+        "of.0.b" = [0.1, 0.9]
+        "of.1.encoder.dimensions" = [64]
+        method = ["rrf", "combsum"]
+        """)
+    )
+    found, _ = rankgauge.explore_plan(plan, timed=0)
+    assert len(found.trials) == 4
+    assert found.before is None, "the plan does not say what stands there today"
+    assert str(found.measure) == "RR"
+
+
+@pytest.mark.parametrize(
+    ("explore", "said"),
+    [
+        ("", "nothing to explore"),
+        ("[explore]\nretriever = 'bm25'", "nothing to explore"),
+        ("[explore]\nretriver = 'bm25'", "'retriver'"),
+        ("[explore]\nretriever = 'bm52'\nspace = { b = [1] }", "'bm52'"),
+        ("[explore]\nretriever = 'bm25'\nspace = { b = 0.5 }", "list of values"),
+        ("[explore]\nretriever = 'bm25'\nspace = { b = [] }", "list of values"),
+        ("[explore]\nretriever = 'hybrid'\nspace = { 'of.7.b' = [1] }", "no part"),
+        ("[explore]\nretriever = 'bm25'\nspace = { bb = [1] }", "'bb'"),
+        ("[explore]\nretriever = 'bm25'\nmethod = 'x'\nspace = { b = [1] }", "'x'"),
+    ],
+    ids=["none", "no space", "key", "retriever", "value", "empty", "part", "option", "method"],
+)
+def test_what_is_wrong_with_a_search_is_named(write, explore, said):
+    plan = BenchmarkPlan.read(write(textwrap.dedent(THREE) + explore))
+    with pytest.raises(RankgaugeError) as caught:
+        rankgauge.explore_plan(plan, timed=0)
+    assert said in str(caught.value)
 
 
 def test_every_key_is_read(write, tmp_path):

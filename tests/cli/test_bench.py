@@ -40,7 +40,7 @@ def planned(tmp_path, text):
 def test_retrievers_are_compared_with_latency_beside_quality(bench):
     done = bench("--short")
     assert done.returncode == 0, done.stderr
-    for said in ("against bm25", "latency and cost", "p50 ms", "hybrid", "index s"):
+    for said in ("against bm25", "latency and cost", "p50 ms", "dense", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
     again = bench("--short")
@@ -60,10 +60,10 @@ def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
         resources.files("rankgauge.schemas").joinpath("benchmark-1.json").read_text()
     )
     jsonschema.Draft202012Validator(schema).validate(data)
-    assert [run["name"] for run in data["runs"]] == ["bm25", "dense", "hybrid"]
+    assert [run["name"] for run in data["runs"]] == ["bm25", "dense"]
     lines = bench("--as", "csv").stdout.splitlines()
     assert lines[0].startswith("run,nDCG@10,R@5,P@5,RR,p50_seconds,")
-    assert len(lines) == 4
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
@@ -80,14 +80,14 @@ def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_pa
     assert done.returncode == 0, done.stderr
     assert "dense: how good" in done.stdout
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
-        "bm25.run", "dense.run", "hybrid.run",
+        "bm25.run", "dense.run",
     ]  # fmt: skip
     assert (tmp_path / "runs" / "bm25.run").read_text().startswith("# ir_metadata.start\n")
     page = (tmp_path / "r.html").read_text()
     assert "Latency and cost" in page
     with rankgauge.History.open(tmp_path / "h.db") as history:
         entries = history.entries()
-        assert len(entries) == 3
+        assert len(entries) == 2
         kept = {history.load(entry).run_name: history.load(entry) for entry in entries}
         assert kept["bm25"].settings["retriever"]["type"] == "bm25"
         assert {entry.label for entry in entries} == {"first"}
@@ -109,6 +109,18 @@ def test_a_named_run_is_diagnosed(bench):
 def test_repeats_are_told(bench):
     done = bench("--only", "bm25", "--repeat", "2")
     assert "bm25: the same rankings and scores, 2 times" in done.stdout
+
+
+def test_configurations_are_explored_and_chosen(tmp_path):
+    words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for said in ("5 of 5 configurations tried (grid)", "best and before on 15 test queries",
+                 "before and best, 15 queries", "one setting changed at a time"):  # fmt: skip
+        assert said in done.stdout
 
 
 FAILING = """

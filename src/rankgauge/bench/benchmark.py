@@ -40,7 +40,7 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import has_index, index_documents
+from rankgauge.retriever import Spared, has_index, index_documents
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -323,6 +323,7 @@ class Benchmark:
                 where=f"{type(retriever).__name__}.index",
                 fix="give the benchmark a collection with documents",
             )
+        spared = Spared.seconds
         try:
             with used() as took:
                 index_documents(retriever, self._source)
@@ -335,7 +336,13 @@ class Benchmark:
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
         size = getattr(retriever, "size", None)
-        cost = IndexCost(took.seconds, size if isinstance(size, int) else None, took.peak)
+        # As if it had been indexed alone; what memory that would take is not known.
+        spared = Spared.seconds - spared
+        cost = IndexCost(
+            took.seconds + spared,
+            size if isinstance(size, int) else None,
+            None if spared else took.peak,
+        )
         self._indexed = (retriever, cost)
         return cost
 

@@ -345,6 +345,11 @@ class _Building:
             if key not in parameters:
                 error = unknown(f"option of {kind}", key, parameters)
                 raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
+        for key, value in made.items():
+            # TOML has no word for nothing: false stands for it where an option may be None.
+            said = str(parameters[key].annotation)
+            if value is False and "None" in said and "bool" not in said:
+                made[key] = None
         if "qrels" in parameters and "qrels" not in made:
             made["qrels"] = self._bench.qrels
         try:

@@ -38,6 +38,7 @@ def run_plan(
     only: Iterable[str] = (),
     again: Again = "missing",
     store: str | os.PathLike[str] | None = None,
+    timed: int | None = None,
     progress: bool | None = None,
 ) -> PlanOutcome:
     """Run the retrievers of a plan.
@@ -47,6 +48,7 @@ def run_plan(
         only: Names of the retrievers that are run; all of the plan if left out.
         again: Which queries are asked, as for :meth:`Benchmark.run`.
         store: Another folder for the answers.
+        timed: How many queries are timed, where not as the plan says.
         progress: Whether to show how far it has come.
 
     Raises:
@@ -74,7 +76,7 @@ def run_plan(
                 settings=planned.settings,
                 limits=planned.limits,
                 again=again,
-                timed=plan.timed,
+                timed=plan.timed if timed is None else timed,
                 prices=planned.prices,
             )
         except RankgaugeError as error:
@@ -114,7 +116,7 @@ def repeat_plan(
     for number in range(2, times + 1):
         # Beside the answers that are kept: to ask anew is the point.
         store = first.store / f"repeat-{number}"
-        made = run_plan(plan, only=tuple(runs), again="all", store=store)
+        made = run_plan(plan, only=tuple(runs), again="all", store=store, timed=0)
         for name, run in made.bench.runs.items():
             runs[name].append(run)
     for name, made_runs in runs.items():

@@ -24,6 +24,7 @@ def explore_plan(
     plan: BenchmarkPlan,
     *,
     store: str | os.PathLike[str] | None = None,
+    timed: int = 50,
     progress: bool | None = None,
 ) -> tuple[Exploration, Benchmark]:
     """Try configurations of one retriever of a plan, as its table ``explore`` says.
@@ -47,6 +48,7 @@ def explore_plan(
     Args:
         plan: The plan.
         store: Another folder for the answers.
+        timed: How many queries are timed with each configuration; 0 for none.
         progress: Whether to show how far each run has come.
 
     Returns:
@@ -84,7 +86,7 @@ def explore_plan(
 
     found = explore(
         build,
-        bench.runner(),
+        bench.runner(timed=timed),
         bench.qrels,
         space,
         measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),

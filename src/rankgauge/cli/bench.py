@@ -39,6 +39,10 @@ _ERROR = 2
     "--repeat", type=click.IntRange(1), default=1, metavar="N",
     help="Run it N times from nothing and say whether each retriever gives the same.",
 )  # fmt: skip
+@click.option(
+    "--timed", type=click.IntRange(0), metavar="N",
+    help="Time N queries, one at a time, after the run; 0 for none. Without: as in the plan.",
+)  # fmt: skip
 @click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
 @click.option(
     "--runs", "folder", metavar="FOLDER",
@@ -69,6 +73,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     failed: bool,  # noqa: FBT001 - the same
     errors: Literal["refuse", "empty"],
     repeat: int,
+    timed: int | None,
     store: str | None,
     folder: str | None,
     plain: bool,  # noqa: FBT001 - the same
@@ -105,7 +110,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     plan = rankgauge.BenchmarkPlan.read(path)
     kept = rankgauge.History.open(history) if save else None
     again: Literal["missing", "failed", "all"] = "missing" if resume else "all"
-    outcome = _ran(plan, only, "failed" if failed else again, store)
+    outcome = _ran(plan, only, "failed" if failed else again, store, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {name} was not run: {error}\n", err=True)
@@ -155,14 +160,15 @@ def _keep(
         click.echo(f"saved as {entry.id} in {history.where}", err=True)
 
 
-def _ran(
+def _ran(  # noqa: PLR0917 - the options of the command
     plan: rankgauge.BenchmarkPlan,
     only: Sequence[str],
     again: Literal["missing", "failed", "all"],
     store: str | None,
+    timed: int | None,
 ) -> rankgauge.PlanOutcome:
     try:
-        return rankgauge.run_plan(plan, only=only, again=again, store=store)
+        return rankgauge.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
         click.echo(

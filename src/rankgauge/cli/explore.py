@@ -15,13 +15,19 @@ __all__ = ["explore"]
 @click.command(short_help="Try configurations of a retriever and choose one.")
 @click.argument("path", metavar="PLAN")
 @click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
-@click.option("-k", "k", type=click.IntRange(1), default=5, show_default=True,
-              help="The cut-off of the failure patterns before and after.")  # fmt: skip
+@click.option(
+    "--timed", type=click.IntRange(0), default=50, show_default=True, metavar="N",
+    help="Time N queries, one at a time, with each configuration; 0 for none.",
+)  # fmt: skip
+@click.option(
+    "-k", "k", type=click.IntRange(1), default=5, show_default=True,
+    help="The cut-off of the failure patterns before and after.",
+)  # fmt: skip
 @click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print; csv and json have the trials only.",
 )  # fmt: skip
-def explore(path: str, store: str | None, k: int, form: str) -> None:
+def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None:  # noqa: PLR0917 - options
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
     The best is chosen on one part of the queries and held against the configuration of today on
@@ -43,7 +49,7 @@ def explore(path: str, store: str | None, k: int, form: str) -> None:
       rankgauge explore plan.toml --as markdown
     """  # noqa: D301 - click reads the \b
     plan = rankgauge.BenchmarkPlan.read(path)
-    found, bench = rankgauge.explore_plan(plan, store=store)
+    found, bench = rankgauge.explore_plan(plan, store=store, timed=timed)
     color = form == "table" and sys.stdout.isatty()
     text = rankgauge.report_exploration(found, form, collection=bench.collection, k=k, color=color)
     say(text, color=color)

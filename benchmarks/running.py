@@ -1,0 +1,161 @@
+"""What the runner of benchmarks adds to a retriever's own time: prints a table in Markdown.
+
+    python benchmarks/running.py [--queries 20000] [--large]
+
+A retriever that does nothing but return ten prepared hits is asked; what is left is ours: calling,
+checking, writing the journal, counting. Each way is measured in a process of its own, and its
+journal lies on this machine's disk. An endpoint of 50 milliseconds stands for one far away. With
+--large a million queries are asked, and the memory they need is held against that of a tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rankgauge.bench.timing import used
+
+WAYS = (
+    "sync", "sync, with scores", "async", "async, with a time limit", "a thread with a time limit",
+    "four threads with a time limit",
+)  # fmt: skip
+BUDGETS = {"sync": 50, "async": 50, "a thread with a time limit": 120}
+HITS = 10
+FAR, AT_ONCE, ASKED = 0.05, 32, 1000
+
+
+def bench(queries: int) -> Any:
+    """A benchmark of so many queries without documents."""
+    import rankgauge
+
+    made = rankgauge.Benchmark(
+        rankgauge.Collection.of(None, {f"q{n}": f"question {n}" for n in range(queries)}),
+        {f"q{n}": {f"doc{n % HITS}": 1} for n in range(queries)},
+        k=HITS,
+        progress=False,
+    )
+    len(made.queries)  # joined before the clock runs
+    return made
+
+
+def retriever(way: str) -> tuple[Callable[..., Any], Any]:
+    """A retriever and its limits."""
+    import rankgauge
+
+    ids = [f"doc{n}" for n in range(HITS)]
+    scored = [(name, 1 - n / 20) for n, name in enumerate(ids)]
+
+    async def waited(_: str) -> list[str]:
+        return ids
+
+    limits = {
+        "async, with a time limit": rankgauge.Limits(timeout=30),
+        "a thread with a time limit": rankgauge.Limits(timeout=30),
+        "four threads with a time limit": rankgauge.Limits(timeout=30, concurrency=4),
+    }
+    if way.startswith("async"):
+        return waited, limits.get(way)
+    return (lambda _: scored if "scores" in way else ids), limits.get(way)
+
+
+def overhead(way: str, queries: int) -> dict[str, float]:
+    """Microseconds a query, by the clock and of the processor."""
+    made = bench(queries)
+    call, limits = retriever(way)
+    made.run("warm", retriever("sync")[0], timed=0, again="all")
+    start, used = time.perf_counter(), time.process_time()
+    made.run(way, call, limits=limits, timed=0)
+    return {
+        "wall": (time.perf_counter() - start) / queries * 1e6,
+        "cpu": (time.process_time() - used) / queries * 1e6,
+    }
+
+
+def far_away() -> dict[str, float]:
+    """Seconds for an endpoint of 50 ms, and the least they can be."""
+    import rankgauge
+
+    async def endpoint(_: str) -> list[str]:
+        await asyncio.sleep(FAR)
+        return ["doc1"]
+
+    made = bench(ASKED)
+    start = time.perf_counter()
+    made.run("far", endpoint, limits=rankgauge.Limits(concurrency=AT_ONCE), timed=0)
+    return {"seconds": time.perf_counter() - start, "least": -(-ASKED // AT_ONCE) * FAR}
+
+
+def memory(queries: int) -> dict[str, float]:
+    """Peaks of memory in MiB, beyond the queries themselves: running, evaluating in blocks."""
+    made = bench(queries)
+    gc.collect()
+    with used() as running:
+        run = made.run("many", retriever("sync")[0], timed=0)
+    with used() as evaluating:
+        run.evaluate("RR")
+    return {"running": (running.peak or 0) / 2**20, "evaluating": (evaluating.peak or 0) / 2**20}
+
+
+def apart(task: str, *words: str) -> dict[str, float]:
+    """A task in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--task", task, *words],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def table(queries: int, *, large: bool) -> None:
+    """Measure, and print."""
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {queries:,} queries\n")
+    print("| way of asking | microseconds a query, by the clock | of the processor | at most |")
+    print("|---|---:|---:|---:|")
+    for way in WAYS:
+        rounds = [apart("overhead", way, str(queries)) for _ in range(3)]
+        wall, cpu = (sorted(one[key] for one in rounds)[1] for key in ("wall", "cpu"))
+        most = BUDGETS.get(way)
+        print(f"| {way} | {wall:.0f} | {cpu:.0f} | {most or '–'} |")
+    far = apart("far")
+    ratio = far["seconds"] / far["least"]
+    print(
+        f"\n{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} at once: "
+        f"{far['seconds']:.2f} s, {ratio:.2f} times the least possible ({far['least']:.2f} s)."
+    )
+    if large:
+        print("\n| queries | MiB for running | for evaluating |")
+        print("|---:|---:|---:|")
+        for count in (100_000, 1_000_000):
+            found = apart("memory", str(count))
+            print(f"| {count:,} | {found['running']:.0f} | {found['evaluating']:.0f} |")
+
+
+def main() -> None:
+    """Print the table, or do one task of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=20_000)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if not given.task:
+        table(given.queries, large=given.large)
+        return
+    name, *words = given.task
+    tasks: dict[str, Callable[[], dict[str, float]]] = {
+        "overhead": lambda: overhead(words[0], int(words[1])),
+        "far": far_away,
+        "memory": lambda: memory(int(words[0])),
+    }
+    print(json.dumps(tasks[name]()))
+
+
+if __name__ == "__main__":
+    main()
