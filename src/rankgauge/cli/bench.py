@@ -132,7 +132,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     if folder is not None:
         _write(list(made.runs.values()), Path(folder), errors, head=not plain)
     if page is not None:
-        write_whole(page, shown.page(made, errors))
+        write_whole(page, shown.page(made, errors, diagnosed))
         click.echo(f"wrote {page}", err=True)
     if kept is not None:
         _keep(kept, shown, errors, label)
@@ -226,13 +226,19 @@ class _Shown:
         means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
         return min(means, key=means.__getitem__)
 
-    def page(self, bench: rankgauge.Benchmark, errors: Literal["refuse", "empty"]) -> str:
+    def page(
+        self,
+        bench: rankgauge.Benchmark,
+        errors: Literal["refuse", "empty"],
+        diagnosed: str | None,
+    ) -> str:
         found = self.comparison
         return rankgauge.html_report(
             bench.qrels,
             [run.ranked(errors) for run in self.runs],
             result=self.evaluations[0] if found is None else found.comparison,
             collection=bench.collection if bench.collection.documents else None,
+            diagnosed=self.lowest() if diagnosed == "worst" else diagnosed,
             sections=() if found is None else (rankgauge.benchmark_section(found),),
         )
 

@@ -62,13 +62,17 @@ def report_costs(runs: Sequence[BenchmarkRun], form: str = "table", *, color: bo
     return render(replace(table, notes=(*table.notes, *notes)), form, color=color)
 
 
-def benchmark_section(found: BenchmarkComparison) -> Section:
+def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
     """Latency and cost as a part of a report, see :func:`html_report`.
 
     Args:
         found: Made by :meth:`Benchmark.compare`.
+        plots: Whether quality is drawn over latency, where all runs were timed and there are more
+            than two; needs ``rankgauge[plots]`` when the report is made.
     """
-    return Section("Latency and cost", (found.cost_table(), *found.notes))
+    table = replace(found.cost_table(), title="")
+    drawn = (found.plot(),) if plots and found.pareto and len(found.runs) > 2 else ()
+    return Section("Latency and cost", (table, *drawn, *found.notes))
 
 
 def _data(found: BenchmarkComparison) -> Table:
