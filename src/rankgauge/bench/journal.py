@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
     Attributes:
         query: Its id.
-        key: Its key, see :func:`query_key`.
+        key: What the query is, by id and content: a hash of both.
         hits: What was retrieved; None if there is no usable answer.
         error: What went wrong, empty if nothing did.
         kind: ``""`` if nothing went wrong, else ``error`` (the retriever raised), ``timeout`` or

@@ -341,10 +341,13 @@ class _Building:
             raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
-        for key in made:
+        for key, value in made.items():
             if key not in parameters:
                 error = unknown(f"option of {kind}", key, parameters)
                 raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
+            # TOML has no word for nothing: `stemmer = false` is none.
+            if value is False and isinstance(parameters[key].default, str):
+                made[key] = None
         if "qrels" in parameters and "qrels" not in made:
             made["qrels"] = self._bench.qrels
         try:
