@@ -107,6 +107,9 @@ def test_false_leaves_out_what_is_a_word_otherwise(write, tmp_path):
     settings = build("words").settings
     assert (settings["stemmer"], settings["stop_words"]) == (None, [])
     assert build("english").settings["value"] is False
+    empty = write(f'{HEAD}[retrievers.a]\ntype = "bm25"\nstemmer = ""\n')
+    with pytest.raises(rankgauge.UnknownName, match="stemmer"):
+        run_plan(BenchmarkPlan.read(empty), progress=False)
 
 
 def test_the_store_lies_beside_the_plan_unless_it_is_named(write, tmp_path):
