@@ -56,7 +56,12 @@ nitpick_ignore_regex = [
 ]
 nitpick_ignore = [
     ("py:class", "NDArray"),
+    (
+        "py:class",
+        "tuple[str",
+    ),  # cut out of a signature with a default (<factory>) that is no Python
     # Ours, but not public
+    ("py:class", "rankgauge.bench.journal.Journal"),
     ("py:class", "rankgauge.database.Database"),
     ("py:class", "rankgauge.kernels.measure.Declaration"),
     ("py:class", "rankgauge.render.Table"),

@@ -1,10 +1,14 @@
 """The pages say what is true, and all of it."""
 
+import dataclasses
+import functools
 import importlib.util
+import inspect
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -14,6 +18,8 @@ import click
 import pytest
 
 import rankgauge
+from rankgauge.bench import plan as planning
+from rankgauge.bench import varied
 from rankgauge.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
@@ -126,6 +132,9 @@ def test_every_public_name_stands_on_the_page_of_python():
     measures = {measure.name for measure in rankgauge.measures()}
     for name in set(rankgauge.__all__) - measures:
         assert re.search(rf"(?m)^\.\. (auto\w+:: rankgauge\.{name}|py:data:: {name})$", page), name
+    for name in rankgauge.retrievers.__all__:
+        full = rf"rankgauge\.retrievers\.{name}"
+        assert re.search(rf"(?m)^\.\. (auto\w+|py:data):: {full}$", page), name
 
 
 def test_every_error_stands_on_the_page_of_errors():
@@ -150,6 +159,89 @@ def test_every_key_of_the_result_file_stands_on_its_page():
     assert set(re.findall(r"(?m)^(\w+): ", page)) >= set(schema["required"])
     for key in [*schema["properties"], *schema["properties"]["policies"]["properties"]]:
         assert f"`{key}`" in page or f'"{key}"' in page
+
+
+def test_every_key_of_the_schema_of_benchmarks_stands_on_the_page_of_files():
+    page = text("reference", "result-file.md")
+    folder = Path(rankgauge.__file__).parent / "schemas"
+    schema = json.loads((folder / "benchmark-1.json").read_text())
+    part = page.split("\n## The benchmark file\n")[1].split("\n## ")[0]
+    for keys in required(schema):
+        for key in keys:
+            assert f"`{key}`" in part
+
+
+def required(schema):
+    """The keys that a schema wants, at any depth."""
+    if isinstance(schema, dict):
+        yield from ([schema["required"]] if isinstance(schema.get("required"), list) else [])
+        for inner in schema.values():
+            yield from required(inner)
+
+
+# ---- the plan
+
+
+def test_the_types_of_a_plan_stand_on_its_page_with_all_their_options():
+    page, types = text("reference", "plan.md"), script(DOCS / "_scripts" / "plan_types.py")
+    assert "\n".join(types.lines()) in page
+    for word, name in rankgauge.retrievers.TYPES.items():
+        part = page.split(f"\n#### {word}\n")[1].split("\n#")[0]
+        assert f"`{name}`" in part
+        options = inspect.signature(getattr(rankgauge.retrievers, name)).parameters
+        assert re.findall(r"(?m)^\| `(\w+)` \| .+ \| .+ \|$", part) == list(options)
+
+
+def test_every_retriever_that_comes_along_stands_on_a_page_that_shows_it():
+    pages = [text("howto", f"{name}.md") for name in ("retrievers", "adapters", "vector-stores")]
+    shown = "".join([*pages, text("howto", "configurations.md")])
+    for name in rankgauge.retrievers.TYPES.values():
+        assert re.search(rf"`{name}[(`]", shown), name
+
+
+def keys_on(page: str, title: str) -> dict[str, str]:
+    """The keys in the table under a heading, and what holds where they are left out."""
+    part = page.split(f"# {title}\n")[1].split("\n#", maxsplit=1)[0]
+    rows = re.findall(r"(?m)^\| (`.+?`(?:, `\w+`)*) \| (.*?) \|", part)
+    return {key: said for names, said in rows for key in re.findall(r"`(\w+)`", names)}
+
+
+def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
+    page = text("reference", "plan.md")
+    plan = keys_on(page, "Keys of the plan")
+    assert set(plan) == set(planning._TOP)  # noqa: SLF001 - no other list has them
+    for key in ("k", "timed"):
+        assert plan[key] == f"`{getattr(rankgauge.BenchmarkPlan, key)}`"
+    assert set(keys_on(page, "collection")) == set(planning._COLLECTION)  # noqa: SLF001 - no other list has them
+    assert set(keys_on(page, "retrievers")) == set(planning._OWN)  # noqa: SLF001 - no other list has them
+    limits = keys_on(page, "limits")
+    assert set(limits) == {one.name for one in dataclasses.fields(rankgauge.Limits)}
+    for key, value in dataclasses.asdict(rankgauge.Limits()).items():
+        assert value is None or limits[key] == f"`{value}`"
+    found = keys_on(page, "Configurations")
+    assert set(found) == set(varied._KEYS)  # noqa: SLF001 - no other list has them
+    for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
+        if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
+            assert found[key] == f"`{parameter.default}`"
+
+
+def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
+    first, _, mine, space = re.findall(r"(?ms)^```toml\n(.*?)^```", text("reference", "plan.md"))
+    shutil.copytree(rankgauge.sample_path("qrels.txt").parent, tmp_path / "sample")
+    path = tmp_path / "plan.toml"
+    path.write_text(f"timed = 0\n{first}\n{space}", encoding="utf-8")
+    plan = rankgauge.BenchmarkPlan.read(path)
+    outcome = rankgauge.run_plan(plan, progress=False)
+    assert list(outcome.bench.runs) == ["bm25", "dense", "hybrid", "passages"]
+    assert not outcome.failed
+    build = plan.builder(outcome.bench)
+    assert build("passages").settings["retriever"]["stemmer"] is None
+    today = plan.options("passages")
+    for option, values in plan.explore["space"].items():
+        value = functools.reduce(lambda table, key: table[key], option.split("."), today)
+        assert value in values
+    path.write_text(f"{first}\n{mine}", encoding="utf-8")
+    assert len(rankgauge.BenchmarkPlan.read(path).retrievers) == 6
 
 
 # ---- pages
@@ -181,7 +273,10 @@ def as_pinned(*libraries: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
-@pytest.mark.skipif(not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"), reason="other versions lay text out otherwise")
+@pytest.mark.skipif(
+    not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"),
+    reason="other versions lay text out otherwise",
+)
 @pytest.mark.parametrize("path", consoles.pages(), ids=lambda p: p.stem)
 def test_a_shell_session_prints_what_the_page_says(path):
     page = path.read_text(encoding="utf-8")
@@ -222,6 +317,6 @@ def test_the_readme_shows_what_make_demo_runs():
     recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1].replace("$(SAMPLE)", sample)
     shown = re.findall(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))
     lines = [shlex.split(line) for line in recipe.splitlines()]
-    assert len(lines) == 3
+    assert len(lines) == 2
     for words, told in zip(lines, shown, strict=False):
         assert [word.removeprefix(".venv/bin/") for word in words] == shlex.split(told)

@@ -1,7 +1,7 @@
 """References to where a name is at home lead to where it is documented: the door.
 
 Docstrings in the code point to ``rankgauge.evaluation.evaluate``; the pages call it
-``rankgauge.evaluate``, as users do.
+``rankgauge.evaluate``, as users do. So it is with the retrievers: ``rankgauge.retrievers.BM25``.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING
 import rankgauge
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from docutils import nodes
     from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+
+def names(door: "ModuleType") -> set[str]:
+    """The public names of a module, without those of modules."""
+    return set(door.__all__) - {"functional", "retrievers"}
 
 
 def through_the_door(
@@ -20,10 +27,15 @@ def through_the_door(
 ) -> "nodes.reference | None":
     """The reference, if what is left without its module is a public name."""
     words = node.get("reftarget", "").split(".")
-    public = next((n for n, word in enumerate(words) if word in rankgauge.__all__), None)
-    if node.get("refdomain") != "py" or words[0] != "rankgauge" or not public:
+    if node.get("refdomain") != "py" or words[0] != "rankgauge":
         return None
-    target = ".".join(["rankgauge", *words[public:]])
+    for door in (rankgauge, rankgauge.retrievers):
+        public = next((n for n, word in enumerate(words) if word in names(door)), None)
+        if public:
+            break
+    else:
+        return None
+    target = ".".join([door.__name__, *words[public:]])
     where = node["refdoc"]
     return env.domains["py"].resolve_xref(
         env, where, app.builder, node["reftype"], target, node, text

@@ -229,7 +229,7 @@ class Collection:
 
     @cached_property
     def documents_fingerprint(self) -> str:
-        """SHA-256 of what the documents say; see :func:`fingerprint_documents`."""
+        """SHA-256 of what the documents say, whatever they were read from."""
         return fingerprint_documents(self.documents.values())
 
     @cached_property

@@ -81,7 +81,7 @@ class QuerySpans:
 
     @property
     def iou(self) -> float:
-        """Intersection over union: common / (relevant + retrieved - common)."""
+        """Intersection over union, common / (relevant + retrieved - common)."""
         union = self.relevant + self.retrieved - self.common
         return self.common / union if union else math.nan
 

@@ -177,6 +177,30 @@ def test_every_key_is_read(write, tmp_path):
     assert plan.chosen(["bm25"]) == (bm25,)
 
 
+def test_false_leaves_out_what_is_a_word_otherwise(write, tmp_path):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        {HEAD}
+        [retrievers.words]
+        type = "bm25"
+        stemmer = false
+        stop_words = false
+        [retrievers.english]
+        type = "filtered"
+        retriever = "words"
+        field = "draft"
+        value = false
+        """)
+    )
+    build = plan.builder(plan.load(store=tmp_path))
+    settings = build("words").settings
+    assert (settings["stemmer"], settings["stop_words"]) == (None, [])
+    assert build("english").settings["value"] is False
+    empty = write(f'{HEAD}[retrievers.a]\ntype = "bm25"\nstemmer = ""\n')
+    with pytest.raises(rankgauge.UnknownName, match="stemmer"):
+        run_plan(BenchmarkPlan.read(empty), progress=False)
+
+
 def test_the_store_lies_beside_the_plan_unless_it_is_named(write, tmp_path):
     text = f'{HEAD}[retrievers.a]\ntype = "random"\n'
     assert BenchmarkPlan.read(write(text)).store == tmp_path / "plan.runs"

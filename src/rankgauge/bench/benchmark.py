@@ -167,7 +167,7 @@ class Benchmark:
 
     @property
     def queries(self) -> Mapping[str, Query]:
-        """The queries that are asked: those that have judgments and a text."""
+        """The queries that are asked, which are those that have judgments and a text."""
         return self._truth[1]
 
     @property
@@ -206,7 +206,7 @@ class Benchmark:
     ) -> BenchmarkRun:
         """Ask a retriever every query, and keep what it answers.
 
-        Whatever goes wrong with a query is recorded, see :attr:`BenchmarkRun.failures`. Interrupted
+        Whatever goes wrong with a query is recorded, see ``failures`` of the result. Interrupted
         at any moment, it goes on where it stopped when it is called again with the same store.
 
         Args:

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
     Attributes:
         query: Its id.
-        key: Its key, see :func:`query_key`.
+        key: What the query is, by id and content: a hash of both.
         hits: What was retrieved; None if there is no usable answer.
         error: What went wrong, empty if nothing did.
         kind: ``""`` if nothing went wrong, else ``error`` (the retriever raised), ``timeout`` or
@@ -154,7 +154,8 @@ class Journal:
             if fresh:
                 path.unlink(missing_ok=True)
                 (self.folder / HEAD).unlink(missing_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._file = os.open(path, mode, 0o644)
             _mend_end(self._file)
         except OSError as error:
             self.close()
@@ -285,7 +286,8 @@ def _mend_end(file: int) -> None:
     end = size
     while end > 0:
         start = max(0, end - 65536)
-        place = os.pread(file, end - start, start).rfind(b"\n")
+        os.lseek(file, start, os.SEEK_SET)
+        place = os.read(file, end - start).rfind(b"\n")
         if place >= 0:
             end = start + place + 1
             break

@@ -341,11 +341,10 @@ class _Building:
             raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
-        for key in made:
+        for key, value in made.items():
             if key not in parameters:
                 error = unknown(f"option of {kind}", key, parameters)
                 raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
-        for key, value in made.items():
             # TOML has no word for nothing: false stands for it where an option may be None.
             said = str(parameters[key].annotation)
             if value is False and "None" in said and "bool" not in said:

@@ -30,7 +30,14 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _InOrder(click.Group):
+    """A group that lists its commands in the order in which they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message="%(version)s", package_name="rankgauge")
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
@@ -42,18 +49,18 @@ def cli() -> None:
 
 cli.add_command(evaluate)
 cli.add_command(compare)
-cli.add_command(bench)
-cli.add_command(explore)
 cli.add_command(diff)
 cli.add_command(diagnose)
-cli.add_command(history)
 cli.add_command(report)
 cli.add_command(gate)
+cli.add_command(history)
+cli.add_command(bench)
+cli.add_command(explore)
 cli.add_command(collection)
-cli.add_command(measures)
 cli.add_command(fuse)
 cli.add_command(cut)
 cli.add_command(sample)
+cli.add_command(measures)
 
 
 def main() -> None:

@@ -44,7 +44,8 @@ class Chunked:
     stand in the order of their best chunks.
 
     Args:
-        retriever: Any retriever: it is given chunks as documents (see :func:`chunk_documents`).
+        retriever: Any retriever: it is given chunks as documents (see
+            :func:`~rankgauge.chunking.chunk_documents`).
         chunker: What cuts the texts.
         roll_up: ``max``, ``first`` or ``sum``.
         depth: How many chunks are asked for at first, for each document that is wanted; where they
@@ -138,7 +139,7 @@ class Chunked:
         )
 
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
-        """Where the first k chunks of each query stand: what :func:`span_scores` measures."""
+        """Where the first k chunks of each query stand, for :func:`rankgauge.span_scores`."""
         places = self._indexed()
         answers = search(self._retriever, queries, k)
         return [[Span(*places.of(name)) for name in hits.ids] for hits in answers]

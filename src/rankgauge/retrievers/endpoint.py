@@ -111,7 +111,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The URL without what may be secret: for settings and messages."""
+        """The URL without what may be secret, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
         rows = parse_qsl(self._parts.query, keep_blank_values=True)
         query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in rows)

@@ -1,0 +1,100 @@
+"""The types of a plan with all their options, in Markdown, from signatures and docstrings.
+
+    python docs/_scripts/plan_types.py           print what the page should say
+    python docs/_scripts/plan_types.py --write   put it into docs/reference/plan.md
+
+A test holds the page against it.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rankgauge import retrievers
+
+PAGE = Path(__file__).resolve().parents[1] / "reference" / "plan.md"
+BEGIN = "<!-- written by docs/_scripts/plan_types.py -->\n"
+END = "<!-- until here -->\n"
+KINDS = (
+    ("Retrievers", "search"),
+    ("Encoders", "encode_queries"),
+    ("Rerankers", "rerank"),
+    ("Chunkers", "__call__"),
+)
+_ROLE = re.compile(r":\w+:`[~!]?(?:[a-z_]\w*\.)*([\w.]+)`")
+_ARGUMENT = re.compile(r"(?m)^(\w+): (.*(?:\n(?: {4}.*)?)*)")
+
+
+def main() -> None:
+    """Print the section, or put it into the page."""
+    section = "\n".join(lines())
+    if "--write" not in sys.argv:
+        sys.stdout.write(section)
+        return
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{section}\n{END}{after}", encoding="utf-8")
+
+
+def lines() -> Iterator[str]:
+    """The section, line by line."""
+    todo = {word: getattr(retrievers, name) for word, name in retrievers.TYPES.items()}
+    for title, method in KINDS:
+        yield f"### {title}"
+        yield ""
+        for word in [word for word, made in todo.items() if hasattr(made, method)]:
+            yield from one(word, todo.pop(word))
+    if todo:
+        sys.exit(f"nobody knows what these are: {', '.join(todo)}")
+
+
+def one(word: str, made: Any) -> Iterator[str]:
+    """What stands of one type."""
+    yield f"#### {word}"
+    yield ""
+    first = inspect.getdoc(made).splitlines()[0]
+    yield f"`{made.__name__}`. {plain(first)}"
+    yield ""
+    said = meanings(made)
+    yield "| option | default | what |"
+    yield "|---|---|---|"
+    for name, parameter in inspect.signature(made).parameters.items():
+        yield f"| `{name}` | {default(parameter)} | {said[name]} |"
+    yield ""
+
+
+def meanings(made: Any) -> dict[str, str]:
+    """What the docstring says of each parameter; that of the class above where it says nothing."""
+    for above in inspect.getmro(made):
+        found = re.search(r"(?ms)^Args:\n(.*?)(?=^\w+:$|\Z)", inspect.getdoc(above) or "")
+        if found:
+            text = inspect.cleandoc(found[1])
+            return {name: plain(" ".join(s.split())) for name, s in _ARGUMENT.findall(text)}
+    return {}
+
+
+def default(parameter: inspect.Parameter) -> str:
+    """What holds where an option is left out, as TOML."""
+    value = parameter.default
+    if value is inspect.Parameter.empty:
+        return "*wanted*"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`{list(value)}`".replace("'", '"')
+    return f"`'{value}'`" if "\\" in str(value) else f"`{value!r}`".replace("'", '"')
+
+
+def plain(text: str) -> str:
+    """A docstring's markup as Markdown."""
+    return _ROLE.sub(r"`\1`", text).replace("``", "`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    main()
