@@ -2,22 +2,27 @@
 
 import asyncio
 import functools
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from rankgauge import InputError, Limits, Query, RankgaugeError
 from rankgauge.bench.running import ask
+from rankgauge.retriever import search
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]
 QUICK = Limits(backoff=0.0)
 
 
-def asked(retriever, limits=QUICK, queries=QUERIES, k=3):
+def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
     """Answers by query, and whether all were asked."""
     answers = []
-    whole = ask(retriever, queries, k, limits=limits, record=answers.append)
+    whole = ask(asked_of, queries, k, limits=limits, record=answers.append)
     assert len({answer.query for answer in answers}) == len(answers), "a query was answered twice"
     return {answer.query: answer for answer in answers}, whole
 
@@ -95,6 +100,80 @@ def test_an_async_retriever_works_where_a_loop_runs_already():
     found, whole = asyncio.run(notebook())
     assert whole
     assert len(found) == len(QUERIES)
+
+
+class OfOneLoop:
+    """As clients for async work are: it can be used in the loop that it met first, and no other."""
+
+    def __init__(self):
+        self.loops = set()
+
+    async def __call__(self, text):
+        self.loops.add(id(asyncio.get_running_loop()))
+        await asyncio.sleep(0)
+        return [text]
+
+
+def test_an_async_client_meets_one_loop_in_all_that_is_asked_of_it():
+    client = OfOneLoop()
+    asked(client, Limits(concurrency=4))
+    asked(client, Limits(timeout=20.0))
+    asked(lambda text: client(text))  # noqa: PLW0108 - it is not declared async
+    asked(lambda text: client(text), Limits(concurrency=3))  # noqa: PLW0108 - the same
+    assert search(client, QUERIES[:1], 3)[0].ids == ["text 0"]
+    assert len(client.loops) == 1
+
+
+def test_code_that_is_not_async_may_wait_inside_code_that_is():
+    async def inner(text):
+        return [text]
+
+    async def retrieve(text):
+        return search(inner, [Query("q", text)], 3)[0].ids
+
+    found, _ = asked(retrieve)
+    assert found["q3"].hits.ids == ["text 3"]
+
+
+def test_an_interrupt_cancels_what_is_awaited_before_it_is_passed_on():
+    code = """
+    import asyncio, signal, threading, time, os
+    from rankgauge import retriever
+    async def work():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+            print("cancelled", flush=True)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        retriever.awaited(work())
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    async def more():
+        return "goes on"
+    print(retriever.awaited(more()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:3] == ["cancelled", "interrupted", "goes on"]
+    assert done.stderr == ""
+
+
+def test_a_task_that_wants_to_end_the_process_does_not_end_the_loop():
+    async def leave():
+        sys.exit(3)
+
+    async def retrieve(text):
+        if text == "text 3":
+            await asyncio.ensure_future(leave())
+        return [text]
+
+    found, _ = asked(retrieve, Limits(retries=0))
+    assert found["q3"].kind == "error"
+    assert found["q4"].hits.ids == ["text 4"]
 
 
 def test_a_function_that_returns_a_coroutine_is_awaited_too():
@@ -222,6 +301,28 @@ def test_what_fails_again_for_sure_is_not_tried_again(error):
     assert found["q0"].attempts == 1
 
 
+class Panic(BaseException):
+    """As libraries written in Rust raise: it is no Exception."""
+
+
+@pytest.mark.parametrize("error", [Panic("index out of range"), asyncio.CancelledError("mine")])
+@pytest.mark.parametrize("way", ["in order", "threads", "async"])
+def test_what_a_retriever_raises_that_is_no_exception_is_its_answer_too(way, error):
+    def retrieve(text):
+        if text == "text 3":
+            raise error
+        return [text]
+
+    async def awaitable(text):
+        return retrieve(text)
+
+    limits = Limits(retries=0, timeout=20.0 if way == "threads" else None)
+    found, whole = asked(awaitable if way == "async" else retrieve, limits)
+    assert whole
+    assert len(found) == len(QUERIES)
+    assert found["q3"].error == f"{type(error).__name__}: {error}"
+
+
 def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
     limits = Limits(backoff=0.5)
     assert [limits.wait(n, ValueError()) for n in (1, 2, 3)] == [0.5, 1.0, 2.0]
@@ -278,6 +379,12 @@ def test_an_async_call_that_hangs_is_cancelled():
     assert (found["q5"].kind, found["q6"].kind, found["q7"].kind) == ("timeout", "error", "error")
     assert "its own" in found["q6"].error
     assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 3
+
+
+@pytest.mark.parametrize("kind", [np.array, tuple], ids=["array", "tuple"])
+def test_the_rankings_of_a_batch_may_be_an_array_or_a_tuple(kind):
+    found, _ = asked(lambda texts: kind([[7, 3]] * len(texts)), Limits(batch=5))
+    assert all(answer.hits.ids == ["7", "3"] for answer in found.values())
 
 
 @pytest.mark.parametrize("wrong", [[], [["d1"]] * 9, None, "d1"], ids=repr)

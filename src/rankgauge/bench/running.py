@@ -13,7 +13,7 @@ import inspect
 import itertools
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,7 +22,7 @@ from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
 from rankgauge.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retriever import aligned, answers_of, has_index, hits_of, is_async
+from rankgauge.retriever import aligned, answers_of, awaited, has_index, hits_of, is_async
 
 __all__ = ["ask"]
 
@@ -33,6 +33,10 @@ _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
     NotImplementedError, SyntaxError, TypeError,
 )  # fmt: skip
+
+# What ends the run itself. Anything else a retriever raises is its answer: also what is no
+# Exception, such as the panic of a library written in Rust, or a cancellation of its own.
+_INTERRUPTS = (KeyboardInterrupt, GeneratorExit)
 
 Queries = Sequence[Query]
 Record = Callable[[Answer], None]
@@ -140,7 +144,7 @@ def ask(
         queries: What is asked; read as it is needed.
         k: How many documents are wanted.
         limits: How it may be driven.
-        record: Called with each answer, always from the thread that called `ask`.
+        record: Called with each answer, always from one and the same thread.
 
     Returns:
         Whether all were asked; False after `limits.stop_after` failures in a row.
@@ -155,7 +159,7 @@ def ask(
     desk = _Desk(k, limits, record)
     try:
         if is_async(retriever):
-            _run_loop(_side_by_side(search, tasks, desk))
+            awaited(_side_by_side(search, tasks, desk))
         elif limits.concurrency == 1 and limits.timeout is None:
             _in_order(search, tasks, desk)
         else:
@@ -185,8 +189,10 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
             try:
                 found = search(task.queries, desk.k)
                 if inspect.isawaitable(found):
-                    found = asyncio.run(_waited(found))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - it is recorded
+                    found = awaited(found)
+            except _INTERRUPTS:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is recorded
                 seconds = time.perf_counter() - start
                 wait = desk.again(task, error)
                 if wait is None:
@@ -196,10 +202,6 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
             else:
                 waiting.extend(desk.settle(task, found, time.perf_counter() - start))
                 break
-
-
-async def _waited(found: Awaitable[Any]) -> Any:
-    return await found
 
 
 # ---- side by side in threads, each call with a time limit
@@ -339,35 +341,13 @@ class _Threads:
             try:
                 found = self._search(call.task.queries, self._desk.k)
                 if inspect.isawaitable(found):
-                    found = asyncio.run(_waited(found))
+                    found = awaited(found)
             except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
                 failed = error
             self._done.put((call, found, failed, time.perf_counter() - start))
 
 
 # ---- side by side in a loop
-
-
-def _run_loop(work: Any) -> None:
-    """Run a coroutine to its end, also where a loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-        return
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(work)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
 
 
 async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
@@ -400,7 +380,9 @@ async def _one(search: Ask, task: _Task, desk: _Desk) -> list[_Task]:
                 found = await search(task.queries, desk.k)
             else:
                 found = await _limited(search, task, desk)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
+        except _INTERRUPTS:
+            raise
+        except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _ours():
                 raise
             seconds = time.perf_counter() - start
