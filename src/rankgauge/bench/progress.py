@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Told", "shown"]
+__all__ = ["Told", "busy", "shown"]
 
 _EVERY = 0.1
 
@@ -27,7 +27,9 @@ class _Silent:
 
 
 @contextmanager
-def shown(what: str, total: int, *, done: int = 0, wanted: bool | None = None) -> Iterator[Told]:
+def shown(
+    what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
+) -> Iterator[Told]:
     """Show how far the work inside has come.
 
     Args:
@@ -35,6 +37,7 @@ def shown(what: str, total: int, *, done: int = 0, wanted: bool | None = None) -
         total: How many queries there are.
         done: How many of them had their answer before.
         wanted: Whether to show it; where standard error is a terminal if left out.
+        between: Draw it between two queries and at no other time: for work that is timed.
     """
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield _Silent()
@@ -49,9 +52,9 @@ def shown(what: str, total: int, *, done: int = 0, wanted: bool | None = None) -
     )
 
     progress = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[bad]}"),
-        console=Console(stderr=True), transient=True,
+        console=Console(stderr=True), transient=True, auto_refresh=not between,
     )  # fmt: skip
     task = progress.add_task(what, total=total, completed=done, rate="", bad="")
     begun = last = time.monotonic()
@@ -71,8 +74,32 @@ def shown(what: str, total: int, *, done: int = 0, wanted: bool | None = None) -
                     completed=done + seen,
                     rate=f"{seen / (now - begun):.1f}/s",
                     bad=f"[red]{failures} failed[/red]" if failures else "",
+                    refresh=between,
                 )
 
     with progress:
         yield Bar()
         progress.update(task, completed=done + seen)
+
+
+@contextmanager
+def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
+    """Show what is being done and for how long, where nobody knows how much is left.
+
+    Args:
+        what: What is done.
+        wanted: As for :func:`shown`.
+    """
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    progress = Progress(
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    progress.add_task(what, total=None)
+    with progress:
+        yield
