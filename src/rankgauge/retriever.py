@@ -13,6 +13,7 @@ import inspect
 import itertools
 import math
 import threading
+import time
 import weakref
 from collections.abc import (
     Awaitable,
@@ -36,7 +37,8 @@ from rankgauge.ids import id_bytes
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of",
-    "index_documents", "is_async", "rows_of_hits", "search", "settings_of",
+    "index_documents", "is_async", "rows_of_hits", "search", "seconds_spared",
+    "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -310,8 +312,10 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-# What each retriever took in last, so that one that is part of several is indexed once.
-_LAST: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+# What each retriever took in last, so that one that is part of several is indexed once, and how
+# long that took.
+_LAST: weakref.WeakKeyDictionary[Any, tuple[weakref.ref[Any], float]] = weakref.WeakKeyDictionary()
+_spared = 0.0
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
@@ -319,17 +323,26 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
 
     The very same object of documents that it took in last is not taken in again.
     """
+    global _spared  # noqa: PLW0603 - a meter of the process, like that of its memory
     if not has_index(retriever):
         return
     with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
         last = _LAST.get(retriever)
-        if last is not None and last() is documents:
+        if last is not None and last[0]() is documents:
+            _spared += last[1]
             return
+    start, before = time.perf_counter(), _spared
     done = retriever.index(documents)
     if inspect.isawaitable(done):
         awaited(done)
+    took = time.perf_counter() - start + _spared - before
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = weakref.ref(documents)
+        _LAST[retriever] = weakref.ref(documents), took
+
+
+def seconds_spared() -> float:
+    """What indexing has not taken so far because it had been done before, in all."""
+    return _spared
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:

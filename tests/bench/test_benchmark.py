@@ -350,6 +350,25 @@ def test_a_retriever_that_is_part_of_several_is_indexed_once(collection):
     assert shared.indexed == 1
 
 
+def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collection):
+    class Slow(Words):
+        def index(self, documents):
+            time.sleep(0.05)
+            super().index(documents)
+
+    from rankgauge.retrievers import Hybrid
+
+    shared = Slow()
+    bench = Benchmark(collection, k=5)
+    bench.run("words", shared, timed=0)
+    before = bench.run("hybrid", Hybrid([shared, Words(x=1)]), timed=0).index
+    nested = bench.run("nested", Hybrid([Hybrid([shared, Words(x=2)]), Words(x=3)]), timed=0).index
+    assert shared.indexed == 1
+    assert (before.peak, nested.peak) == (None, None), "nobody knows it any more"
+    for cost in (before, nested):
+        assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
+
+
 SCRIPT = """
     import sys, time
     from rankgauge import Benchmark, Collection, Limits

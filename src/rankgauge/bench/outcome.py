@@ -102,9 +102,10 @@ class IndexCost:
     """What indexing took.
 
     Attributes:
-        seconds: By the clock.
+        seconds: By the clock; of parts that were indexed before, what they took then.
         size: Bytes of the index, where the retriever says it.
-        peak: Bytes of memory at the peak of indexing, beyond what the process held before.
+        peak: Bytes of memory at the peak of indexing, beyond what the process held before; None
+            where the system does not tell, or parts were indexed before.
     """
 
     seconds: float = 0.0
