@@ -88,3 +88,40 @@ def test_a_bar_of_work_that_is_timed_is_drawn_between_queries_only(monkeypatch):
         assert terminal.getvalue() == before
         bar.step(failed=False)
         assert terminal.getvalue() != before
+
+
+class Notebook(io.StringIO):
+    """As a kernel gives it to a cell; newer ones say that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+Notebook.__module__ = "ipykernel.iostream"
+
+
+def test_a_notebook_has_a_line_that_is_written_over_itself_and_taken_away(monkeypatch):
+    stream = Notebook()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "_EVERY_LINE", 0.0)
+    with busy("indexing 3 documents"), shown("[bm25]", 10, done=4) as bar:
+        time.sleep(0.02)
+        bar.step(failed=False)
+        bar.step(failed=True)
+    said = stream.getvalue()
+    assert "\x1b" not in said
+    first, second, blank = said.removeprefix("indexing 3 documents\n").split("\r")[1:4]
+    assert re.fullmatch(r"\[bm25\]: 5/10, \d+\.\d/s, 0:00:0\d left", first.rstrip())
+    assert re.fullmatch(r"\[bm25\]: 6/10, \d+\.\d/s, 0:00:0\d left, 1 failed", second)
+    assert blank == " " * len(second)
+
+
+def test_a_log_has_a_line_now_and_then_if_it_is_asked_for(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with shown("bm25", 10, wanted=True) as bar:
+        bar.step(failed=False)
+        assert stream.getvalue() == ""
+        monkeypatch.setattr(bar, "_every", 0.0)
+        bar.step(failed=False)
+    assert re.fullmatch(r"bm25: 2/10, [\d.]+/s, 0:00:00 left\n", stream.getvalue())
