@@ -65,6 +65,35 @@ def test_a_class_is_no_retriever_and_told_to_be_made_an_object():
     assert "BM25(...)" in error.value.fix
 
 
+def of_langchain():
+    kind = type("BaseRetriever", (), {"__module__": "langchain_core.retrievers"})
+    return type("Mine", (kind,), {"invoke": lambda _self, _text: []})()
+
+
+class Invoked:
+    def invoke(self, text):
+        return []
+
+
+class Half:
+    def search(self, queries, k):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("thing", "fix"),
+    [
+        (of_langchain(), "rankgauge.retrievers.LangChain(...)"), (Invoked(), "its method invoke"),
+        (Half(), "index(documents)"), (7, "a function of a query's text, or an object with"),
+    ],
+    ids=["a class of one's own of a framework", "invoke", "search only", "a number"],
+)  # fmt: skip
+def test_what_is_nearly_a_retriever_is_told_what_makes_it_one(thing, fix):
+    with pytest.raises(InputError, match="for a retriever") as error:
+        answers_of(thing)
+    assert fix in error.value.fix
+
+
 def test_a_batch_with_too_few_rankings_is_told_in_words():
     class Short:
         def index(self, documents):

@@ -49,6 +49,8 @@ _SHAPES = (
 )
 _WAIT = 0.1
 _TELLING = 3  # two scores may rise by chance
+# What the method of a retriever that takes a text is called elsewhere.
+_METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
 # Objects of frameworks that carry no id where we would look for one.
 _WRAPPERS = {
     "haystack": "Haystack",
@@ -285,9 +287,19 @@ def _shown(value: Any) -> str:
 
 
 def _wrapped(value: Any) -> str:
-    """What to write for an object of a framework we know."""
-    wrapper = _WRAPPERS.get(type(value).__module__.partition(".")[0])
+    """What to write for an object of a framework we know, or of a class made from one of its."""
+    modules = (one.__module__.partition(".")[0] for one in type(value).__mro__)
+    wrapper = next((_WRAPPERS[module] for module in modules if module in _WRAPPERS), "")
     return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""
+
+
+def _made_of(value: Any) -> str:
+    """What makes a retriever of an object that is nearly one."""
+    if callable(getattr(value, "search", None)):
+        return "add a method index(documents) to it, which may do nothing"
+    method = next((name for name in _METHODS if callable(getattr(value, name, None))), "")
+    such = f", such as its method {method}" if method else ""
+    return f"give a function of a query's text{such}, or an object with index() and search()"
 
 
 # ---- retrievers of any kind, asked alike
@@ -398,8 +410,7 @@ def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Q
     if not callable(retriever):
         raise InputError(
             f"got {_shown(retriever)} for a retriever",
-            fix=_wrapped(retriever)
-            or "give a function of a query's text, or an object with index() and search()",
+            fix=_wrapped(retriever) or _made_of(retriever),
         )
     ask = _with_k(retriever)
     if batched:

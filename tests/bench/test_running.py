@@ -301,6 +301,14 @@ def test_what_fails_again_for_sure_is_not_tried_again(error):
     assert found["q0"].attempts == 1
 
 
+def test_an_answer_that_is_no_ranking_is_told_with_what_mends_it():
+    found, _ = asked(lambda text: {text, "d1"})
+    assert found["q3"].error.endswith("fix: return a list, best first: a set has no order")
+    assert found["q3"].attempts == 1
+    found, _ = asked(lambda texts: texts[1:], Limits(batch=1))
+    assert "with one ranking for each query" in found["q3"].error
+
+
 class Panic(BaseException):
     """As libraries written in Rust raise: it is no Exception."""
 

@@ -84,13 +84,13 @@ class _Desk:
         try:
             rankings = aligned(found, len(task.queries))
         except InputError as error:
-            return self._failed(task, str(error.what), "answer", seconds)
+            return self._failed(task, _mended(error), "answer", seconds)
         share = seconds / len(task.queries)
         for query, ranking in zip(task.queries, rankings, strict=True):
             try:
                 hits = hits_of(ranking, self.k)
             except InputError as error:
-                self._say(query, error.what, "answer", share, task.attempts)
+                self._say(query, _mended(error), "answer", share, task.attempts)
                 continue
             except Exception as error:  # noqa: BLE001 - a ranking may be an iterator that fails
                 self._say(query, _said(error), "error", share, task.attempts)
@@ -127,6 +127,11 @@ class _Desk:
         self.failures += 1
         if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
             raise _Enough
+
+
+def _mended(error: InputError) -> str:
+    """What is wrong with an answer and what mends it: asked again, it would be the same."""
+    return f"{error.what}; fix: {error.fix}" if error.fix else error.what
 
 
 def _said(error: BaseException) -> str:
