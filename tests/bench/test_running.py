@@ -444,6 +444,62 @@ def test_a_rate_is_kept():
     assert starts[-1] - starts[0] >= 11 / 200 - 0.01
 
 
+def test_what_came_back_is_recorded_while_the_next_call_has_to_wait_for_the_rate():
+    events = []
+
+    def retrieve(text):
+        events.append("asked")
+        return [text]
+
+    limits = Limits(rate=10.0, concurrency=4)
+    ask(retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded"))
+    assert events == ["asked", "recorded"] * 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        (Limits(concurrency=1, backoff=0.05, retries=1), 12),
+        (Limits(concurrency=2, backoff=0.05, retries=1, rate=2.5), 3),
+    ],
+    ids=["all places taken", "a rate"],
+)
+def test_a_retry_that_is_due_but_has_to_wait_costs_no_work(limits, count):
+    asked_once = []
+
+    def retrieve(text):
+        if text == "text 1" and not asked_once:
+            asked_once.append(text)
+            raise OSError("once")
+        time.sleep(0.6 if text in {"text 0", "text 2"} else 0.0)
+        return [text]
+
+    before = time.thread_time()
+    found, _ = asked(retrieve, limits, QUERIES[:count])
+    assert found["q1"].attempts == 2
+    assert time.thread_time() - before < 0.1
+
+
+def test_a_time_limit_is_kept_while_the_next_call_has_to_wait_for_the_rate():
+    began = time.monotonic()
+    told = []
+    free = threading.Event()
+
+    def retrieve(text):
+        if text == "text 0":
+            free.wait(30)
+        return [text]
+
+    def record(answer):
+        told.append((answer.query, answer.kind, time.monotonic() - began))
+
+    limits = Limits(rate=1.0, concurrency=4, timeout=0.1, retries=0)
+    ask(retrieve, QUERIES[:2], 3, limits=limits, record=record)
+    free.set()
+    assert [row[:2] for row in told] == [("q0", "timeout"), ("q1", "")]
+    assert told[0][2] < 0.9
+
+
 def test_an_interrupt_stops_threads_from_beginning_more():
     calls = []
 

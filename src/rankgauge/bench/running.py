@@ -269,7 +269,7 @@ class _Threads:
 
     def _hand_out(self, task: _Task) -> None:
         if pause := self._desk.pause():
-            time.sleep(pause)
+            self._wait(pause)
         if self._workers < min(self._desk.limits.concurrency, len(self._out) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
@@ -278,10 +278,23 @@ class _Threads:
         self._out[id(call)] = call
         self._todo.put(call)
 
-    def _settle_one(self) -> None:
-        """Wait for one call to come back or to run out of time."""
+    def _wait(self, pause: float) -> None:
+        """Let the time go by, and record what comes back meanwhile: a kill would lose it."""
+        end = time.monotonic() + pause
+        while (left := end - time.monotonic()) > 0:
+            if self._out:
+                self._settle_one(left)
+            else:
+                time.sleep(left)
+
+    def _settle_one(self, most: float | None = None) -> None:
+        """Wait for one call to come back or to run out of time; `most` seconds at most."""
+        # A retry that is due has to wait for a place among the calls that are out, or for the rate.
+        patience = self._patience(retries=most is None and len(self._out) < self._most)
+        if most is not None:
+            patience = most if patience is None else min(most, patience)
         try:
-            call, found, error, seconds = self._done.get(timeout=self._patience())
+            call, found, error, seconds = self._done.get(timeout=patience)
         except Empty:
             self._leave_behind()
             return
@@ -295,10 +308,10 @@ class _Threads:
         else:
             self._failed(call.task, error, seconds)
 
-    def _patience(self) -> float | None:
+    def _patience(self, *, retries: bool) -> float | None:
         """Seconds until the first call runs out of time, or one is to be tried again."""
         timeout = self._desk.limits.timeout
-        moments = [self._later[0][0]] if self._later else []
+        moments = [self._later[0][0]] if self._later and retries else []
         if timeout is not None:
             now = time.monotonic()
             moments += [
