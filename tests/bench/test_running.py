@@ -459,8 +459,8 @@ def test_what_came_back_is_recorded_while_the_next_call_has_to_wait_for_the_rate
 @pytest.mark.parametrize(
     ("limits", "count"),
     [
-        (Limits(concurrency=1, backoff=0.05, retries=1), 12),
-        (Limits(concurrency=2, backoff=0.05, retries=1, rate=2.5), 3),
+        (Limits(concurrency=1, backoff=0.05, retries=1, timeout=20.0), 12),
+        (Limits(concurrency=2, backoff=0.05, retries=1, rate=2.0), 3),
     ],
     ids=["all places taken", "a rate"],
 )
@@ -471,7 +471,7 @@ def test_a_retry_that_is_due_but_has_to_wait_costs_no_work(limits, count):
         if text == "text 1" and not asked_once:
             asked_once.append(text)
             raise OSError("once")
-        time.sleep(0.6 if text in {"text 0", "text 2"} else 0.0)
+        time.sleep(1.0 if text in {"text 0", "text 2"} else 0.0)
         return [text]
 
     before = time.thread_time()
