@@ -365,7 +365,10 @@ def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collectio
     nested = bench.run("nested", Hybrid([Hybrid([shared, Words(x=2)]), Words(x=3)]), timed=0).index
     assert shared.indexed == 1
     assert (before.peak, nested.peak) == (None, None), "nobody knows it any more"
-    for cost in (before, nested):
+    whole = Hybrid([shared, Words(x=4)])
+    bench.run("whole", whole, timed=0)
+    outer = bench.run("outer", Hybrid([whole, Words(x=5)]), timed=0).index
+    for cost in (before, nested, outer):
         assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
 
 
@@ -461,6 +464,19 @@ def test_what_an_interrupted_run_has_used_up_is_counted(collection, tmp_path):
     assert run.usage == {"tokens": 10 * (asked + 1)}, "the one that was in flight is paid for, too"
     assert run.asked == asked
     assert run.cost == pytest.approx(10 * (asked + 1) * 0.5 / asked * 1000)
+
+
+def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", Metered(8), timed=0)
+    head = next(tmp_path.glob("*/run.json"))
+    kept = json.loads(head.read_text())
+    # As a process leaves it that is killed before it could note anything.
+    head.write_text(json.dumps({"stamp": kept["stamp"]}))
+    run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
+    assert run.asked == len(run.queries) - 7
+    assert run.cost == pytest.approx(10 * 0.5 * 1000)
 
 
 def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
