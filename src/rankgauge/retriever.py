@@ -7,6 +7,7 @@ query to documents. This module is the one place that knows the shapes in which 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import inspect
 import itertools
@@ -14,7 +15,19 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    ItemsView,
+    Iterable,
+    KeysView,
+    Mapping,
+    Sequence,
+)
+from collections.abc import (
+    Set as AbstractSet,
+)
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,8 +36,9 @@ from rankgauge.errors import InputError
 from rankgauge.ids import id_bytes
 
 __all__ = [
-    "Hits", "Retriever", "Spared", "aligned", "answers_of", "has_index", "hits_of",
-    "index_documents", "is_async", "rows_of_hits", "search", "settings_of",
+    "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of",
+    "index_documents", "is_async", "rows_of_hits", "search", "seconds_spared",
+    "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -33,7 +47,10 @@ _SHAPES = (
     "give document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
     "first"
 )
+_WAIT = 0.1
 _TELLING = 3  # two scores may rise by chance
+# What the method of a retriever that takes a text is called elsewhere.
+_METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
 # Objects of frameworks that carry no id where we would look for one.
 _WRAPPERS = {
     "haystack": "Haystack",
@@ -155,12 +172,34 @@ def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
         return pairs
     if isinstance(found, Mapping) and "ids" not in found:
         return _scored(list(found.items()))
+    if fix := _unordered(found):
+        raise InputError(f"the retriever returned {_shown(found)}, which is no ranking", fix=fix)
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise InputError(
             f"the retriever returned {_shown(found)} for a query, wanted a ranking",
             fix=_wrapped(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
     return _scored(list(found))
+
+
+def _unordered(found: Any) -> str:
+    """What to write for what looks like a ranking and is none; empty if it may be one."""
+    if isinstance(found, AbstractSet) and not isinstance(found, KeysView | ItemsView):
+        return "return a list, best first: a set has no order"
+    if hasattr(found, "columns"):
+        return 'return its rows: list(zip(frame["docno"], frame["score"]))'
+    if isinstance(found, tuple) and len(found) == 2 and _columns(*found):
+        return "return pairs: list(zip(ids, scores))"
+    return ""
+
+
+def _columns(ids: Any, scores: Any) -> bool:
+    """Whether it is a column of ids and one of scores, and not two hits."""
+    listed = isinstance(ids, list) and isinstance(scores, list)
+    if listed:
+        whole = not any(isinstance(one, float) for one in ids)
+        return whole and bool(scores) and all(isinstance(one, int | float) for one in scores)
+    return bool(getattr(ids, "ndim", 0) == getattr(scores, "ndim", 0) == 1)
 
 
 def _plain_pairs(rows: list[Any]) -> tuple[list[str], list[float]] | None:
@@ -243,13 +282,24 @@ def _score(value: Any) -> float:
 
 
 def _shown(value: Any) -> str:
-    return f"{value!r:.60} ({type(value).__name__})"
+    said = " ".join(repr(value).split())
+    return f"{said:.60} ({type(value).__name__})"
 
 
 def _wrapped(value: Any) -> str:
-    """What to write for an object of a framework we know."""
-    wrapper = _WRAPPERS.get(type(value).__module__.partition(".")[0])
+    """What to write for an object of a framework we know, or of a class made from one of its."""
+    modules = (one.__module__.partition(".")[0] for one in type(value).__mro__)
+    wrapper = next((_WRAPPERS[module] for module in modules if module in _WRAPPERS), "")
     return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""
+
+
+def _made_of(value: Any) -> str:
+    """What makes a retriever of an object that is nearly one."""
+    if callable(getattr(value, "search", None)):
+        return "add a method index(documents) to it, which may do nothing"
+    method = next((name for name in _METHODS if callable(getattr(value, name, None))), "")
+    such = f", such as its method {method}" if method else ""
+    return f"give a function of a query's text{such}, or an object with index() and search()"
 
 
 # ---- retrievers of any kind, asked alike
@@ -274,25 +324,10 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-@dataclass(slots=True)
-class _Taken:
-    """The documents that a retriever took in last, and how long that took."""
-
-    documents: weakref.ref[Any]
-    seconds: float
-
-
-_LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
-
-
-class Spared:
-    """Seconds of indexing that were spared because a part had taken in the documents before.
-
-    Attributes:
-        seconds: All of them, since the process began.
-    """
-
-    seconds = 0.0
+# What each retriever took in last, so that one that is part of several is indexed once, and how
+# long that took.
+_LAST: weakref.WeakKeyDictionary[Any, tuple[weakref.ref[Any], float]] = weakref.WeakKeyDictionary()
+_spared = 0.0
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
@@ -301,20 +336,26 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     One that is part of several is indexed once: the very same object of documents that it took in
     last is not taken in again, and the time that this spares is added to :class:`Spared`.
     """
+    global _spared  # noqa: PLW0603 - a meter of the process, like that of its memory
     if not has_index(retriever):
         return
     with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
         last = _LAST.get(retriever)
-        if last is not None and last.documents() is documents:
-            Spared.seconds += last.seconds
+        if last is not None and last[0]() is documents:
+            _spared += last[1]
             return
-    spared, start = Spared.seconds, time.perf_counter()
+    start, before = time.perf_counter(), _spared
     done = retriever.index(documents)
     if inspect.isawaitable(done):
-        _awaited(done)
-    seconds = time.perf_counter() - start + Spared.seconds - spared
+        awaited(done)
+    took = time.perf_counter() - start + _spared - before
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = _Taken(weakref.ref(documents), seconds)
+        _LAST[retriever] = weakref.ref(documents), took
+
+
+def seconds_spared() -> float:
+    """What indexing has not taken so far because it had been done before, in all."""
+    return _spared
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
@@ -325,7 +366,7 @@ def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
     """
     found = answers_of(retriever)(queries, k)
     if inspect.isawaitable(found):
-        found = _awaited(found)
+        found = awaited(found)
     return [hits_of(one, k) for one in aligned(found, len(queries))]
 
 
@@ -335,11 +376,14 @@ def aligned(found: Any, wanted: int) -> Sequence[Any]:
     Raises:
         InputError: If there are more or fewer.
     """
-    if isinstance(found, Sequence) and not isinstance(found, str) and len(found) == wanted:
+    if getattr(found, "ndim", 0) > 1:  # ids as an array, a row for each query
+        found = list(found)
+    listed = isinstance(found, Sequence) and not isinstance(found, str)
+    if listed and len(found) == wanted:
         return found
-    got = len(found) if isinstance(found, Sequence) else _shown(found)
+    got = f"{len(found)} rankings" if listed else _shown(found)
     raise InputError(
-        f"the retriever returned {got} rankings for {wanted} queries",
+        f"the retriever returned {got} for {wanted} {'query' if wanted == 1 else 'queries'}",
         fix="return a list with one ranking for each query, in their order",
     )
 
@@ -355,15 +399,19 @@ def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Q
         batched: The callable takes a list of texts and returns a list of rankings.
 
     Raises:
-        InputError: If it is neither.
+        InputError: If it is neither, or a class of such objects.
     """
+    if isinstance(retriever, type):
+        raise InputError(
+            f"got the class {retriever.__name__} for a retriever",
+            fix=f"make an object of it: {retriever.__name__}(...)",
+        )
     if has_index(retriever):
         return retriever.search
     if not callable(retriever):
         raise InputError(
             f"got {_shown(retriever)} for a retriever",
-            fix=_wrapped(retriever)
-            or "give a function of a query's text, or an object with index() and search()",
+            fix=_wrapped(retriever) or _made_of(retriever),
         )
     ask = _with_k(retriever)
     if batched:
@@ -395,28 +443,73 @@ def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
     return (lambda text, k: call(text, k=k)) if takes_k else (lambda text, _: call(text))
 
 
-def _awaited(found: Awaitable[Any]) -> Any:
-    """The result of an awaitable, also where a loop is running already."""
+class _Loop:
+    """An event loop in a thread of its own, the same one for as long as the process lives.
 
-    async def wait() -> Any:
-        return await found
+    Clients for async work (httpx, aiohttp, those of most databases) keep connections that belong to
+    the loop they were made in: in a second loop they fail with "Event loop is closed".
+    """
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(wait())
-    box: list[Any] = []
-    failed: list[BaseException] = []
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._run, name="rankgauge-loop", daemon=True)
+        self.thread.start()
+        atexit.register(self._end)
 
-    def run() -> None:
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        ended = False
+        while not ended:
+            # A task of the retriever's own may raise SystemExit, which would end the loop for all.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+                ended = True
+
+    def _end(self) -> None:
+        if self.thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self.thread.join(1.0)
+        if not self._loop.is_running():
+            self._loop.close()
+
+    def result(self, found: Awaitable[Any]) -> Any:
+        """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
+        over = threading.Event()
+        tasks: list[asyncio.Task[Any]] = []
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(_one(found)))
+            tasks[0].add_done_callback(lambda _: over.set())
+
+        self._loop.call_soon_threadsafe(begin)
         try:
-            box.append(asyncio.run(wait()))
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it was asked for
-            failed.append(error)
+            # In short waits: on Windows a long one does not hear the keyboard.
+            while not over.wait(_WAIT):
+                pass
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - made by then
+            over.wait()
+            raise
+        return tasks[0].result()
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return box[0]
+
+_loop: _Loop | None = None
+_making = threading.Lock()
+
+
+def awaited(found: Awaitable[Any]) -> Any:
+    """The result of an awaitable, from code that is not async; also where a loop is running."""
+    global _loop  # noqa: PLW0603 - one for the process is the point
+    with _making:
+        if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own
+            _loop = _Loop()
+        loop = _loop
+    if threading.current_thread() is not loop.thread:
+        return loop.result(found)
+    # Code that is not async, called by code that is: to wait for our own loop would last for ever.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, _one(found)).result()
+
+
+async def _one(found: Awaitable[Any]) -> Any:
+    return await found

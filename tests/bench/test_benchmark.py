@@ -8,11 +8,13 @@ import subprocess
 import sys
 import textwrap
 import time
+import typing
 
 import pytest
 
 import rankgauge
 from rankgauge import Benchmark, Collection, InputError, Limits, Run, UnknownName, evaluate
+from rankgauge.bench import spending
 
 DOCUMENTS = {f"d{n}": f"word{n} common" for n in range(20)}
 QUERIES = {f"q{n}": f"word{n}" for n in range(10)}
@@ -88,6 +90,40 @@ def test_the_query_added_by_hand_is_asked_beside_those_of_the_collection(collect
 def test_a_query_that_does_not_fit_is_refused(collection, given, said):
     with pytest.raises(InputError, match=said):
         Benchmark(collection).add_query(*given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"timed": "a"}, "'a' for timed"), ({"timed": -1}, "-1 for timed"),
+        ({"prices": [1]}, "for prices"), ({"prices": {"tokens": "x"}}, "'x' for the price of"),
+        ({"prices": {"tokens": float("nan")}}, "nan for the price"),
+        ({"settings": [1]}, "for settings"), ({"limits": {"concurrency": 2}}, "for limits"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(collection, given, said):
+    asked = []
+    with pytest.raises(InputError, match=said):
+        Benchmark(collection).run("x", asked.append, **given)
+    assert asked == []
+
+
+@pytest.mark.parametrize("given", [{"store": 5}, {"limits": {"rate": 2}}], ids=str)
+def test_a_benchmark_of_the_wrong_kind_is_refused(collection, given):
+    with pytest.raises(InputError, match=next(iter(given))):
+        Benchmark(collection, **given)
+
+
+def test_the_id_of_a_query_that_is_no_id_is_refused():
+    with pytest.raises(InputError, match=r"query id \[1\]"):
+        Benchmark().add_query([1], "late fees", ["d1"])
+
+
+def test_a_class_is_refused_before_a_journal_is_made(collection, tmp_path):
+    with pytest.raises(InputError, match="the class Metered"):
+        Benchmark(collection, store=tmp_path).run("x", Metered)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_benchmark_is_refused():
@@ -314,6 +350,28 @@ def test_a_retriever_that_is_part_of_several_is_indexed_once(collection):
     assert shared.indexed == 1
 
 
+def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collection):
+    class Slow(Words):
+        def index(self, documents):
+            time.sleep(0.05)
+            super().index(documents)
+
+    from rankgauge.retrievers import Hybrid
+
+    shared = Slow()
+    bench = Benchmark(collection, k=5)
+    bench.run("words", shared, timed=0)
+    before = bench.run("hybrid", Hybrid([shared, Words(x=1)]), timed=0).index
+    nested = bench.run("nested", Hybrid([Hybrid([shared, Words(x=2)]), Words(x=3)]), timed=0).index
+    assert shared.indexed == 1
+    assert (before.peak, nested.peak) == (None, None), "nobody knows it any more"
+    whole = Hybrid([shared, Words(x=4)])
+    bench.run("whole", whole, timed=0)
+    outer = bench.run("outer", Hybrid([whole, Words(x=5)]), timed=0).index
+    for cost in (before, nested, outer):
+        assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
+
+
 SCRIPT = """
     import sys, time
     from rankgauge import Benchmark, Collection, Limits
@@ -372,6 +430,66 @@ def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
     reused, values = finished(tmp_path)
     assert reused == kept
     assert values == finished(tmp_path / "whole")[1]
+
+
+class Metered:
+    """A retriever that says what it has used up, and is interrupted once."""
+
+    settings: typing.ClassVar = {"type": "metered"}
+
+    def __init__(self, after):
+        self.calls = 0
+        self.after = after
+
+    def index(self, documents):
+        pass
+
+    def search(self, queries, k):
+        self.calls += len(queries)
+        if self.calls == self.after:
+            raise KeyboardInterrupt
+        return [["d1"] for _ in queries]
+
+    def usage(self):
+        return {"tokens": 10 * self.calls}
+
+
+def test_what_an_interrupted_run_has_used_up_is_counted(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", Metered(8), prices={"tokens": 0.5}, timed=0)
+    run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
+    assert run.tally.reused == 7
+    asked = len(run.queries)
+    assert run.usage == {"tokens": 10 * (asked + 1)}, "the one that was in flight is paid for, too"
+    assert run.asked == asked
+    assert run.cost == pytest.approx(10 * (asked + 1) * 0.5 / asked * 1000)
+
+
+def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", Metered(8), timed=0)
+    head = next(tmp_path.glob("*/run.json"))
+    kept = json.loads(head.read_text())
+    # As a process leaves it that is killed before it could note anything.
+    head.write_text(json.dumps({"stamp": kept["stamp"]}))
+    run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
+    assert run.asked == len(run.queries) - 7
+    assert run.cost == pytest.approx(10 * 0.5 * 1000)
+
+
+def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
+    monkeypatch.setattr(spending, "_NOTED_EVERY", 0.0)
+    noted = []
+
+    class Watched(Metered):
+        def search(self, queries, k):
+            noted.append(json.loads(next(tmp_path.glob("*/run.json")).read_text()).get("asked", 0))
+            return super().search(queries, k)
+
+    Benchmark(collection, store=tmp_path, limits=Limits(batch=1)).run("mine", Watched(0), timed=0)
+    assert noted == list(range(len(noted)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of files are a thing of POSIX")

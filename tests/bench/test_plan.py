@@ -295,6 +295,31 @@ WRONG = {
         f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module",
     ),
     "no name to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:f'", "math:f"),
+    "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "0 for k"),
+    "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "for timed"),
+    "a price is text": (
+        f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a",
+    ),
+    "unknown measure": (f"measures = ['nDGC']\n{HEAD}[retrievers.a]\ntype = 'random'", "'nDGC'"),
+    "parts only": (f"{HEAD}[retrievers.a]\ntype = 'random'\npart = true", "only a part"),
+    "an encoder that is no table": (
+        f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = 'hashing'",
+        'encoder = { type = "hashing" }',
+    ),
+    "unknown option of a function": (
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncal = 'math:sqrt'", "'cal'",
+    ),
+    "arguments that are no table": (
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:sqrt'\narguments = 3", "got 3",
+    ),
+    "arguments that are not taken": (
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'queue:Queue'\narguments = {{ a = 1 }}",
+        "calling Queue failed",
+    ),
+    "a module that fails": (
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'fails_for_the_plan:f'",
+        "ZeroDivisionError",
+    ),
     "no call": (f"{HEAD}[retrievers.a]\ntype = 'python'", "cannot be imported"),
 }  # fmt: skip
 
@@ -304,10 +329,28 @@ def test_what_is_wrong_with_a_plan_is_named_with_the_file(write, wrong):
     text, said = WRONG[wrong]
     path = write("")
     path.write_text(text)
+    path.with_name("fails_for_the_plan.py").write_text("1 / 0\n")
     with pytest.raises(RankgaugeError) as caught:
         run_plan(BenchmarkPlan.read(path), progress=False)
     assert said in str(caught.value)
+    assert str(path) in caught.value.where
     assert caught.value.fix
+
+
+def test_a_class_that_is_named_in_a_plan_is_made_an_object(write, tmp_path):
+    (tmp_path / "class_for_the_plan.py").write_text(
+        "class Fixed:\n    def __call__(self, text):\n        return ['fees']\n"
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.one]
+        type = "python"
+        call = "class_for_the_plan:Fixed"
+        """)
+    )
+    assert set(run_plan(plan, progress=False).bench.runs["one"].run["q01"]) == {"fees"}
 
 
 def test_a_plan_that_is_not_there_is_named():

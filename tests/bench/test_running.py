@@ -2,22 +2,27 @@
 
 import asyncio
 import functools
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from rankgauge import InputError, Limits, Query, RankgaugeError
 from rankgauge.bench.running import ask
+from rankgauge.retriever import search
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]
 QUICK = Limits(backoff=0.0)
 
 
-def asked(retriever, limits=QUICK, queries=QUERIES, k=3):
+def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
     """Answers by query, and whether all were asked."""
     answers = []
-    whole = ask(retriever, queries, k, limits=limits, record=answers.append)
+    whole = ask(asked_of, queries, k, limits=limits, record=answers.append)
     assert len({answer.query for answer in answers}) == len(answers), "a query was answered twice"
     return {answer.query: answer for answer in answers}, whole
 
@@ -95,6 +100,80 @@ def test_an_async_retriever_works_where_a_loop_runs_already():
     found, whole = asyncio.run(notebook())
     assert whole
     assert len(found) == len(QUERIES)
+
+
+class OfOneLoop:
+    """As clients for async work are: it can be used in the loop that it met first, and no other."""
+
+    def __init__(self):
+        self.loops = set()
+
+    async def __call__(self, text):
+        self.loops.add(id(asyncio.get_running_loop()))
+        await asyncio.sleep(0)
+        return [text]
+
+
+def test_an_async_client_meets_one_loop_in_all_that_is_asked_of_it():
+    client = OfOneLoop()
+    asked(client, Limits(concurrency=4))
+    asked(client, Limits(timeout=20.0))
+    asked(lambda text: client(text))  # noqa: PLW0108 - it is not declared async
+    asked(lambda text: client(text), Limits(concurrency=3))  # noqa: PLW0108 - the same
+    assert search(client, QUERIES[:1], 3)[0].ids == ["text 0"]
+    assert len(client.loops) == 1
+
+
+def test_code_that_is_not_async_may_wait_inside_code_that_is():
+    async def inner(text):
+        return [text]
+
+    async def retrieve(text):
+        return search(inner, [Query("q", text)], 3)[0].ids
+
+    found, _ = asked(retrieve)
+    assert found["q3"].hits.ids == ["text 3"]
+
+
+def test_an_interrupt_cancels_what_is_awaited_before_it_is_passed_on():
+    code = """
+    import asyncio, signal, threading, time, os
+    from rankgauge import retriever
+    async def work():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+            print("cancelled", flush=True)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        retriever.awaited(work())
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    async def more():
+        return "goes on"
+    print(retriever.awaited(more()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:3] == ["cancelled", "interrupted", "goes on"]
+    assert done.stderr == ""
+
+
+def test_a_task_that_wants_to_end_the_process_does_not_end_the_loop():
+    async def leave():
+        sys.exit(3)
+
+    async def retrieve(text):
+        if text == "text 3":
+            await asyncio.ensure_future(leave())
+        return [text]
+
+    found, _ = asked(retrieve, Limits(retries=0))
+    assert found["q3"].kind == "error"
+    assert found["q4"].hits.ids == ["text 4"]
 
 
 def test_a_function_that_returns_a_coroutine_is_awaited_too():
@@ -222,6 +301,36 @@ def test_what_fails_again_for_sure_is_not_tried_again(error):
     assert found["q0"].attempts == 1
 
 
+def test_an_answer_that_is_no_ranking_is_told_with_what_mends_it():
+    found, _ = asked(lambda text: {text, "d1"})
+    assert found["q3"].error.endswith("fix: return a list, best first: a set has no order")
+    assert found["q3"].attempts == 1
+    found, _ = asked(lambda texts: texts[1:], Limits(batch=1))
+    assert "with one ranking for each query" in found["q3"].error
+
+
+class Panic(BaseException):
+    """As libraries written in Rust raise: it is no Exception."""
+
+
+@pytest.mark.parametrize("error", [Panic("index out of range"), asyncio.CancelledError("mine")])
+@pytest.mark.parametrize("way", ["in order", "threads", "async"])
+def test_what_a_retriever_raises_that_is_no_exception_is_its_answer_too(way, error):
+    def retrieve(text):
+        if text == "text 3":
+            raise error
+        return [text]
+
+    async def awaitable(text):
+        return retrieve(text)
+
+    limits = Limits(retries=0, timeout=20.0 if way == "threads" else None)
+    found, whole = asked(awaitable if way == "async" else retrieve, limits)
+    assert whole
+    assert len(found) == len(QUERIES)
+    assert found["q3"].error == f"{type(error).__name__}: {error}"
+
+
 def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
     limits = Limits(backoff=0.5)
     assert [limits.wait(n, ValueError()) for n in (1, 2, 3)] == [0.5, 1.0, 2.0]
@@ -280,6 +389,12 @@ def test_an_async_call_that_hangs_is_cancelled():
     assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 3
 
 
+@pytest.mark.parametrize("kind", [np.array, tuple], ids=["array", "tuple"])
+def test_the_rankings_of_a_batch_may_be_an_array_or_a_tuple(kind):
+    found, _ = asked(lambda texts: kind([[7, 3]] * len(texts)), Limits(batch=5))
+    assert all(answer.hits.ids == ["7", "3"] for answer in found.values())
+
+
 @pytest.mark.parametrize("wrong", [[], [["d1"]] * 9, None, "d1"], ids=repr)
 def test_a_batch_of_the_wrong_length_is_asked_again_one_by_one(wrong):
     def retrieve(texts):
@@ -327,6 +442,62 @@ def test_a_rate_is_kept():
     starts.clear()
     asked(retrieve, Limits(rate=200.0, concurrency=4))
     assert starts[-1] - starts[0] >= 11 / 200 - 0.01
+
+
+def test_what_came_back_is_recorded_while_the_next_call_has_to_wait_for_the_rate():
+    events = []
+
+    def retrieve(text):
+        events.append("asked")
+        return [text]
+
+    limits = Limits(rate=10.0, concurrency=4)
+    ask(retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded"))
+    assert events == ["asked", "recorded"] * 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        (Limits(concurrency=1, backoff=0.05, retries=1, timeout=20.0), 12),
+        (Limits(concurrency=2, backoff=0.05, retries=1, rate=2.0), 3),
+    ],
+    ids=["all places taken", "a rate"],
+)
+def test_a_retry_that_is_due_but_has_to_wait_costs_no_work(limits, count):
+    asked_once = []
+
+    def retrieve(text):
+        if text == "text 1" and not asked_once:
+            asked_once.append(text)
+            raise OSError("once")
+        time.sleep(1.0 if text in {"text 0", "text 2"} else 0.0)
+        return [text]
+
+    before = time.thread_time()
+    found, _ = asked(retrieve, limits, QUERIES[:count])
+    assert found["q1"].attempts == 2
+    assert time.thread_time() - before < 0.1
+
+
+def test_a_time_limit_is_kept_while_the_next_call_has_to_wait_for_the_rate():
+    began = time.monotonic()
+    told = []
+    free = threading.Event()
+
+    def retrieve(text):
+        if text == "text 0":
+            free.wait(30)
+        return [text]
+
+    def record(answer):
+        told.append((answer.query, answer.kind, time.monotonic() - began))
+
+    limits = Limits(rate=1.0, concurrency=4, timeout=0.1, retries=0)
+    ask(retrieve, QUERIES[:2], 3, limits=limits, record=record)
+    free.set()
+    assert [row[:2] for row in told] == [("q0", "timeout"), ("q1", "")]
+    assert told[0][2] < 0.9
 
 
 def test_an_interrupt_stops_threads_from_beginning_more():

@@ -103,7 +103,9 @@ def test_a_named_run_is_diagnosed(bench):
     assert "bm25: how good" in bench("--diagnose", "bm25").stdout
     done = bench("--diagnose", "bm52")
     assert done.returncode == 2
-    assert "no run is called 'bm52'" in done.stderr
+    assert "retrievers are: bm25" in done.stderr
+    done = bench("--diagnose", "bm25", "--only", "dense")
+    assert "no run is called 'bm25'" in done.stderr
 
 
 def test_repeats_are_told(bench):
@@ -191,12 +193,15 @@ def test_a_retriever_that_cannot_be_made_costs_the_exit_code_and_not_the_others(
     [
         (("--label", "x"), "add it"), (("--fresh", "--failed"), "leave out --failed"),
         (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
-        (("-m", "nDGC@10"), "nDGC"), (("--repeat", "0"), "0"), (("--runs", PLAN), "cannot be made"),
+        (("-m", "nDGC@10"), "nDGC"), (("--baseline", "bm52"), "retrievers are: bm25, dense"),
+        (("--diagnose", "bm52"), "'bm52'"), (("--repeat", "0"), "0"),
+        (("--runs", PLAN), "cannot be made"),
     ],
     ids=str,
 )  # fmt: skip
-def test_what_cannot_be_done_is_said(bench, words, said):
+def test_what_cannot_be_done_is_said_before_anything_is_asked(bench, words, said, tmp_path):
     done = bench(*words)
+    assert not (tmp_path / "st").exists()
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

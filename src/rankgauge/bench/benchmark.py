@@ -16,6 +16,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
+from rankgauge.bench.arguments import (
+    check_k,
+    check_limits,
+    check_mapping,
+    check_name,
+    check_prices,
+    check_timed,
+)
 from rankgauge.bench.compared import BenchmarkComparison, compare_runs
 from rankgauge.bench.identity import identity_of
 from rankgauge.bench.journal import Answer, Journal, query_key
@@ -29,18 +37,20 @@ from rankgauge.bench.outcome import (
     Tally,
     answers_to,
 )
-from rankgauge.bench.progress import shown
+from rankgauge.bench.progress import busy, shown
 from rankgauge.bench.running import ask
+from rankgauge.bench.spending import Spending
 from rankgauge.bench.timing import Latency, measure_latency, used
 from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection, Document, Query
 from rankgauge.differences import Design
 from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.ids import id_bytes
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import Spared, has_index, index_documents
+from rankgauge.retriever import answers_of, has_index, index_documents, seconds_spared
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -82,7 +92,8 @@ class Benchmark:
         limits: Limits | None = None,
         progress: bool | None = None,
     ) -> None:
-        _check_k(k)
+        check_k(k)
+        check_limits(limits)
         self.collection = Collection() if collection is None else _collection(collection)
         self.k = k
         self.limits = Limits() if limits is None else limits
@@ -97,6 +108,10 @@ class Benchmark:
         if store is None:
             self._keeper = _Temporary()
             store = self._keeper.folder
+        if not isinstance(store, str | os.PathLike):
+            raise InputError(
+                f"got {store!r:.60} for the store", where="store", fix="give the path of a folder"
+            )
         self.store = Path(store)
 
     def __repr__(self) -> str:
@@ -129,6 +144,7 @@ class Benchmark:
                 fix='give a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
             )  # fmt: skip
         graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1)
+        id_bytes(query_id, "query id")
         truth = Qrels.of({query_id: graded})
         name = truth.query_ids[0]
         if name in self._added or name in self.collection.queries or name in (self._given or ()):
@@ -231,7 +247,11 @@ class Benchmark:
         """
         if again not in get_args(Again):
             raise unknown("again", again, get_args(Again))
-        _check_name(name)
+        check_name(name)
+        check_limits(limits)
+        check_timed(timed)
+        check_mapping(settings, "settings", '{"model": "e5"}')
+        check_prices(prices)
         if not self.queries:
             raise InputError(
                 "the benchmark has no queries", where=f"run {name!r}",
@@ -323,9 +343,10 @@ class Benchmark:
                 where=f"{type(retriever).__name__}.index",
                 fix="give the benchmark a collection with documents",
             )
-        spared = Spared.seconds
+        before = seconds_spared()
+        what = f"indexing {many(len(self.collection.documents), 'document')}"
         try:
-            with used() as took:
+            with busy(what, wanted=self.progress), used() as took:
                 index_documents(retriever, self._source)
         except RankgaugeError:
             raise
@@ -336,12 +357,13 @@ class Benchmark:
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
         size = getattr(retriever, "size", None)
-        # As if it had been indexed alone; what memory that would take is not known.
-        spared = Spared.seconds - spared
+        # Parts that were indexed for another retriever are paid for here as well, in time; what
+        # memory they took then was measured together with other things.
+        spared = seconds_spared() - before
         cost = IndexCost(
-            took.seconds + spared,
-            size if isinstance(size, int) else None,
-            None if spared else took.peak,
+            seconds=took.seconds + spared,
+            size=size if isinstance(size, int) else None,
+            peak=None if spared else took.peak,
         )
         self._indexed = (retriever, cost)
         return cost
@@ -423,6 +445,7 @@ class _Asked:
             index=None if index is None else IndexCost(**index),
             seconds=head.get("seconds", 0.0),
             usage=head.get("usage", {}),
+            asked=head.get("asked", 0),
             prices=prices,
             journal=journal,
             queries=queries,
@@ -444,28 +467,20 @@ class _Asked:
             finished=False, name=self.name, retriever=self.identity.settings, k=self.bench.k,
             started=journal.head.get("started") or _now(), limits=self.limits.record(),
         )  # fmt: skip
-        before = _usage(self.retriever)
+        spending = Spending(self.retriever, journal)
         done = len(queries) - missing
-        with (
-            shown(self.name, len(queries), done=done, wanted=self.bench.progress) as bar,
-            used() as took,
-        ):
+        with shown(self.name, len(queries), done=done, wanted=self.bench.progress) as bar:
 
             def record(answer: Answer) -> None:
                 journal.append(answer)
                 self.counting.add(answer)
+                spending.step()
                 bar.step(failed=answer.hits is None)
 
             try:
                 ask(self.retriever, left, self.bench.k, limits=self.limits, record=record)
             finally:
-                spent = _usage(self.retriever)
-        earlier = journal.head.get("usage", {})
-        usage = {
-            unit: earlier.get(unit, 0) + amount - before.get(unit, 0)
-            for unit, amount in spent.items()
-        }
-        journal.note(seconds=journal.head.get("seconds", 0.0) + took.seconds, usage=usage)
+                spending.note()
         return done
 
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
@@ -489,7 +504,12 @@ class _Asked:
         # By lot, the same each time: the first ones of a file are often of one kind.
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
-        found = measure_latency(self.retriever, chosen, self.bench.k, limits=self.limits)
+        with shown(
+            f"{self.name}: latency", len(chosen), wanted=self.bench.progress, between=True
+        ) as bar:
+            found = measure_latency(
+                self.retriever, chosen, self.bench.k, limits=self.limits, bar=bar
+            )
         self.journal.note(
             latency={
                 "seconds": dict(found.seconds), "failures": found.failures, "warmup": found.warmup
@@ -535,29 +555,13 @@ def _collection(given: Any) -> Collection:
     return given if isinstance(given, Collection) else Collection.load(given)
 
 
-def _check_k(k: Any) -> None:
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise InputError(f"got {k!r:.40} for k", where="k", fix="give 1 or more")
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        raise InputError(f"got {name!r:.60} for the name of a run", fix="give it a name")
-
-
 def _retriever(given: Any) -> Any:
     if isinstance(given, Run | str | os.PathLike):
         from rankgauge.retrievers.saved import SavedRun
 
         return SavedRun(given, missing="empty")
+    answers_of(given)  # refuses what is no retriever before anything is made
     return given
-
-
-def _usage(retriever: Any) -> Mapping[str, float]:
-    """What a retriever has used up so far, if it says."""
-    said = getattr(retriever, "usage", None)
-    found = said() if callable(said) else {}
-    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def _latency(head: Mapping[str, Any], folder: Path) -> Latency | None:

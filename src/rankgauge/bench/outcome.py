@@ -102,10 +102,10 @@ class IndexCost:
     """What indexing took.
 
     Attributes:
-        seconds: By the clock; parts that had been indexed for another run count with their time.
+        seconds: By the clock; of parts that were indexed before, what they took then.
         size: Bytes of the index, where the retriever says it.
         peak: Bytes of memory at the peak of indexing, beyond what the process held before; None
-            where the system does not tell, or parts had been indexed before.
+            where the system does not tell, or parts were indexed before.
     """
 
     seconds: float = 0.0
@@ -129,6 +129,7 @@ class BenchmarkRun:
         index: What indexing took; None if the retriever has nothing to index.
         seconds: How long the queries took, by the clock, over all sessions.
         usage: What the queries used up, such as tokens, where the retriever says it.
+        asked: How many answers that is for: a process that was killed took a second of it along.
         prices: The price of a unit of what is used up.
         journal: The folder where the answers lie.
     """
@@ -142,6 +143,7 @@ class BenchmarkRun:
     index: IndexCost | None = None
     seconds: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    asked: int = 0
     prices: Mapping[str, float] = field(default_factory=dict)
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
@@ -153,8 +155,7 @@ class BenchmarkRun:
         priced = [
             self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
         ]
-        asked = self.tally.queries - self.tally.missing
-        return math.fsum(priced) / asked * 1000 if priced and asked else None
+        return math.fsum(priced) / self.asked * 1000 if priced and self.asked else None
 
     @property
     def notes(self) -> tuple[str, ...]:

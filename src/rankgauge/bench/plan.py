@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from rankgauge import retrievers
+from rankgauge.bench.arguments import check_k, check_prices, check_timed
 from rankgauge.bench.benchmark import Benchmark
 from rankgauge.bench.limits import Limits
 from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.kernels.measure import parse_all
 
 __all__ = ["BenchmarkPlan", "PlannedRetriever"]
 
@@ -31,7 +34,10 @@ _OWN = ("type", "limits", "part", "prices", "settings")
 _PARTS = ("of", "retriever")
 # Options that are paths: those are relative to the plan.
 _PATHS = ("path", "run")
+# Options that hold other objects, as tables.
+_TABLES = ("chunker", "encoder", "reranker")
 _CALLS = "python"
+_CALLED = ("call", "arguments")
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,8 @@ class BenchmarkPlan:
             raise FormatError(
                 f"this is no TOML: {error}", path=str(path), fix="mend the line it names"
             ) from None
-        return _Reading(place).plan(data)
+        with _in_file(place):
+            return _Reading(place).plan(data)
 
     def load(
         self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
@@ -139,6 +146,17 @@ class BenchmarkPlan:
         return Benchmark(
             collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
         )
+
+    def measured(self, measures: Iterable[str]) -> BenchmarkPlan:
+        """The plan with other measures.
+
+        Raises:
+            UnknownName: For a measure that nobody knows.
+        """
+        names = tuple(measures)
+        for name in names:
+            parse_all(name)
+        return replace(self, measures=names)
 
     def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
         """The retrievers that are run, or those of them that are named.
@@ -183,6 +201,19 @@ class BenchmarkPlan:
         return _Building(self, bench).named
 
 
+@contextlib.contextmanager
+def _in_file(path: Path, where: str = "") -> Iterator[None]:
+    """Name the file, and where in it, in an error that does not."""
+    try:
+        yield
+    except RankgaugeError as error:
+        if str(path) not in error.where:
+            error.where = ", ".join(filter(None, (str(path), where))) + (
+                f": {error.where}" if error.where else ""
+            )
+        raise
+
+
 class _Reading:
     """Reads one file, and says where in it something does not fit."""
 
@@ -204,22 +235,30 @@ class _Reading:
                 "there is no retriever", 'write [retrievers.bm25], and under it type = "bm25"'
             )
         found = tuple(self._retriever(name, table) for name, table in tables.items())
+        if all(one.part for one in found):
+            raise self._wrong(
+                "each retriever is only a part of others", "take out part = true where one is run"
+            )
         baseline = self._kind(data, "baseline", str, "")
         if baseline and baseline not in tables:
             raise unknown("retriever", baseline, tables)
         measures = self._kind(data, "measures", list, [])
-        return BenchmarkPlan(
+        k, timed = self._kind(data, "k", int, 100), self._kind(data, "timed", int, 200)
+        check_k(k)
+        check_timed(timed)
+        plan = BenchmarkPlan(
             path=self._path,
             collection={key: self._place(value) for key, value in collection.items()},
             retrievers=found,
-            k=self._kind(data, "k", int, 100),
+            k=k,
             store=self._folder / self._kind(data, "store", str, f"{self._path.stem}.runs"),
-            measures=tuple(str(measure) for measure in measures),
             baseline=baseline,
-            timed=self._kind(data, "timed", int, 200),
+            timed=timed,
             limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
             explore=self._kind(data, "explore", dict, {}),
         )
+        # A slip of the pen is told before hours of asking.
+        return plan.measured(str(measure) for measure in measures)
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
         where = f"retrievers.{name}"
@@ -231,12 +270,15 @@ class _Reading:
         if kind not in retrievers.TYPES and kind != _CALLS:
             raise unknown("type of retriever", kind, [*retrievers.TYPES, _CALLS])
         limits = table.get("limits")
+        prices = self._kind(table, "prices", dict, {}, where)
+        with _in_file(self._path, where):
+            check_prices(prices)
         return PlannedRetriever(
             name=name,
             type=kind,
             options={key: value for key, value in table.items() if key not in _OWN},
             limits=None if limits is None else self._limits(limits, f"{where}.limits"),
-            prices=self._kind(table, "prices", dict, {}, where),
+            prices=prices,
             settings=self._kind(table, "settings", dict, None, where),
             part=self._kind(table, "part", bool, False, where),  # noqa: FBT003 - the default
         )
@@ -245,7 +287,8 @@ class _Reading:
         if not isinstance(table, Mapping):
             raise self._wrong(f"got {table!r:.60}", "write a table: [limits]", where)
         self._known(table, [one.name for one in fields(Limits)], where)
-        return Limits(**table)
+        with _in_file(self._path, where):
+            return Limits(**table)
 
     def _kind(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
         default, *where = rest
@@ -352,12 +395,8 @@ class _Building:
         if "qrels" in parameters and "qrels" not in made:
             made["qrels"] = self._bench.qrels
         try:
-            return call(**made)
-        except RankgaugeError as error:
-            error.where = f"{self._plan.path}, {where}" + (
-                f": {error.where}" if error.where else ""
-            )
-            raise
+            with _in_file(self._plan.path, where):
+                return call(**made)
         except TypeError as error:
             raise FormatError(
                 f"{where}: {error}", path=str(self._plan.path),
@@ -373,12 +412,21 @@ class _Building:
                 return self.named(value, where)
             if isinstance(value, list):
                 return [self._value(key, one, where) for one in value]
+        if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
+            raise FormatError(
+                f"{where}: got text, wanted a table", path=str(self._plan.path),
+                fix=f'write {key} = {{ type = "{value}" }}',
+            )  # fmt: skip
         if key in _PATHS and isinstance(value, str):
             return str(self._plan.path.resolve().parent / value)
         return value
 
     def _imported(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
         """What ``call = "module:name"`` names; with ``arguments``, what calling it returns."""
+        for key in options:
+            if key not in _CALLED:
+                error = unknown(f"option of {_CALLS}", key, _CALLED)
+                raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
         named = str(options.get("call", ""))
         module, _, name = named.partition(":")
         folder = str(self._plan.path.resolve().parent)
@@ -388,10 +436,36 @@ class _Building:
             found: Any = importlib.import_module(module)
             for part in name.split("."):
                 found = getattr(found, part)
-        except (ImportError, AttributeError, ValueError) as error:
+        except Exception as error:
+            if isinstance(error, ImportError | AttributeError | ValueError):
+                fix = 'write call = "module:function", of a module beside the plan or installed'
+            else:
+                fix = f"mend the module {module}: python -c 'import {module}' shows where it fails"
             raise FormatError(
-                f"{where}: {named!r} cannot be imported: {error}", path=str(self._plan.path),
-                fix='write call = "module:function", of a module beside the plan or installed',
-            ) from None  # fmt: skip
-        arguments = options.get("arguments")
-        return found if arguments is None else found(**arguments)
+                f"{where}: {named!r} cannot be imported: {_said(error)}",
+                path=str(self._plan.path), fix=fix,
+            ) from error  # fmt: skip
+        arguments = options.get("arguments", {} if isinstance(found, type) else None)
+        return found if arguments is None else self._called(found, arguments, where)
+
+    def _called(self, found: Any, arguments: Any, where: str) -> Any:
+        """What a function or a class of one's own makes of its arguments."""
+        if not isinstance(arguments, Mapping):
+            raise FormatError(
+                f"{where}: got {arguments!r:.60} for arguments", path=str(self._plan.path),
+                fix="give a table: arguments = { name = 1 }",
+            )  # fmt: skip
+        try:
+            return found(**arguments)
+        except RankgaugeError:
+            raise
+        except Exception as error:
+            name = getattr(found, "__name__", repr(found))
+            raise FormatError(
+                f"{where}: calling {name} failed: {_said(error)}", path=str(self._plan.path),
+                fix=f"give the arguments that {name} takes: arguments = {{ name = 1 }}",
+            ) from error  # fmt: skip
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

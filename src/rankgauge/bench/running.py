@@ -13,7 +13,7 @@ import inspect
 import itertools
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,7 +22,7 @@ from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
 from rankgauge.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retriever import aligned, answers_of, has_index, hits_of, is_async
+from rankgauge.retriever import aligned, answers_of, awaited, has_index, hits_of, is_async
 
 __all__ = ["ask"]
 
@@ -33,6 +33,10 @@ _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
     NotImplementedError, SyntaxError, TypeError,
 )  # fmt: skip
+
+# What ends the run itself. Anything else a retriever raises is its answer: also what is no
+# Exception, such as the panic of a library written in Rust, or a cancellation of its own.
+_INTERRUPTS = (KeyboardInterrupt, GeneratorExit)
 
 Queries = Sequence[Query]
 Record = Callable[[Answer], None]
@@ -80,13 +84,13 @@ class _Desk:
         try:
             rankings = aligned(found, len(task.queries))
         except InputError as error:
-            return self._failed(task, str(error.what), "answer", seconds)
+            return self._failed(task, _mended(error), "answer", seconds)
         share = seconds / len(task.queries)
         for query, ranking in zip(task.queries, rankings, strict=True):
             try:
                 hits = hits_of(ranking, self.k)
             except InputError as error:
-                self._say(query, error.what, "answer", share, task.attempts)
+                self._say(query, _mended(error), "answer", share, task.attempts)
                 continue
             except Exception as error:  # noqa: BLE001 - a ranking may be an iterator that fails
                 self._say(query, _said(error), "error", share, task.attempts)
@@ -125,6 +129,11 @@ class _Desk:
             raise _Enough
 
 
+def _mended(error: InputError) -> str:
+    """What is wrong with an answer and what mends it: asked again, it would be the same."""
+    return f"{error.what}; fix: {error.fix}" if error.fix else error.what
+
+
 def _said(error: BaseException) -> str:
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
@@ -140,7 +149,7 @@ def ask(
         queries: What is asked; read as it is needed.
         k: How many documents are wanted.
         limits: How it may be driven.
-        record: Called with each answer, always from the thread that called `ask`.
+        record: Called with each answer, always from one and the same thread.
 
     Returns:
         Whether all were asked; False after `limits.stop_after` failures in a row.
@@ -155,7 +164,7 @@ def ask(
     desk = _Desk(k, limits, record)
     try:
         if is_async(retriever):
-            _run_loop(_side_by_side(search, tasks, desk))
+            awaited(_side_by_side(search, tasks, desk))
         elif limits.concurrency == 1 and limits.timeout is None:
             _in_order(search, tasks, desk)
         else:
@@ -185,8 +194,10 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
             try:
                 found = search(task.queries, desk.k)
                 if inspect.isawaitable(found):
-                    found = asyncio.run(_waited(found))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - it is recorded
+                    found = awaited(found)
+            except _INTERRUPTS:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is recorded
                 seconds = time.perf_counter() - start
                 wait = desk.again(task, error)
                 if wait is None:
@@ -196,10 +207,6 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
             else:
                 waiting.extend(desk.settle(task, found, time.perf_counter() - start))
                 break
-
-
-async def _waited(found: Awaitable[Any]) -> Any:
-    return await found
 
 
 # ---- side by side in threads, each call with a time limit
@@ -262,7 +269,7 @@ class _Threads:
 
     def _hand_out(self, task: _Task) -> None:
         if pause := self._desk.pause():
-            time.sleep(pause)
+            self._wait(pause)
         if self._workers < min(self._desk.limits.concurrency, len(self._out) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
@@ -271,10 +278,23 @@ class _Threads:
         self._out[id(call)] = call
         self._todo.put(call)
 
-    def _settle_one(self) -> None:
-        """Wait for one call to come back or to run out of time."""
+    def _wait(self, pause: float) -> None:
+        """Let the time go by, and record what comes back meanwhile: a kill would lose it."""
+        end = time.monotonic() + pause
+        while (left := end - time.monotonic()) > 0:
+            if self._out:
+                self._settle_one(left)
+            else:
+                time.sleep(left)
+
+    def _settle_one(self, most: float | None = None) -> None:
+        """Wait for one call to come back or to run out of time; `most` seconds at most."""
+        # A retry that is due has to wait for a place among the calls that are out, or for the rate.
+        patience = self._patience(retries=most is None and len(self._out) < self._most)
+        if most is not None:
+            patience = most if patience is None else min(most, patience)
         try:
-            call, found, error, seconds = self._done.get(timeout=self._patience())
+            call, found, error, seconds = self._done.get(timeout=patience)
         except Empty:
             self._leave_behind()
             return
@@ -288,10 +308,10 @@ class _Threads:
         else:
             self._failed(call.task, error, seconds)
 
-    def _patience(self) -> float | None:
+    def _patience(self, *, retries: bool) -> float | None:
         """Seconds until the first call runs out of time, or one is to be tried again."""
         timeout = self._desk.limits.timeout
-        moments = [self._later[0][0]] if self._later else []
+        moments = [self._later[0][0]] if self._later and retries else []
         if timeout is not None:
             now = time.monotonic()
             moments += [
@@ -339,35 +359,13 @@ class _Threads:
             try:
                 found = self._search(call.task.queries, self._desk.k)
                 if inspect.isawaitable(found):
-                    found = asyncio.run(_waited(found))
+                    found = awaited(found)
             except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
                 failed = error
             self._done.put((call, found, failed, time.perf_counter() - start))
 
 
 # ---- side by side in a loop
-
-
-def _run_loop(work: Any) -> None:
-    """Run a coroutine to its end, also where a loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-        return
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(work)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
 
 
 async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
@@ -400,7 +398,9 @@ async def _one(search: Ask, task: _Task, desk: _Desk) -> list[_Task]:
                 found = await search(task.queries, desk.k)
             else:
                 found = await _limited(search, task, desk)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
+        except _INTERRUPTS:
+            raise
+        except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _ours():
                 raise
             seconds = time.perf_counter() - start

@@ -17,6 +17,7 @@ from typing import Any
 
 from rankgauge.bench.journal import Answer
 from rankgauge.bench.limits import Limits
+from rankgauge.bench.progress import Told
 from rankgauge.bench.running import ask
 from rankgauge.collection import Query
 from rankgauge.errors import FormatError, InputError
@@ -181,7 +182,13 @@ def _ranks(count: int, share: float) -> tuple[int, int]:
 
 
 def measure_latency(
-    retriever: Any, queries: Sequence[Query], k: int, *, limits: Limits, warmup: int = 3
+    retriever: Any,
+    queries: Sequence[Query],
+    k: int,
+    *,
+    limits: Limits,
+    warmup: int = 3,
+    bar: Told | None = None,
 ) -> Latency:
     """Time a retriever, one query after the other.
 
@@ -192,6 +199,7 @@ def measure_latency(
         limits: Its time limit and rate count; there is one query in a call, one call at a time, and
             none is made again.
         warmup: So many queries are asked before and not timed.
+        bar: Told of each query, between it and the next.
     """
     one = 1 if limits.batch is not None or has_index(retriever) else None
     alone = replace(limits, concurrency=1, batch=one, retries=0)
@@ -205,6 +213,8 @@ def measure_latency(
             failures += 1
         else:
             seconds[answer.query] = answer.seconds
+        if bar is not None:
+            bar.step(failed=answer.hits is None)
 
     ask(retriever, queries, k, limits=alone, record=record)
     return Latency(seconds, failures, min(warmup, len(queries)))

@@ -106,15 +106,17 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
     """  # noqa: D301 - click reads the \b
-    _check(save or not (history or label), resume or not failed, page)
+    _check(save or not (history or label), resume or not failed, page, folder)
     plan = rankgauge.BenchmarkPlan.read(path)
+    plan = plan.measured(names) if names else plan
+    _check_names(plan, baseline, diagnosed)
     kept = rankgauge.History.open(history) if save else None
     again: Literal["missing", "failed", "all"] = "missing" if resume else "all"
     outcome = _ran(plan, only, "failed" if failed else again, store, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {name} was not run: {error}\n", err=True)
-    measures = names or plan.measures or None
+    measures = plan.measures or None
     color = form == "table" and sys.stdout.isatty()
     with working("comparing"):
         shown = _Shown.of(made, measures, baseline or plan.baseline, errors)
@@ -139,7 +141,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     return _ERROR if outcome.failed else 0
 
 
-def _check(kept: bool, asked: bool, page: str | None) -> None:  # noqa: FBT001 - two conditions
+def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> None:  # noqa: FBT001 - two conditions
     """Refuse options that do not go together, before any work is done."""
     if not kept:
         raise click.UsageError("--history and --label are for --save: add it")
@@ -147,6 +149,28 @@ def _check(kept: bool, asked: bool, page: str | None) -> None:  # noqa: FBT001 -
         raise click.UsageError("--fresh asks every query again: leave out --failed")
     if page is not None:
         check_writable(page)
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be made: {error.strerror}", where=folder, fix="name another folder"
+        ) from None
+
+
+def _check_names(
+    plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None
+) -> None:
+    """Refuse names that nobody knows before hours of asking, not after."""
+    known = [one.name for one in plan.retrievers]
+    asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
+    for option, given in asked.items():
+        if given is not None and given not in known:
+            raise rankgauge.InputError(
+                f"no retriever of the plan is called {given!r}", where=option,
+                fix=f"retrievers are: {', '.join(known)}",
+            )  # fmt: skip
 
 
 def _keep(
@@ -265,12 +289,6 @@ def _write(
     *,
     head: bool,
 ) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise rankgauge.InputError(
-            f"cannot be made: {error.strerror}", where=str(folder), fix="name another folder"
-        ) from None
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
         rankgauge.write_benchmark_run(run, target, errors=errors, head=head)
