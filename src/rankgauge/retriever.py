@@ -22,8 +22,8 @@ from rankgauge.errors import InputError
 from rankgauge.ids import id_bytes
 
 __all__ = [
-    "Hits", "Retriever", "aligned", "answers_of", "has_index", "hits_of", "index_documents",
-    "is_async", "rows_of_hits", "search", "settings_of",
+    "Hits", "Retriever", "aligned", "answers_of", "has_index", "hits_of", "holds",
+    "index_documents", "is_async", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -273,26 +273,72 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
+@dataclass(slots=True)
+class _Taken:
+    """What a retriever took in last, and what its parts took in for it."""
+
+    documents: Callable[[], Any]
+    parts: list[tuple[Callable[[], Any], Callable[[], Any]]]
+
+
 # What each retriever took in last, so that one that is part of several is indexed once.
-_LAST: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+_LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
+# The parts of what is being indexed, from the outermost in, of each thread.
+_OPEN = threading.local()
+
+
+def holds(retriever: Any, documents: Any) -> bool | None:
+    """Whether these very documents are what it took in last, and its parts still hold theirs.
+
+    A part that another retriever has given other documents since, such as chunks, would be asked
+    about those. None if nobody knows: it was never given any here, or cannot be remembered.
+    """
+    try:
+        taken = _LAST.get(retriever)
+    except TypeError:  # it cannot be held weakly, or has no hash
+        return None
+    if taken is None:
+        return None
+    return taken.documents() is documents and all(
+        holds(part(), inner()) is not False for part, inner in taken.parts
+    )
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """Have it take in the documents, if it is one that does.
 
     The very same object of documents that it took in last is not taken in again.
+
+    Raises:
+        InputError: If two parts of it want one retriever to hold different documents.
     """
     if not has_index(retriever):
         return
-    with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
-        last = _LAST.get(retriever)
-        if last is not None and last() is documents:
-            return
-    done = retriever.index(documents)
-    if inspect.isawaitable(done):
-        _awaited(done)
+    above = getattr(_OPEN, "parts", None)
+    if above is not None:
+        with contextlib.suppress(TypeError):
+            above.append((weakref.ref(retriever), weakref.ref(documents)))
+    if holds(retriever, documents):
+        return
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = weakref.ref(documents)
+        _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
+    parts: list[tuple[Callable[[], Any], Callable[[], Any]]] = []
+    _OPEN.parts = parts
+    try:
+        done = retriever.index(documents)
+        if inspect.isawaitable(done):
+            _awaited(done)
+    finally:
+        _OPEN.parts = above
+    lost = next((part() for part, inner in parts if holds(part(), inner()) is False), None)
+    if lost is not None:
+        raise InputError(
+            f"one {type(lost).__name__} was given two collections, such as documents and chunks, "
+            "and holds the last only", where=f"{type(retriever).__name__}.index",
+            fix=f"make a {type(lost).__name__} of its own for each",
+        )  # fmt: skip
+    with contextlib.suppress(TypeError):
+        _LAST[retriever] = _Taken(weakref.ref(documents), parts)
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -40,7 +42,7 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import has_index, index_documents
+from rankgauge.retriever import has_index, holds, index_documents
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -232,6 +234,8 @@ class Benchmark:
         if again not in get_args(Again):
             raise unknown("again", again, get_args(Again))
         _check_name(name)
+        _check_timed(timed)
+        _check_prices(prices)
         if not self.queries:
             raise InputError(
                 "the benchmark has no queries", where=f"run {name!r}",
@@ -260,7 +264,8 @@ class Benchmark:
 
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
             asked = _Asked(self, name, retriever, self.limits, None)
-            made = asked.run("missing", timed, {})
+            # Its name is a number, and tells nothing of the configuration.
+            made = asked.run("missing" if asked.identity.declared else "all", timed, {})
             close = getattr(retriever, "close", None)
             if callable(close):
                 close()
@@ -315,7 +320,9 @@ class Benchmark:
         """Have a retriever take in the documents, once."""
         if not has_index(retriever):
             return None
-        if self._indexed is not None and self._indexed[0] is retriever:
+        known = self._indexed is not None and self._indexed[0] is retriever
+        # Another benchmark, or a retriever it is part of, may have given it other documents.
+        if known and self._indexed is not None and holds(retriever, self._source) is not False:
             return self._indexed[1]
         if not self.collection.documents:
             raise InputError(
@@ -416,6 +423,7 @@ class _Asked:
             index=None if index is None else IndexCost(**index),
             seconds=head.get("seconds", 0.0),
             usage=head.get("usage", {}),
+            answered=head.get("answered", 0),
             prices=prices,
             journal=journal,
             queries=queries,
@@ -439,27 +447,31 @@ class _Asked:
         )  # fmt: skip
         before = _usage(self.retriever)
         done = len(queries) - missing
-        with (
-            shown(self.name, len(queries), done=done, wanted=self.bench.progress) as bar,
-            used() as took,
-        ):
+        with shown(self.name, len(queries), done=done, wanted=self.bench.progress) as bar:
 
             def record(answer: Answer) -> None:
                 journal.append(answer)
                 self.counting.add(answer)
                 bar.step(failed=answer.hits is None)
 
+            began = time.perf_counter()
             try:
                 ask(self.retriever, left, self.bench.k, limits=self.limits, record=record)
             finally:
-                spent = _usage(self.retriever)
-        earlier = journal.head.get("usage", {})
-        usage = {
-            unit: earlier.get(unit, 0) + amount - before.get(unit, 0)
-            for unit, amount in spent.items()
-        }
-        journal.note(seconds=journal.head.get("seconds", 0.0) + took.seconds, usage=usage)
+                # Also of a run that is interrupted: its answers are used again.
+                self._spent(before, time.perf_counter() - began)
         return done
+
+    def _spent(self, before: Mapping[str, float], seconds: float) -> None:
+        """Add what this session took to what the journal says."""
+        head, spent = self.journal.head, _usage(self.retriever)
+        usage = dict(head.get("usage", {}))
+        for unit, amount in spent.items():
+            usage[unit] = usage.get(unit, 0) + amount - before.get(unit, 0)
+        self.journal.note(
+            seconds=head.get("seconds", 0.0) + seconds, usage=usage,
+            answered=len(self.journal.known(failed=True)),
+        )  # fmt: skip
 
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
         queries = self.bench.queries
@@ -474,6 +486,8 @@ class _Asked:
     def _time(self, queries: Mapping[str, Query], timed: int) -> None:
         """Ask some queries one at a time, unless their latency is in the journal already."""
         kept = self.journal.head.get("latency")
+        if kept and not kept["seconds"].keys() <= queries.keys():
+            kept = None  # they are of other queries, asked with the same store
         if timed < 1 or self.identity.word == _SAVED or (
             kept and len(kept["seconds"]) + kept["failures"] >= min(timed, len(queries))
         ):  # fmt: skip
@@ -536,6 +550,28 @@ def _check_k(k: Any) -> None:
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise InputError(f"got {name!r:.60} for the name of a run", fix="give it a name")
+
+
+def _check_timed(timed: Any) -> None:
+    if not isinstance(timed, int) or isinstance(timed, bool) or timed < 0:
+        raise InputError(
+            f"got {timed!r:.40} for timed", where="timed",
+            fix="give how many queries are timed, 0 for none",
+        )  # fmt: skip
+
+
+def _check_prices(prices: Any) -> None:
+    if prices is None:
+        return
+    fits = isinstance(prices, Mapping) and all(
+        isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf
+        for price in prices.values()
+    )
+    if not fits:
+        raise InputError(
+            f"got {prices!r:.60} for the prices", where="prices",
+            fix='give the price of a unit as a number: {"tokens": 2e-8}',
+        )  # fmt: skip
 
 
 def _retriever(given: Any) -> Any:

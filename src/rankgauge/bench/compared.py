@@ -225,7 +225,7 @@ def cost_table(
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
     for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
         columns[f"{unit}/query"] = [
-            _figures(run.usage[unit] / max(run.tally.queries, 1)) if unit in run.usage else None
+            _figures(run.usage[unit] / max(run.answered, 1)) if unit in run.usage else None
             for run in runs
         ]
     columns["cost/1,000"] = [None if run.cost is None else _figures(run.cost) for run in runs]

@@ -128,6 +128,7 @@ class BenchmarkRun:
         index: What indexing took; None if the retriever has nothing to index.
         seconds: How long the queries took, by the clock, over all sessions.
         usage: What the queries used up, such as tokens, where the retriever says it.
+        answered: How many queries used that up: all in the journal, also those of other runs.
         prices: The price of a unit of what is used up.
         journal: The folder where the answers lie.
     """
@@ -141,6 +142,7 @@ class BenchmarkRun:
     index: IndexCost | None = None
     seconds: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    answered: int = 0
     prices: Mapping[str, float] = field(default_factory=dict)
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
@@ -152,8 +154,7 @@ class BenchmarkRun:
         priced = [
             self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
         ]
-        asked = self.tally.queries - self.tally.missing
-        return math.fsum(priced) / asked * 1000 if priced and asked else None
+        return math.fsum(priced) / self.answered * 1000 if priced and self.answered else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ _PARTS = ("of", "retriever")
 # Options that are paths: those are relative to the plan.
 _PATHS = ("path", "run")
 _CALLS = "python"
+_CUT = "chunked"
 
 
 @dataclass(frozen=True)
@@ -306,12 +307,14 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
 class _Building:
     """Makes the objects of a plan, each once."""
 
-    def __init__(self, plan: BenchmarkPlan, bench: Benchmark) -> None:
+    def __init__(
+        self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
+    ) -> None:
         self._plan = plan
         self._bench = bench
         self._planned = {one.name: one for one in plan.retrievers}
         self._made: dict[str, Any] = {}
-        self._making: list[str] = []
+        self._making = list(making)
 
     def named(self, name: str, by: str = "retrievers") -> Any:
         if name in self._made:
@@ -330,10 +333,12 @@ class _Building:
         return self._made[name]
 
     def table(self, table: Mapping[str, Any]) -> Any:
-        return self._value("", table, "explore")
+        return self.value("", table, "explore")
 
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
-        made = {key: self._value(key, value, f"{where}.{key}") for key, value in options.items()}
+        # What takes in chunks cannot hold the documents besides: its parts are its own.
+        maker = _Building(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)
         if kind not in retrievers.TYPES:
@@ -360,7 +365,8 @@ class _Building:
                 fix=f"the options of {kind} are: {', '.join(parameters)}",
             ) from None  # fmt: skip
 
-    def _value(self, key: str, value: Any, where: str) -> Any:
+    def value(self, key: str, value: Any, where: str) -> Any:
+        """An option as it is given to a class."""
         if isinstance(value, Mapping) and isinstance(value.get("type"), str):
             options = {name: inner for name, inner in value.items() if name != "type"}
             return self._object(value["type"], options, where)
@@ -368,7 +374,7 @@ class _Building:
             if isinstance(value, str):
                 return self.named(value, where)
             if isinstance(value, list):
-                return [self._value(key, one, where) for one in value]
+                return [self.value(key, one, where) for one in value]
         if key in _PATHS and isinstance(value, str):
             return str(self._plan.path.resolve().parent / value)
         return value

@@ -211,6 +211,7 @@ class _Call:
 
     task: _Task
     started: float | None = None
+    back: bool = False
     abandoned: bool = False
 
 
@@ -232,7 +233,9 @@ class _Threads:
         self._later: list[tuple[float, int, _Task]] = []
         self._again: list[_Task] = []
         self._number = itertools.count()
-        self._workers = self._lost = 0
+        self._workers = 0
+        # Whether a call came back or was left behind: one of the two, said once.
+        self._fate = threading.Lock()
         limits = desk.limits
         # With a rate to keep, a call begins when it is handed out.
         self._most = limits.concurrency + (_AHEAD if limits.rate is None else 0)
@@ -279,9 +282,7 @@ class _Threads:
             self._leave_behind()
             return
         if call.abandoned:
-            self._workers += 1  # its thread came back after all, and waits for work
-            self._lost -= 1
-            return
+            return  # its thread came back after all, and ended: another has its place
         del self._out[id(call)]
         if error is None:
             self._again += self._desk.settle(call.task, found, seconds)
@@ -291,7 +292,9 @@ class _Threads:
     def _patience(self) -> float | None:
         """Seconds until the first call runs out of time, or one is to be tried again."""
         timeout = self._desk.limits.timeout
-        moments = [self._later[0][0]] if self._later else []
+        # Where no more can be handed out, one that is to be tried again has to wait.
+        free = len(self._out) < self._most
+        moments = [self._later[0][0]] if self._later and free else []
         if timeout is not None:
             now = time.monotonic()
             moments += [
@@ -307,10 +310,12 @@ class _Threads:
         now = time.monotonic()
         for key, call in list(self._out.items()):
             if call.started is not None and call.started + timeout <= now:
-                call.abandoned = True
+                with self._fate:
+                    call.abandoned = not call.back
+                if call.back:
+                    continue
                 del self._out[key]
                 self._workers -= 1
-                self._lost += 1
                 if self._workers < len(self._out):
                     threading.Thread(target=self._work, daemon=True).start()
                     self._workers += 1
@@ -328,7 +333,7 @@ class _Threads:
         with contextlib.suppress(Empty):
             while True:
                 self._todo.get_nowait()
-        for _ in range(self._workers + self._lost):
+        for _ in range(self._workers):
             self._todo.put(None)
 
     def _work(self) -> None:
@@ -342,7 +347,12 @@ class _Threads:
                     found = asyncio.run(_waited(found))
             except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
                 failed = error
-            self._done.put((call, found, failed, time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            with self._fate:
+                call.back = True
+            self._done.put((call, found, failed, seconds))
+            if call.abandoned:
+                return
 
 
 # ---- side by side in a loop
@@ -374,6 +384,7 @@ async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> Non
     again: list[_Task] = []
 
     async def work() -> None:
+        # Whoever leaves something to be asked again looks here once more before it goes home.
         while (task := again.pop(0) if again else next(tasks, None)) is not None:
             again.extend(await _one(search, task, desk))
 
@@ -384,9 +395,6 @@ async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> Non
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-    # What a batch left behind after the other workers had gone home.
-    while again:
-        await work()
 
 
 async def _one(search: Ask, task: _Task, desk: _Desk) -> list[_Task]:
