@@ -103,7 +103,7 @@ TESTS_OF = {
     "bench/running.py": ("tests/bench/test_running.py",),
     "bench/timing.py": ("tests/bench/test_latency.py",),
     "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
-    "bench/varied.py": ("tests/bench/test_exploring.py", "tests/bench/test_plan.py"),
+    "bench/varied.py": ("tests/bench/test_varied.py",),
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),
     "loading/folders.py": ("tests/loading/test_folders.py",),
