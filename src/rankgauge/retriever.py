@@ -12,6 +12,7 @@ import inspect
 import itertools
 import math
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from rankgauge.ids import id_bytes
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "has_index", "hits_of", "holds",
-    "index_documents", "is_async", "rows_of_hits", "search", "settings_of",
+    "index_documents", "indexing_seconds", "is_async", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -275,15 +276,16 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
 
 @dataclass(slots=True)
 class _Taken:
-    """What a retriever took in last, and what its parts took in for it."""
+    """What a retriever took in last, what its parts took in for it, and how long that took."""
 
-    documents: Callable[[], Any]
-    parts: list[tuple[Callable[[], Any], Callable[[], Any]]]
+    documents: Callable[[], Any] = lambda: None
+    parts: list[tuple[Callable[[], Any], Callable[[], Any]]] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 # What each retriever took in last, so that one that is part of several is indexed once.
 _LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
-# The parts of what is being indexed, from the outermost in, of each thread.
+# What is being indexed in each thread.
 _OPEN = threading.local()
 
 
@@ -304,6 +306,15 @@ def holds(retriever: Any, documents: Any) -> bool | None:
     )
 
 
+def indexing_seconds(retriever: Any) -> float | None:
+    """How long the last indexing took, with parts that had done theirs before; None if unknown."""
+    try:
+        taken = _LAST.get(retriever)
+    except TypeError:
+        return None
+    return None if taken is None else taken.seconds
+
+
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """Have it take in the documents, if it is one that does.
 
@@ -314,23 +325,26 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """
     if not has_index(retriever):
         return
-    above = getattr(_OPEN, "parts", None)
+    above: _Taken | None = getattr(_OPEN, "taken", None)
     if above is not None:
         with contextlib.suppress(TypeError):
-            above.append((weakref.ref(retriever), weakref.ref(documents)))
+            above.parts.append((weakref.ref(retriever), weakref.ref(documents)))
     if holds(retriever, documents):
+        if above is not None:
+            above.seconds += indexing_seconds(retriever) or 0.0
         return
     with contextlib.suppress(TypeError):
         _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
-    parts: list[tuple[Callable[[], Any], Callable[[], Any]]] = []
-    _OPEN.parts = parts
+    _OPEN.taken = taken = _Taken()
+    began = time.perf_counter()
     try:
         done = retriever.index(documents)
         if inspect.isawaitable(done):
             _awaited(done)
     finally:
-        _OPEN.parts = above
-    lost = next((part() for part, inner in parts if holds(part(), inner()) is False), None)
+        _OPEN.taken = above
+    taken.seconds += time.perf_counter() - began
+    lost = next((part() for part, inner in taken.parts if holds(part(), inner()) is False), None)
     if lost is not None:
         raise InputError(
             f"one {type(lost).__name__} was given two collections, such as documents and chunks, "
@@ -338,7 +352,8 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
             fix=f"make a {type(lost).__name__} of its own for each",
         )  # fmt: skip
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = _Taken(weakref.ref(documents), parts)
+        taken.documents = weakref.ref(documents)
+        _LAST[retriever] = taken
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:

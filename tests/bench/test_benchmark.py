@@ -321,6 +321,28 @@ def test_a_retriever_that_is_part_of_several_is_indexed_once(collection):
     assert shared.indexed == 1
 
 
+def test_what_was_indexed_as_a_part_before_took_its_time_then(collection):
+    from rankgauge.retrievers import Hybrid
+
+    class Slow(Words):
+        def index(self, documents):
+            time.sleep(0.05)
+            super().index(documents)
+
+    shared, other = Slow(), Slow(x=1)
+    bench = Benchmark(collection, k=5)
+    runs = [
+        bench.run(name, retriever, timed=0)
+        for name, retriever in (("both", Hybrid([shared, other])), ("one", shared),
+                                ("again", Hybrid([shared, other])))
+    ]  # fmt: skip
+    assert shared.indexed == other.indexed == 1
+    both, one, again = (run.index.seconds for run in runs)
+    assert both >= 0.1
+    assert again >= 0.1
+    assert 0.05 <= one < both
+
+
 def test_two_benchmarks_may_have_one_retriever(collection):
     turned = {name: DOCUMENTS[f"d{19 - n}"] for n, name in enumerate(DOCUMENTS)}
     other = Collection.load(None, documents=turned, queries=QUERIES, qrels=QRELS)

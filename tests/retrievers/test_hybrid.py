@@ -92,7 +92,10 @@ def test_size_usage_and_close_are_those_of_all():
         def close(self):
             self.closed += 1
 
-    members = [Counting(1), Counting(2), Random()]
+    class Silent(Random):
+        size = None
+
+    members = [Counting(1), Counting(2), Random(), Silent()]
     hybrid = Hybrid(members)
     hybrid.close()
     assert (hybrid.size, hybrid.usage()) == (10, {"tokens": 4})

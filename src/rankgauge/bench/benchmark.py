@@ -42,7 +42,7 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import has_index, holds, index_documents
+from rankgauge.retriever import has_index, holds, index_documents, indexing_seconds
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -342,7 +342,9 @@ class Benchmark:
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
         size = getattr(retriever, "size", None)
-        cost = IndexCost(took.seconds, size if isinstance(size, int) else None, took.peak)
+        # A part that another retriever has had indexed before took its time then.
+        seconds = max(took.seconds, indexing_seconds(retriever) or 0.0)
+        cost = IndexCost(seconds, size if isinstance(size, int) else None, took.peak)
         self._indexed = (retriever, cost)
         return cost
 
@@ -554,10 +556,7 @@ def _check_name(name: Any) -> None:
 
 def _check_timed(timed: Any) -> None:
     if not isinstance(timed, int) or isinstance(timed, bool) or timed < 0:
-        raise InputError(
-            f"got {timed!r:.40} for timed", where="timed",
-            fix="give how many queries are timed, 0 for none",
-        )  # fmt: skip
+        raise InputError(f"got {timed!r:.40} for timed", where="timed", fix="give 0 or more")
 
 
 def _check_prices(prices: Any) -> None:
