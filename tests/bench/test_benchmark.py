@@ -1,6 +1,7 @@
 """Retrievers over a collection: what is asked, kept, counted and compared."""
 
 import gc
+import gzip
 import json
 import os
 import signal
@@ -13,6 +14,9 @@ import pytest
 
 import rankgauge
 from rankgauge import Benchmark, Collection, InputError, Limits, Run, UnknownName, evaluate
+from rankgauge.bench.compared import changed_settings, cost_table
+from rankgauge.bench.outcome import BenchmarkRun, Tally
+from rankgauge.bench.timing import Latency
 
 DOCUMENTS = {f"d{n}": f"word{n} common" for n in range(20)}
 QUERIES = {f"q{n}": f"word{n}" for n in range(10)}
@@ -387,7 +391,7 @@ def test_what_was_used_before_an_interrupt_is_counted(collection, tmp_path):
 
 def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
     runs = []
-    for names in (list(QUERIES)[:4], list(QUERIES)[4:]):
+    for names in (list(QUERIES)[:6], list(QUERIES)[6:]):
         part = Collection.load(
             None, documents=DOCUMENTS, queries={q: QUERIES[q] for q in names},
             qrels={q: QRELS[q] for q in names},
@@ -399,7 +403,7 @@ def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
         found = bench.compare("RR").cost_table()
         assert found.rows[0][found.columns.index("tokens/query")] == "50.0"
     assert [run.cost for run in runs] == [50_000, 50_000]
-    assert [run.answered for run in runs] == [4, 10]
+    assert [run.answered for run in runs] == [6, 10]
 
 
 def test_a_configuration_that_declares_nothing_is_asked_anew(collection, tmp_path):
@@ -553,6 +557,20 @@ def test_two_settings_that_differ_at_once_are_told(collection):
     ]
 
 
+def test_settings_of_parts_have_their_names_before_them():
+    one = {"encoder": {"size": 1, "versions": {"x": 1}}, "size": 2, "type": "dense"}
+    other = {"encoder": {"size": 2, "versions": {"x": 2}}, "size": 2, "type": "dense"}
+    assert changed_settings(one, other) == ("encoder.size",)
+
+
+def test_latency_is_shown_in_milliseconds():
+    seconds = {f"q{n}": 0.025 for n in range(20)}
+    run = BenchmarkRun("a", {}, rankgauge.Qrels.of(QRELS), Tally(queries=20), (), Latency(seconds))
+    table = cost_table([run])
+    shown = dict(zip(table.columns, table.rows[0], strict=True))
+    assert shown == {"run": "a", "p50 ms": "25.0", "p95 ms": "25.0", "queries/s": "40.0"}
+
+
 def test_the_pareto_front_is_there_only_where_all_were_timed(collection):
     bench = Benchmark(collection, k=5)
     bench.run("worse", worse)
@@ -620,6 +638,9 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     rankgauge.write_benchmark_run(run, path)
     rankgauge.write_benchmark_run(run, plain, head=False)
     assert rankgauge.read_run(path) == rankgauge.read_run(plain, name="words")
+    packed = tmp_path / "words.run.gz"
+    rankgauge.write_benchmark_run(run, packed)
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     lines = path.read_text().splitlines()
     assert lines[0] == "# ir_metadata.start"
     end = lines.index("# ir_metadata.end")

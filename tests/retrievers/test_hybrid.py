@@ -76,7 +76,7 @@ def test_depth_says_how_many_take_part():
 def test_settings_are_those_of_all_or_none():
     hybrid = Hybrid(parts(), k=10)
     assert json.loads(json.dumps(hybrid.settings)) == hybrid.settings
-    assert hybrid.settings["k"] == 10
+    assert (hybrid.settings["k"], hybrid.settings["depth"]) == (10, 100)
     assert [part["type"] for part in hybrid.settings["of"]] == ["bm25", "dense"]
     assert Hybrid([Random(), lambda _: []]).settings is None
 
