@@ -129,10 +129,11 @@ def test_fields_of_queries_with_ids_are_not_taken_for_documents(tmp_path):
 
 
 def test_an_id_may_hold_the_sign_between_ids(tmp_path):
-    documents = {"a;b": "one", "a": "two", "b": "three"}
+    documents = tmp_path / "documents.csv"
+    documents.write_text("id,text\na;b,one\na,two\nb,three\n")
     path = tmp_path / "questions.csv"
     path.write_text('question,relevant\nwhich,a;b\nboth,"a; b"\n')
-    found = Collection.load(None, documents=documents, queries=path)
+    found = Collection.load(documents, queries=path)
     assert {query: set(found.qrels[query]) for query in found.qrels} == {
         "q1": {"a;b"}, "q2": {"a", "b"},
     }  # fmt: skip

@@ -225,7 +225,7 @@ def test_a_document_has_the_score_of_its_best_chunk():
     rows = [("a", [0.6, 0.8]), ("b", [0.8, 0.6]), ("a", [1.0, 0.0]), ("b", [0.0, 1.0])]
     held = [(name, np.array(vector, dtype=np.float32), None) for name, vector in rows]
     store = Listed(east, {"ours": held}, existing=True)
-    (ranking,) = store.search([Query("q", "x")], 2)
+    (ranking,) = store.search([Query("q", "x")], 3)
     assert ranking == [("a", 1.0), ("b", pytest.approx(0.8))]
 
 
