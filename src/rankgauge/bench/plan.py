@@ -176,7 +176,8 @@ class BenchmarkPlan:
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
         """A function that makes the retriever of a name; what is part of several is made once.
 
-        Only what lies in a chunked one is made for it alone: it holds chunks. It raises FormatError for options that do not fit, and for parts that go in a circle.
+        Only what lies in a chunked one is made for it alone: it holds chunks. It raises FormatError
+        for options that do not fit, and for parts that go in a circle.
 
         Args:
             bench: The benchmark that they are run over; some are made from its judgments.
