@@ -88,6 +88,51 @@ TESTS_OF = {
     ),
     "fingerprints.py": ("tests/test_fingerprints.py",),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
+    "retriever.py": ("tests/test_retriever.py", "tests/bench/test_benchmark.py"),
+    "bench/benchmark.py": ("tests/bench/test_benchmark.py",),
+    "bench/compared.py": ("tests/bench/test_benchmark.py",),
+    "bench/exploring.py": ("tests/bench/test_exploring.py",),
+    "bench/identity.py": ("tests/bench/test_benchmark.py", "tests/bench/test_identity.py"),
+    "bench/journal.py": ("tests/bench/test_journal.py", "tests/bench/test_benchmark.py"),
+    "bench/limits.py": ("tests/bench/test_running.py",),
+    "bench/metadata.py": ("tests/bench/test_benchmark.py",),
+    "bench/outcome.py": ("tests/bench/test_benchmark.py",),
+    "bench/pareto.py": ("tests/bench/test_pareto.py",),
+    "bench/plan.py": ("tests/bench/test_plan.py",),
+    "bench/planned.py": ("tests/bench/test_plan.py",),
+    "bench/running.py": ("tests/bench/test_running.py",),
+    "bench/timing.py": ("tests/bench/test_latency.py",),
+    "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
+    "bench/varied.py": ("tests/bench/test_varied.py",),
+    "chunking.py": ("tests/test_chunking.py",),
+    "spans.py": ("tests/test_spans.py",),
+    "loading/folders.py": ("tests/loading/test_folders.py",),
+    "loading/places.py": ("tests/loading/test_folders.py",),
+    "loading/plain.py": ("tests/loading/test_plain.py",),
+    "loading/questions.py": ("tests/loading/test_plain.py",),
+    "retrievers/deeper.py": (
+        "tests/retrievers/test_chunked.py",
+        "tests/retrievers/test_filtered.py",
+    ),
+    **{
+        f"retrievers/{name}.py": (f"tests/retrievers/test_{name}.py",)
+        for name in (
+            "bm25",
+            "bounds",
+            "chunked",
+            "dense",
+            "elasticsearch",
+            "embeddings",
+            "encoders",
+            "endpoint",
+            "filtered",
+            "http",
+            "hybrid",
+            "rerank",
+            "saved",
+            "stores",
+        )
+    },
 }  # fmt: skip
 AT_ONCE = 2
 PATIENCE = 400
@@ -113,13 +158,15 @@ def _run(bug: Bug | None) -> tuple[bool, str]:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no"]
         tests = TESTS_OF.get(bug.file, TESTS) if bug else {*TESTS, *chain(*TESTS_OF.values())}
         command += ["-p", "no:cacheprovider", *sorted(tests)]
+        # Without a bug all of them run.
+        patience = PATIENCE if bug else 4 * PATIENCE
         try:
             done = subprocess.run(
                 command, cwd=folder, env=env, capture_output=True, text=True,
-                timeout=PATIENCE, check=False,
+                timeout=patience, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return False, f"no end after {PATIENCE} s"
+            return False, f"no end after {patience} s"
         if done.returncode == 0:
             return True, ""
         found = re.search(r"^(?:FAILED|ERROR) \S*?([^/\s]+\.py\S*)", done.stdout, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from rankgauge.chunking import (
     RecursiveChunker,
     SentenceChunker,
     TokenChunker,
+    _chunks,
     chunk_documents,
 )
 from rankgauge.collection import Document
@@ -215,3 +217,19 @@ def test_what_cannot_cut_is_refused():
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_all_are_chunkers(kind):
     assert isinstance(kind(8), Chunker)
+
+
+def test_where_a_chunk_stands_goes_before_fields_of_its_document_of_that_name():
+    document = Document("d1", text="We open at nine.", fields={"start": "9:00", "place": "hall"})
+    (first, _) = chunk_documents([document], FixedChunker(8))
+    assert first.fields == {"start": 0, "end": 8, "document": "d1", "place": "hall"}
+
+
+@pytest.mark.parametrize("places", [[(0, 2), (3, 7)], [(1, 7)], [(0, 2), (2, 6)]], ids=str)
+def test_a_library_that_leaves_out_a_part_is_found_out(places):
+    class Leaves:
+        def chunk(self, text):
+            return [SimpleNamespace(start_index=start, end_index=end) for start, end in places]
+
+    with pytest.raises(InputError, match="joined, are not the text"):
+        _chunks(Leaves(), "We open")

@@ -1,11 +1,13 @@
 """The bugs that `plant_bugs.py` plants."""
 
+from planted.benching import BUGS as _BENCHING
 from planted.bug import Bug
 from planted.comparing import BUGS as _COMPARING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
 from planted.releasing import BUGS as _RELEASING
+from planted.retrieving import BUGS as _RETRIEVING
 
 __all__ = ["BUGS", "Bug"]
 
-BUGS = (*_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING)
+BUGS = (*_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING)

@@ -36,9 +36,8 @@ from rankgauge.errors import InputError
 from rankgauge.ids import id_bytes
 
 __all__ = [
-    "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of",
-    "index_documents", "is_async", "rows_of_hits", "search", "seconds_spared",
-    "settings_of",
+    "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
+    "index_documents", "indexing_seconds", "is_async", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -324,38 +323,92 @@ def settings_of(retriever: Any) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-# What each retriever took in last, so that one that is part of several is indexed once, and how
-# long that took.
-_LAST: weakref.WeakKeyDictionary[Any, tuple[weakref.ref[Any], float]] = weakref.WeakKeyDictionary()
-_spared = 0.0
+@dataclass(slots=True)
+class _Taken:
+    """What a retriever took in last, what its parts took in for it, and how long that took.
+
+    Of these seconds some were spared: parts had taken in theirs before.
+    """
+
+    documents: Callable[[], Any] = lambda: None
+    parts: list[tuple[Callable[[], Any], Callable[[], Any]]] = field(default_factory=list)
+    seconds: float = 0.0
+    spared: float = 0.0
+
+
+# What each retriever took in last, so that one that is part of several is indexed once.
+_LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
+# What is being indexed in each thread.
+_OPEN = threading.local()
+
+
+def holds(retriever: Any, documents: Any) -> bool | None:
+    """Whether these very documents are what it took in last, and its parts still hold theirs.
+
+    A part that another retriever has given other documents since, such as chunks, would be asked
+    about those. None if nobody knows: it was never given any here, or cannot be remembered.
+    """
+    try:
+        taken = _LAST.get(retriever)
+    except TypeError:  # it cannot be held weakly, or has no hash
+        return None
+    if taken is None:
+        return None
+    return taken.documents() is documents and all(
+        holds(part(), inner()) is not False for part, inner in taken.parts
+    )
+
+
+def indexing_seconds(retriever: Any) -> float | None:
+    """How long the last indexing took, with parts that had done theirs before; None if unknown."""
+    try:
+        taken = _LAST.get(retriever)
+    except TypeError:
+        return None
+    return None if taken is None else taken.seconds
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """Have it take in the documents, if it is one that does.
 
-    One that is part of several is indexed once: the very same object of documents that it took in
-    last is not taken in again, and the time that this spares is added to :class:`Spared`.
+    The very same object of documents that it took in last is not taken in again.
+
+    Raises:
+        InputError: If two parts of it want one retriever to hold different documents.
     """
-    global _spared  # noqa: PLW0603 - a meter of the process, like that of its memory
     if not has_index(retriever):
         return
-    with contextlib.suppress(TypeError):  # it cannot be held weakly, or has no hash
-        last = _LAST.get(retriever)
-        if last is not None and last[0]() is documents:
-            _spared += last[1]
-            return
-    start, before = time.perf_counter(), _spared
-    done = retriever.index(documents)
-    if inspect.isawaitable(done):
-        awaited(done)
-    took = time.perf_counter() - start + _spared - before
+    above: _Taken | None = getattr(_OPEN, "taken", None)
+    if above is not None:
+        with contextlib.suppress(TypeError):
+            above.parts.append((weakref.ref(retriever), weakref.ref(documents)))
+    if holds(retriever, documents):
+        if above is not None:
+            above.spared += indexing_seconds(retriever) or 0.0
+        return
     with contextlib.suppress(TypeError):
-        _LAST[retriever] = weakref.ref(documents), took
-
-
-def seconds_spared() -> float:
-    """What indexing has not taken so far because it had been done before, in all."""
-    return _spared
+        _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
+    _OPEN.taken = taken = _Taken()
+    began = time.perf_counter()
+    try:
+        done = retriever.index(documents)
+        if inspect.isawaitable(done):
+            awaited(done)
+    finally:
+        _OPEN.taken = above
+    taken.seconds = time.perf_counter() - began + taken.spared
+    if above is not None:
+        above.spared += taken.spared
+    lost = next((part() for part, inner in taken.parts if holds(part(), inner()) is False), None)
+    if lost is not None:
+        raise InputError(
+            f"one {type(lost).__name__} was given two collections, such as documents and chunks, "
+            "and holds the last only", where=f"{type(retriever).__name__}.index",
+            fix=f"make a {type(lost).__name__} of its own for each",
+        )  # fmt: skip
+    with contextlib.suppress(TypeError):
+        taken.documents = weakref.ref(documents)
+        _LAST[retriever] = taken
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:

@@ -1,6 +1,7 @@
 """Retrievers over a collection: what is asked, kept, counted and compared."""
 
 import gc
+import gzip
 import json
 import os
 import signal
@@ -15,6 +16,9 @@ import pytest
 import rankgauge
 from rankgauge import Benchmark, Collection, InputError, Limits, Run, UnknownName, evaluate
 from rankgauge.bench import spending
+from rankgauge.bench.compared import changed_settings, cost_table
+from rankgauge.bench.outcome import BenchmarkRun, Tally
+from rankgauge.bench.timing import Latency
 
 DOCUMENTS = {f"d{n}": f"word{n} common" for n in range(20)}
 QUERIES = {f"q{n}": f"word{n}" for n in range(10)}
@@ -167,8 +171,15 @@ def test_an_index_that_fails_is_told_with_its_own_error(collection):
         ({"again": "some"}, UnknownName), ({"name": ""}, InputError), ({"name": 7}, InputError),
         ({"settings": {"a": object()}}, InputError),
         ({"settings": {"a": float("nan")}}, InputError),
+        ({"timed": -1}, InputError), ({"timed": "all"}, InputError),
+        ({"prices": {"tokens": "2e-8"}}, InputError), ({"prices": 2e-8}, InputError),
+        ({"prices": {"tokens": -1}}, InputError),
     ],
-    ids=["again", "no name", "a number as name", "settings of objects", "settings of NaN"],
+    ids=[
+        "again", "no name", "a number as name", "settings of objects", "settings of NaN",
+        "timed below 0", "timed in words", "a price in words", "a price of nothing",
+        "a price below 0",
+    ],
 )  # fmt: skip
 def test_choices_that_are_not_possible_are_refused(collection, given, error):
     with pytest.raises(error):
@@ -372,6 +383,85 @@ def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collectio
         assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
 
 
+def test_two_benchmarks_may_have_one_retriever(collection):
+    turned = {name: DOCUMENTS[f"d{19 - n}"] for n, name in enumerate(DOCUMENTS)}
+    other = Collection.load(None, documents=turned, queries=QUERIES, qrels=QRELS)
+    shared = Words()
+    first, second = Benchmark(collection, k=5), Benchmark(other, k=5)
+    assert first.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 1.0}
+    assert second.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 0.0}
+    assert first.run("words", shared, again="all").evaluate("RR").mean() == {"RR": 1.0}
+    assert shared.indexed == 3
+
+
+class Priced(Words):
+    """It uses 50 tokens for a query, and as many for the index; may be interrupted."""
+
+    def __init__(self, ends=None):
+        super().__init__()
+        self.tokens, self.ends = 0, ends
+
+    def index(self, documents):
+        super().index(documents)
+        self.tokens += 50
+
+    def search(self, queries, k):
+        if self.ends is not None and len(self.asked) >= self.ends:
+            raise KeyboardInterrupt
+        self.tokens += 50 * len(queries)
+        return super().search(queries, k)
+
+    def usage(self):
+        return {"tokens": self.tokens}
+
+
+def test_what_was_used_before_an_interrupt_is_counted(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("words", Priced(ends=4), timed=0)
+    run = bench.run("words", Priced(), prices={"tokens": 1.0}, timed=0)
+    assert run.tally.reused == 4
+    assert run.usage == {"tokens": 500}
+    assert (run.asked, run.cost) == (10, 50_000)
+
+
+def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
+    runs = []
+    for names in (list(QUERIES)[:6], list(QUERIES)[6:]):
+        part = Collection.load(
+            None, documents=DOCUMENTS, queries={q: QUERIES[q] for q in names},
+            qrels={q: QRELS[q] for q in names},
+        )  # fmt: skip
+        bench = Benchmark(part, k=5, store=tmp_path)
+        runs.append(bench.run("words", Priced(), prices={"tokens": 1.0}))
+        assert runs[-1].latency.seconds.keys() == set(names)
+        bench.run("other", worse)
+        found = bench.compare("RR").cost_table()
+        assert found.rows[0][found.columns.index("tokens/query")] == "50.0"
+    assert [run.cost for run in runs] == [50_000, 50_000]
+    assert [run.asked for run in runs] == [6, 10]
+
+
+def test_a_configuration_that_declares_nothing_is_asked_anew(collection, tmp_path):
+    def configured(place, ends):
+        calls = []
+
+        def retrieve(text):
+            calls.append(text)
+            if len(calls) == ends:
+                raise KeyboardInterrupt
+            return [f"d{place}"]
+
+        return retrieve
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        bench.runner(timed=0)("1", configured(3, 5))
+    run, seconds = bench.runner(timed=0)("1", configured(7, None))
+    assert {name for query in run for name in run[query]} == {"d7"}
+    assert seconds is None
+
+
 SCRIPT = """
     import sys, time
     from rankgauge import Benchmark, Collection, Limits
@@ -520,16 +610,6 @@ def worse(text):
 
 
 def test_runs_are_compared_with_latency_and_cost_beside_quality(collection):
-    class Priced(Words):
-        tokens = 0
-
-        def search(self, queries, k):
-            self.tokens += 50 * len(queries)
-            return super().search(queries, k)
-
-        def usage(self):
-            return {"tokens": self.tokens}
-
     bench = Benchmark(collection, k=5)
     bench.run("worse", worse)
     bench.run("words", Priced(), prices={"tokens": 1e-5})
@@ -571,6 +651,20 @@ def test_two_settings_that_differ_at_once_are_told(collection):
     assert said == [
         "three and one differ in 2 settings (b, k1): nobody knows which of them made the difference"
     ]
+
+
+def test_settings_of_parts_have_their_names_before_them():
+    one = {"encoder": {"size": 1, "versions": {"x": 1}}, "size": 2, "type": "dense"}
+    other = {"encoder": {"size": 2, "versions": {"x": 2}}, "size": 2, "type": "dense"}
+    assert changed_settings(one, other) == ("encoder.size",)
+
+
+def test_latency_is_shown_in_milliseconds():
+    seconds = {f"q{n}": 0.025 for n in range(20)}
+    run = BenchmarkRun("a", {}, rankgauge.Qrels.of(QRELS), Tally(queries=20), (), Latency(seconds))
+    table = cost_table([run])
+    shown = dict(zip(table.columns, table.rows[0], strict=True))
+    assert shown == {"run": "a", "p50 ms": "25.0", "p95 ms": "25.0", "queries/s": "40.0"}
 
 
 def test_the_pareto_front_is_there_only_where_all_were_timed(collection):
@@ -640,6 +734,9 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     rankgauge.write_benchmark_run(run, path)
     rankgauge.write_benchmark_run(run, plain, head=False)
     assert rankgauge.read_run(path) == rankgauge.read_run(plain, name="words")
+    packed = tmp_path / "words.run.gz"
+    rankgauge.write_benchmark_run(run, packed)
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     lines = path.read_text().splitlines()
     assert lines[0] == "# ir_metadata.start"
     end = lines.index("# ir_metadata.end")

@@ -1,6 +1,8 @@
 """Quantiles of latency, their intervals, and what is timed at all."""
 
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -134,3 +136,22 @@ def test_the_peak_of_memory_is_that_of_the_work_inside():
     with used() as after:
         pass
     assert after.peak < 30_000_000
+
+
+def test_limits_for_many_at_once_do_not_hold_for_the_timing():
+    lock = threading.Lock()
+    under_way = most = 0
+
+    def retrieve(text):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.01)
+        with lock:
+            under_way -= 1
+        return [text]
+
+    queries = [Query(f"q{n}", f"text {n}") for n in range(8)]
+    measure_latency(retrieve, queries, 3, limits=Limits(concurrency=4, timeout=20.0))
+    assert most == 1

@@ -375,6 +375,121 @@ def test_one_that_cannot_be_run_does_not_cost_the_others(write):
     assert list(outcome.failed) == ["gone"]
 
 
+def test_what_takes_in_chunks_has_a_retriever_of_its_own(write):
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.bm25]
+        type = "bm25"
+        [retrievers.passages]
+        type = "chunked"
+        retriever = "bm25"
+        chunker = {{ type = "fixed", size = 200 }}
+        [retrievers.both]
+        type = "hybrid"
+        of = ["bm25", "passages"]
+        [retrievers.turned]
+        type = "hybrid"
+        of = ["passages", "bm25"]
+        """)
+    )
+    outcome = run_plan(plan, progress=False)
+    assert not outcome.failed
+    assert [run.notes for run in outcome.bench.runs.values()] == [()] * 4
+    both, turned = (outcome.bench.runs[name].evaluate("RR").mean() for name in ("both", "turned"))
+    assert both == turned
+
+
+def test_again_and_prices_reach_the_runs(write, tmp_path):
+    (tmp_path / "counting_retriever.py").write_text(
+        textwrap.dedent("""
+        class Counting:
+            calls = 0
+
+            def __call__(self, text):
+                Counting.calls += 1
+                return ["x"]
+
+            def usage(self):
+                return {"calls": Counting.calls}
+        """)
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.counts]
+        type = "python"
+        call = "counting_retriever:Counting"
+        arguments = {{}}
+        settings = {{ version = 1 }}
+        prices = {{ calls = 0.5 }}
+        """)
+    )
+    first, second, third = (
+        run_plan(plan, again=again, progress=False).bench.runs["counts"]
+        for again in ("missing", "missing", "all")
+    )
+    assert (first.cost, second.cost, third.cost) == (500.0, 500.0, 500.0)
+    assert [run.tally.reused for run in (first, second, third)] == [0, 30, 0]
+
+
+def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path):
+    (tmp_path / "failing_retriever.py").write_text(
+        textwrap.dedent("""
+        class Fails:
+            def index(self, documents):
+                raise OSError("disk full")
+
+            def search(self, queries, k):
+                return []
+        """)
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.fails]
+        type = "python"
+        call = "failing_retriever:Fails"
+        arguments = {{}}
+        [retrievers.lots]
+        type = "random"
+        """)
+    )
+    outcome = run_plan(plan, progress=False)
+    assert list(outcome.bench.runs) == ["lots"]
+    assert "disk full" in str(outcome.failed["fails"])
+
+
+def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):
+    (tmp_path / "shifting_retriever.py").write_text(
+        textwrap.dedent("""
+        import itertools
+
+        turn = itertools.count()
+
+        def search(text):
+            return [f"x{next(turn)}"]
+        """)
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        timed = 0
+        {HEAD}
+        [retrievers.shifts]
+        type = "python"
+        call = "shifting_retriever:search"
+        """)
+    )
+    made = run_plan(plan, progress=False).bench
+    (said,) = rankgauge.repeat_plan(plan, made, 2, "RR")
+    assert said.endswith(
+        "between 0.0000 and 0.0000 in 2 times; its value differs for 0 of 30 queries"
+    )
+
+
 def test_a_saved_run_lies_beside_the_plan(write, tmp_path):
     rankgauge.write_run({"q01": {"loans-periods": 1.0}}, tmp_path / "old.run")
     plan = BenchmarkPlan.read(

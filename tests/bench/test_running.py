@@ -372,6 +372,45 @@ def test_a_call_that_hangs_is_tried_again_and_may_come_back_late():
     assert found["q0"].hits.ids == ["text 0"]
 
 
+def test_a_call_that_comes_back_late_does_not_widen_the_limit():
+    lock = threading.Lock()
+    under_way = most = 0
+
+    def retrieve(text):
+        nonlocal under_way, most
+        if text == "text 0":
+            time.sleep(0.4)
+            return [text]
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.1)
+        with lock:
+            under_way -= 1
+        return [text]
+
+    found, _ = asked(retrieve, Limits(timeout=0.3, retries=0))
+    assert found["q0"].kind == "timeout"
+    assert most == 1
+
+
+def test_waiting_for_a_retry_while_all_hands_are_busy_takes_no_processor():
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        if len(calls) == 1:
+            raise ConnectionError("down")
+        # The first is due again, and as many wait in the queue as may.
+        time.sleep(1.0 if len(calls) == 2 else 0.0)
+        return [text]
+
+    before = time.process_time()
+    found, _ = asked(retrieve, Limits(timeout=20.0, backoff=0.01))
+    assert found["q0"].attempts == 2
+    assert time.process_time() - before < 0.15
+
+
 def test_an_async_call_that_hangs_is_cancelled():
     async def retrieve(text):
         if text == "text 5":
@@ -428,6 +467,42 @@ def test_after_many_failures_in_a_row_the_rest_is_not_asked(way):
     found, whole = asked(retrieve, Limits(stop_after=None))
     assert whole
     assert len(found) == len(QUERIES)
+
+
+@pytest.mark.parametrize("way", ["in order", "in threads", "in a thread with a time limit"])
+def test_failures_between_answers_are_not_in_a_row(way):
+    def retrieve(text):
+        if int(text.split()[1]) % 4:
+            return [text]
+        raise Unfit(retryable=False)
+
+    limits = Limits(**{**WAYS[way].record(), "stop_after": 3, "concurrency": 1})
+    found, whole = asked(retrieve, limits)
+    assert whole
+    assert sum(a.hits is None for a in found.values()) == 3
+
+
+def test_a_batch_shares_its_time():
+    def retrieve(texts):
+        time.sleep(0.2)
+        return [[text] for text in texts]
+
+    found, _ = asked(retrieve, Limits(batch=12))
+    assert {a.seconds for a in found.values()} == {found["q0"].seconds}
+    assert 0.2 / 12 <= found["q0"].seconds < 0.2
+
+
+def test_no_more_than_k_are_kept():
+    found, _ = asked(lambda text: [f"d{n}" for n in range(9)])
+    assert all((a.hits.ids, a.hits.beyond) == (["d0", "d1", "d2"], 6) for a in found.values())
+
+
+def test_of_an_error_the_first_line_is_told():
+    def retrieve(text):
+        raise ValueError("\nno such index\n  at line 7\n")
+
+    found, _ = asked(retrieve, Limits(retries=0))
+    assert {a.error for a in found.values()} == {"ValueError: no such index"}
 
 
 def test_a_rate_is_kept():

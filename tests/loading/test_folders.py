@@ -9,6 +9,8 @@ import zipfile
 import pytest
 
 from rankgauge import Collection, Document, FormatError, InputError, Query, UnknownName
+from rankgauge.loading.folders import other_splits
+from rankgauge.loading.places import FolderPlace
 
 CORPUS = '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QUERIES = '{"_id": "q1", "text": "why"}\n{"_id": "q2", "text": "how"}\n{"_id": "q3", "text": "x"}\n'
@@ -73,6 +75,20 @@ def test_an_archive_is_read_as_the_folder_in_it(beir, tmp_path, inside):
     assert found == Collection.load(beir)
     assert pickle.loads(pickle.dumps(found)) == found
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mini", "mini.zip"]
+
+
+def test_the_highest_folder_of_an_archive_counts_and_none_that_a_mac_adds(beir, tmp_path):
+    path = packed(beir, tmp_path / "mini.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        for folder in ("a/deeper/", "__MACOSX/"):
+            archive.writestr(f"{folder}corpus.jsonl", '{"_id": "other", "text": "x"}')
+            archive.writestr(f"{folder}queries.jsonl", '{"_id": "q1", "text": "x"}')
+    assert Collection.load(path) == Collection.load(beir)
+
+
+def test_the_chosen_split_is_none_of_the_others(beir):
+    assert list(other_splits(FolderPlace(beir), None)) == ["dev"]
+    assert list(other_splits(FolderPlace(beir), "dev")) == ["test"]
 
 
 def test_an_archive_that_would_explode_is_refused(beir, tmp_path):

@@ -126,3 +126,14 @@ def test_fields_of_queries_with_ids_are_not_taken_for_documents(tmp_path):
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "y", "source": "web"}')
     found = Collection.load(tmp_path)
     assert (found.qrels, found.queries["q"].fields) == (None, {"source": "web"})
+
+
+def test_an_id_may_hold_the_sign_between_ids(tmp_path):
+    documents = tmp_path / "documents.csv"
+    documents.write_text("id,text\na;b,one\na,two\nb,three\n")
+    path = tmp_path / "questions.csv"
+    path.write_text('question,relevant\nwhich,a;b\nboth,"a; b"\n')
+    found = Collection.load(documents, queries=path)
+    assert {query: set(found.qrels[query]) for query in found.qrels} == {
+        "q1": {"a;b"}, "q2": {"a", "b"},
+    }  # fmt: skip

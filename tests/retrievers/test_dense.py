@@ -261,3 +261,8 @@ def test_options_that_are_not_possible_are_named(options, error):
     with pytest.raises(error) as caught:
         Dense(**{"encoder": HashingEncoder(), **options})
     assert caught.value.fix
+
+
+def test_recall_leaves_out_the_document_that_asks():
+    retriever, _ = built(corpus(40, 8), search="usearch")
+    assert retriever.recall == 1.0

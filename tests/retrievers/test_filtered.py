@@ -89,3 +89,28 @@ def test_what_cannot_be_is_refused():
         Filtered(Overlapping(), field="year", value="2001").index(DOCUMENTS)
     with pytest.raises(InputError, match="nothing was indexed"):
         Filtered(Overlapping(), field="year", value=1).search(QUERY, 1)
+
+
+def test_repeats_are_not_taken_for_the_end():
+    def repeating(text, k):
+        return (["d0"] * 6 + ["d1", "d2"])[:k]
+
+    retriever = Filtered(repeating, field="year", value=2001, depth=1)
+    retriever.index(DOCUMENTS)
+    assert [name for name, _ in retriever.search(QUERY[:1], 1)[0]] == ["d1"]
+
+
+def test_a_query_that_has_enough_is_not_asked_again():
+    asked = []
+
+    class Counting(Overlapping):
+        def search(self, queries, k):
+            asked.append([query.id for query in queries])
+            return super().search(queries, k)
+
+    retriever = Filtered(Counting(), field="year", query_field="when", depth=1)
+    retriever.index(DOCUMENTS)
+    retriever.search(QUERY, 3)
+    assert asked[0] == ["q1", "q2"]
+    assert all(names == ["q1"] for names in asked[1:])
+    assert len(asked) == 2

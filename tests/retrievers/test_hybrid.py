@@ -76,7 +76,7 @@ def test_depth_says_how_many_take_part():
 def test_settings_are_those_of_all_or_none():
     hybrid = Hybrid(parts(), k=10)
     assert json.loads(json.dumps(hybrid.settings)) == hybrid.settings
-    assert hybrid.settings["k"] == 10
+    assert (hybrid.settings["k"], hybrid.settings["depth"]) == (10, 100)
     assert [part["type"] for part in hybrid.settings["of"]] == ["bm25", "dense"]
     assert Hybrid([Random(), lambda _: []]).settings is None
 
@@ -92,7 +92,10 @@ def test_size_usage_and_close_are_those_of_all():
         def close(self):
             self.closed += 1
 
-    members = [Counting(1), Counting(2), Random()]
+    class Silent(Random):
+        size = None
+
+    members = [Counting(1), Counting(2), Random(), Silent()]
     hybrid = Hybrid(members)
     hybrid.close()
     assert (hybrid.size, hybrid.usage()) == (10, {"tokens": 4})

@@ -9,7 +9,7 @@ from loopback import serving
 from rankgauge import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retriever import Retriever
-from rankgauge.retrievers import BM25, EndpointError, Random, Rerank, RerankEndpoint
+from rankgauge.retrievers import BM25, EndpointError, Filtered, Random, Rerank, RerankEndpoint
 
 TEXTS = {"d1": "one", "d2": "three", "d3": "seven", "d4": "eleven", "d5": "twelve"}
 DOCUMENTS = [Document(name, text=text) for name, text in TEXTS.items()]
@@ -80,6 +80,12 @@ def test_it_is_a_retriever_like_any_other():
     assert names(rerank.search(QUERY, 50)[0]) == ["new"]
     assert rerank.size == 1
     assert rerank.settings is None
+
+
+def test_a_retriever_that_does_not_say_how_large_it_is_counts_as_nothing():
+    rerank = Rerank(Filtered(Random(), field="id", value="new"), lambda _, texts: [1.0])
+    rerank.index([Document("new", text="xyz")])
+    assert rerank.size == 3
 
 
 def test_fields_choose_what_the_reranker_reads():

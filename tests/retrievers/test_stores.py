@@ -219,3 +219,24 @@ def test_a_passing_folder_goes_with_its_owner():
     assert folder_size(Path(folder)) == 0
     remove()
     assert not Path(folder).exists()
+
+
+def test_a_document_has_the_score_of_its_best_chunk():
+    rows = [("a", [0.6, 0.8]), ("b", [0.8, 0.6]), ("a", [1.0, 0.0]), ("b", [0.0, 1.0])]
+    held = [(name, np.array(vector, dtype=np.float32), None) for name, vector in rows]
+    store = Listed(east, {"ours": held}, existing=True)
+    (ranking,) = store.search([Query("q", "x")], 3)
+    assert ranking == [("a", 1.0), ("b", pytest.approx(0.8))]
+
+
+def test_a_collection_of_others_is_dropped_only_if_it_may_be():
+    collections = chunks(2, 2)
+    before = list(collections["ours"])
+    store = Listed(east, collections)
+    with pytest.raises(InputError, match="there is a collection 'ours' already"):
+        store.index([Document("new", text="x")])
+    assert collections["ours"] == before
+    store = Listed(east, collections, replace=True)
+    for name in ("new", "newer"):
+        store.index([Document(name, text="x")])
+        assert [row[0] for row in collections["ours"]] == [name]

@@ -50,7 +50,7 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import answers_of, has_index, index_documents, seconds_spared
+from rankgauge.retriever import answers_of, has_index, holds, index_documents, indexing_seconds
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -280,7 +280,8 @@ class Benchmark:
 
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
             asked = _Asked(self, name, retriever, self.limits, None)
-            made = asked.run("missing", timed, {})
+            # Its name is a number, and tells nothing of the configuration.
+            made = asked.run("missing" if asked.identity.declared else "all", timed, {})
             close = getattr(retriever, "close", None)
             if callable(close):
                 close()
@@ -335,7 +336,9 @@ class Benchmark:
         """Have a retriever take in the documents, once."""
         if not has_index(retriever):
             return None
-        if self._indexed is not None and self._indexed[0] is retriever:
+        known = self._indexed is not None and self._indexed[0] is retriever
+        # Another benchmark, or a retriever it is part of, may have given it other documents.
+        if known and self._indexed is not None and holds(retriever, self._source) is not False:
             return self._indexed[1]
         if not self.collection.documents:
             raise InputError(
@@ -343,7 +346,6 @@ class Benchmark:
                 where=f"{type(retriever).__name__}.index",
                 fix="give the benchmark a collection with documents",
             )
-        before = seconds_spared()
         what = f"indexing {many(len(self.collection.documents), 'document')}"
         try:
             with busy(what, wanted=self.progress), used() as took:
@@ -359,11 +361,11 @@ class Benchmark:
         size = getattr(retriever, "size", None)
         # Parts that were indexed for another retriever are paid for here as well, in time; what
         # memory they took then was measured together with other things.
-        spared = seconds_spared() - before
+        seconds = indexing_seconds(retriever) or 0.0
         cost = IndexCost(
-            seconds=took.seconds + spared,
+            seconds=max(took.seconds, seconds),
             size=size if isinstance(size, int) else None,
-            peak=None if spared else took.peak,
+            peak=None if seconds > took.seconds else took.peak,
         )
         self._indexed = (retriever, cost)
         return cost
@@ -496,6 +498,8 @@ class _Asked:
     def _time(self, queries: Mapping[str, Query], timed: int) -> None:
         """Ask some queries one at a time, unless their latency is in the journal already."""
         kept = self.journal.head.get("latency")
+        if kept and not kept["seconds"].keys() <= queries.keys():
+            kept = None  # they are of other queries, asked with the same store
         if timed < 1 or self.identity.word == _SAVED or (
             kept and len(kept["seconds"]) + kept["failures"] >= min(timed, len(queries))
         ):  # fmt: skip

@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ _PATHS = ("path", "run")
 _TABLES = ("chunker", "encoder", "reranker")
 _CALLS = "python"
 _CALLED = ("call", "arguments")
+_CUT = "chunked"
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ class BenchmarkPlan:
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
         """A function that makes the retriever of a name; what is part of several is made once.
 
-        It raises FormatError for options that do not fit, and for parts that go in a circle.
+        Only what lies in a chunked one is made for it alone: it holds chunks. It raises FormatError
+        for options that do not fit, and for parts that go in a circle.
 
         Args:
             bench: The benchmark that they are run over; some are made from its judgments.
@@ -349,12 +351,14 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
 class _Building:
     """Makes the objects of a plan, each once."""
 
-    def __init__(self, plan: BenchmarkPlan, bench: Benchmark) -> None:
+    def __init__(
+        self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
+    ) -> None:
         self._plan = plan
         self._bench = bench
         self._planned = {one.name: one for one in plan.retrievers}
         self._made: dict[str, Any] = {}
-        self._making: list[str] = []
+        self._making = list(making)
 
     def named(self, name: str, by: str = "retrievers") -> Any:
         if name in self._made:
@@ -373,10 +377,12 @@ class _Building:
         return self._made[name]
 
     def table(self, table: Mapping[str, Any]) -> Any:
-        return self._value("", table, "explore")
+        return self.value("", table, "explore")
 
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
-        made = {key: self._value(key, value, f"{where}.{key}") for key, value in options.items()}
+        # What takes in chunks cannot hold the documents besides: its parts are its own.
+        maker = _Building(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)
         if kind not in retrievers.TYPES:
@@ -403,7 +409,8 @@ class _Building:
                 fix=f"the options of {kind} are: {', '.join(parameters)}",
             ) from None  # fmt: skip
 
-    def _value(self, key: str, value: Any, where: str) -> Any:
+    def value(self, key: str, value: Any, where: str) -> Any:
+        """An option as it is given to a class."""
         if isinstance(value, Mapping) and isinstance(value.get("type"), str):
             options = {name: inner for name, inner in value.items() if name != "type"}
             return self._object(value["type"], options, where)
@@ -411,7 +418,7 @@ class _Building:
             if isinstance(value, str):
                 return self.named(value, where)
             if isinstance(value, list):
-                return [self._value(key, one, where) for one in value]
+                return [self.value(key, one, where) for one in value]
         if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
             raise FormatError(
                 f"{where}: got text, wanted a table", path=str(self._plan.path),

@@ -218,6 +218,7 @@ class _Call:
 
     task: _Task
     started: float | None = None
+    back: bool = False
     abandoned: bool = False
 
 
@@ -239,7 +240,9 @@ class _Threads:
         self._later: list[tuple[float, int, _Task]] = []
         self._again: list[_Task] = []
         self._number = itertools.count()
-        self._workers = self._lost = 0
+        self._workers = 0
+        # Whether a call came back or was left behind: one of the two, said once.
+        self._fate = threading.Lock()
         limits = desk.limits
         # With a rate to keep, a call begins when it is handed out.
         self._most = limits.concurrency + (_AHEAD if limits.rate is None else 0)
@@ -299,9 +302,7 @@ class _Threads:
             self._leave_behind()
             return
         if call.abandoned:
-            self._workers += 1  # its thread came back after all, and waits for work
-            self._lost -= 1
-            return
+            return  # its thread came back after all, and ended: another has its place
         del self._out[id(call)]
         if error is None:
             self._again += self._desk.settle(call.task, found, seconds)
@@ -327,10 +328,12 @@ class _Threads:
         now = time.monotonic()
         for key, call in list(self._out.items()):
             if call.started is not None and call.started + timeout <= now:
-                call.abandoned = True
+                with self._fate:
+                    call.abandoned = not call.back
+                if call.back:
+                    continue
                 del self._out[key]
                 self._workers -= 1
-                self._lost += 1
                 if self._workers < len(self._out):
                     threading.Thread(target=self._work, daemon=True).start()
                     self._workers += 1
@@ -348,7 +351,7 @@ class _Threads:
         with contextlib.suppress(Empty):
             while True:
                 self._todo.get_nowait()
-        for _ in range(self._workers + self._lost):
+        for _ in range(self._workers):
             self._todo.put(None)
 
     def _work(self) -> None:
@@ -362,7 +365,12 @@ class _Threads:
                     found = awaited(found)
             except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
                 failed = error
-            self._done.put((call, found, failed, time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            with self._fate:
+                call.back = True
+            self._done.put((call, found, failed, seconds))
+            if call.abandoned:
+                return
 
 
 # ---- side by side in a loop
@@ -372,6 +380,7 @@ async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> Non
     again: list[_Task] = []
 
     async def work() -> None:
+        # Whoever leaves something to be asked again looks here once more before it goes home.
         while (task := again.pop(0) if again else next(tasks, None)) is not None:
             again.extend(await _one(search, task, desk))
 
@@ -382,9 +391,6 @@ async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> Non
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-    # What a batch left behind after the other workers had gone home.
-    while again:
-        await work()
 
 
 async def _one(search: Ask, task: _Task, desk: _Desk) -> list[_Task]:

@@ -77,7 +77,7 @@ class Hybrid:
     @property
     def size(self) -> int:
         """Bytes of all indexes that say how large they are."""
-        return sum(int(getattr(one, "size", 0)) for one in self._of)
+        return sum(int(getattr(one, "size", None) or 0) for one in self._of)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Have each retriever take in the documents."""

@@ -73,7 +73,7 @@ class Rerank:
     def size(self) -> int:
         """Bytes of the texts and of the index of the retriever, if that says it."""
         texts = sum(len(text.encode("utf-8", "replace")) for text in (self._texts or {}).values())
-        return texts + int(getattr(self._retriever, "size", 0))
+        return texts + int(getattr(self._retriever, "size", None) or 0)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Have the retriever take in the documents, and keep their texts."""
