@@ -53,6 +53,10 @@ def test_scores_are_those_of_bm25():
             assert score == pytest.approx(wanted[name], rel=1e-5)
 
 
+def test_a_plan_says_none_by_the_word():
+    assert Tantivy("none", stop_words="none").settings == Tantivy(None).settings
+
+
 def test_a_word_that_stands_twice_counts_twice():
     engine = Tantivy()
     engine.index([Document("d1", text="book"), Document("d2", text="fees")])
@@ -92,9 +96,9 @@ def test_the_stemmer_and_stop_words_are_of_the_language():
         engine.index(documents)
         return {name for name, _ in engine.search(query, K)[0]}
 
-    assert found(Tantivy("german", stopwords="german")) == {"d1"}
+    assert found(Tantivy("german", stop_words="german")) == {"d1"}
     assert found(Tantivy("german")) == {"d1", "d2"}
-    assert found(Tantivy(None, stopwords="german")) == set()
+    assert found(Tantivy(None, stop_words="german")) == set()
 
 
 def test_ties_keep_the_order_of_the_documents():
@@ -165,7 +169,7 @@ def test_an_index_of_somebody_else_is_searched_by_its_fields(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"stemmer": "klingon"}, {"stopwords": "klingon"}, {"heap": 5}, {"existing": True},
+        {"stemmer": "klingon"}, {"stop_words": "klingon"}, {"heap": 5}, {"existing": True},
         {"fields": "text"}, {"fields": ["a", "b"]}, {"filter_field": "id"}, {"id_field": "text"},
     ],
     ids=lambda options: "-".join(f"{k}-{v}" for k, v in options.items()),

@@ -103,6 +103,17 @@ def test_words_are_stemmed_and_stop_words_left_out():
     assert ids(indexed({"d1": "der Hund"}, stop_words="german", stemmer="german"), "der") == []
 
 
+def test_a_plan_says_none_by_the_word():
+    said, meant = BM25(stemmer="none", stop_words="none"), BM25(stemmer=None, stop_words=None)
+    assert said.settings == meant.settings
+    documents = [Document("d1", text="the fees"), Document("d2", text="hours")]
+    said.index(documents)
+    assert [len(found) for found in said.search([Query("1", "the"), Query("2", "fee")], 2)] == [
+        1,
+        0,
+    ]
+
+
 def test_equal_scores_keep_the_order_of_the_collection():
     texts = {f"d{n}": "hours" if n % 3 else "hours of loans" for n in range(30)}
     wanted = [f"d{n}" for n in range(30) if n % 3]

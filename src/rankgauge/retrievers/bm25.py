@@ -13,7 +13,7 @@ from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
 from rankgauge.retrievers.libraries import library, versions
-from rankgauge.retrievers.options import number, one_of
+from rankgauge.retrievers.options import named, number, one_of
 
 __all__ = ["BM25"]
 
@@ -40,9 +40,10 @@ class BM25:
         b: How much long documents are held back, from 0 to 1.
         method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
         delta: What ``bm25l`` and ``bm25+`` give to each occurrence in long documents.
-        stemmer: The language of PyStemmer's stemmer; None for words as they stand.
+        stemmer: The language of PyStemmer's stemmer; None, in plans ``none``, for words as they
+            stand.
         stop_words: The language of bm25s's stop words (``english``, ``german``, ...), or the
-            words; None for none.
+            words; None, in plans ``none``, for none.
         words: The regular expression of a word.
         fields: The fields that are searched; if left out, title and text.
 
@@ -75,6 +76,7 @@ class BM25:
         self._b = number("b", b, high=1.0)
         self._method = one_of("method of BM25", method, _METHODS)
         self._delta = number("delta", delta)
+        stemmer, stop_words = named(stemmer), named(stop_words)
         self._stop_words = _stop_words(stop_words)
         self._stemmer = None if stemmer is None else _stemmer(stemmer)
         self._words = _pattern(words)

@@ -44,7 +44,8 @@ class HTTPRetriever:
         key_header: The header the key is sent in.
         hits: The path of the list of hits in an answer.
         id: The path of the document id in a hit.
-        score: The path of the score in a hit; None to go by the order of the hits.
+        score: The path of the score in a hit; None, in plans ``""``, to go by the order of the
+            hits.
         score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
             negated.
         timeout: Seconds that an answer may take.
@@ -92,7 +93,7 @@ class HTTPRetriever:
                 fix='write {query} where it belongs: body={"q": "{query}", "size": "{k}"}',
             )  # fmt: skip
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
-        self._score = None if score is None else steps(score, "score")
+        self._score = steps(score, "score") if score else None
         self._sign = 1.0 if _chosen("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
             _bare(url), headers=headers, key_env=key_env, key_header=key_header, timeout=timeout

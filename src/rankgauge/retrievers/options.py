@@ -9,7 +9,7 @@ from typing import Any
 from rankgauge.catalogue import plain_key, unknown
 from rankgauge.errors import InputError
 
-__all__ = ["number", "one_of", "whole"]
+__all__ = ["named", "number", "one_of", "whole"]
 
 
 def one_of(word: str, given: Any, known: Iterable[str]) -> str:
@@ -29,6 +29,16 @@ def one_of(word: str, given: Any, known: Iterable[str]) -> str:
     if found is None:
         raise unknown(word, str(given), names)
     return found
+
+
+def named(given: Any) -> Any:
+    """What was given; None for the word ``none``, since TOML has no other way to say it.
+
+    Example:
+        >>> named("none"), named("german")
+        (None, 'german')
+    """
+    return None if isinstance(given, str) and given.lower() == "none" else given
 
 
 def whole(word: str, given: Any, *, least: int = 1) -> int:

@@ -40,7 +40,8 @@ class Qdrant(VectorStore):
         similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
         existing: Search a collection that is there, as it is; ``index()`` only looks at it.
         replace: Drop a collection of that name, whoever made it.
-        id_field: Where the document id stands in the payload; None for the id of the point.
+        id_field: Where the document id stands in the payload; None, in plans ``""``, for the id of
+            the point.
         filter_field: Only documents whose field (payload) of that name equals that of the query;
             a query without it searches all.
         vector_field: The name of the vector, where an existing collection has several.
@@ -71,9 +72,9 @@ class Qdrant(VectorStore):
     ) -> None:
         super().__init__(
             encoder, collection=collection, similarity=similarity, existing=existing,
-            replace=replace, id_field=id_field, filter_field=filter_field,
+            replace=replace, id_field=id_field or None, filter_field=filter_field,
         )  # fmt: skip
-        if id_field is None and not existing:
+        if not id_field and not existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
                 fix='leave out id_field, or give its name: id_field="id"',
