@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -335,7 +336,11 @@ class Benchmark:
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
         size = getattr(retriever, "size", None)
-        cost = IndexCost(took.seconds, size if isinstance(size, int) else None, took.peak)
+        recall = getattr(retriever, "recall", None)
+        cost = IndexCost(
+            took.seconds, size if isinstance(size, int) else None, took.peak,
+            recall if isinstance(recall, float) else None,
+        )  # fmt: skip
         self._indexed = (retriever, cost)
         return cost
 
@@ -494,7 +499,7 @@ class _Asked:
         cost = self.bench._index(self.retriever)  # noqa: SLF001 - as above
         if cost is not None and cost is not self.index:
             self.index = cost
-            self.journal.note(index={"seconds": cost.seconds, "size": cost.size, "peak": cost.peak})
+            self.journal.note(index=asdict(cost))
 
     def _settings(self, head: Mapping[str, Any]) -> Mapping[str, Any]:
         """What made the run, for the record."""
