@@ -284,3 +284,19 @@ def test_columns_with_other_signs_between_them_are_told_what_to_do(tmp_path, nam
     path.write_text("question;relevant\nwhat;a.md\n")
     with pytest.raises(FormatError, match=r"no column for the question[^\0]*commas"):
         Collection.load(tmp_path, queries=path)
+
+
+class _Unreachable:
+    """As a dataset of ir_datasets that was never fetched."""
+
+    def docs_count(self):
+        raise RuntimeError("All download sources failed", ["a long story"])
+
+    def docs_iter(self):
+        return iter(())
+
+
+def test_a_collection_that_cannot_be_fetched_is_named():
+    with pytest.raises(InputError, match=r"ir_datasets:.*All download sources failed") as caught:
+        Collection.load(_Unreachable())
+    assert "fetched" in caught.value.fix

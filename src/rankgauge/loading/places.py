@@ -18,7 +18,6 @@ from typing import BinaryIO, Protocol, cast
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.texts import TextSource
-from rankgauge.notes import some
 
 __all__ = ["ArchivePlace", "FolderPlace", "Place"]
 
@@ -140,7 +139,7 @@ class ArchivePlace:
         if others:
             raise InputError(
                 f"parts of a collection lie in {len(others) + 1} folders of the archive: "
-                f"{some([folder, *others])}",
+                f"{', '.join(map(repr, [folder, *others][:5]))}",
                 where=self.name, fix="unpack it, and name the folder that is meant",
             )  # fmt: skip
         return "" if folder == "." else f"{folder}/"
