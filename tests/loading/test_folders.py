@@ -262,6 +262,9 @@ def test_an_archive_of_trec_may_have_a_folder_around_it(tmp_path):
     texts = {"a/docs.tsv": "d1\tx\n", "a/topics.tsv": "1\ty\n", "a/qrels.txt": "1 0 d1 1\n"}
     found = Collection.load(zipped(tmp_path / "a.zip", texts))
     assert (len(found.documents), len(found.queries), len(found.qrels)) == (1, 1, 1)
+    del texts["a/docs.tsv"]
+    found = Collection.load(zipped(tmp_path / "b.zip", texts))
+    assert (len(found.documents), len(found.queries), len(found.qrels)) == (0, 1, 1)
 
 
 def test_judgments_beside_questions_are_not_kept_for_other_questions(tmp_path):
@@ -270,6 +273,8 @@ def test_judgments_beside_questions_are_not_kept_for_other_questions(tmp_path):
     (tmp_path / "other.csv").write_text("question,relevant\nwhere,\n")
     assert len(Collection.load(tmp_path).qrels) == 2
     assert not Collection.load(tmp_path, queries=tmp_path / "other.csv").qrels
+    (tmp_path / "bare.csv").write_text("question\nwhere\n")
+    assert Collection.load(tmp_path, queries=tmp_path / "bare.csv").qrels is None
     # Judgments in a file of their own name queries by their ids: these may be asked otherwise.
     (tmp_path / "qrels.txt").write_text("q1 0 a.md 1\n")
     (tmp_path / "plain.jsonl").write_text('{"_id": "q1", "text": "where"}')
