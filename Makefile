@@ -53,7 +53,7 @@ test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py
 
 test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
-	.venv-adapters/bin/python -m pytest --quiet tests/adapters
+	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
 mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find them
 	.venv/bin/python scripts/plant_bugs.py

@@ -14,6 +14,7 @@ from rankgauge import (
     Qrels,
     Run,
     describe_collection,
+    report_collection,
     sample_path,
 )
 from rankgauge.scanning import folded
@@ -184,3 +185,20 @@ def test_an_empty_document_that_is_judged_not_relevant_is_not_missed():
     texts = Collection.of({"d": "", "e": "a"}, {"q": "b"})
     found = remarks(describe_collection(texts, {"q": {"d": 0, "e": 1}}))
     assert list(found) == ["documents without any text"]
+
+
+def test_faults_are_placed_below_the_collection(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "x"}\nno\n')
+    _, _, (example,) = remarks(describe_collection(tmp_path))[
+        "lines or files that were passed over"
+    ]
+    assert example.startswith("corpus.jsonl, line 2: ")
+
+
+def test_of_documents_that_are_not_there_nothing_is_counted(tmp_path):
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
+    (tmp_path / "qrels.txt").write_text("q 0 d1 1\n")
+    said = report_collection(describe_collection(tmp_path))
+    assert "no documents were given" in said
+    assert "judged documents" not in said
+    assert "%" not in said

@@ -141,7 +141,7 @@ def describe_collection(
     scanned = scan(known, judged, runs)
     others = _other_splits(collection, split)
     remarks = (
-        *_of_reading(known),
+        *_of_reading(known, collection),
         *_of_documents(scanned),
         *_of_queries(known, scanned, others, judged),
         *_of_judgments(known, scanned, judged),
@@ -205,11 +205,14 @@ def _remark(name: str, found: Sequence[str], of: int, effect: str) -> Remark:
     return Remark(name, len(found), of, tuple(found[:_EXAMPLES]), effect)
 
 
-def _of_reading(known: Collection) -> Iterator[Remark]:
+def _of_reading(known: Collection, given: Any) -> Iterator[Remark]:
     faults = known.faults
+    # Of a collection at a path, the part below it tells which file is meant.
+    above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
+    first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
     yield Remark(
         "lines or files that were passed over", faults.count,
-        faults.count + len(known.documents) + len(known.queries), tuple(faults.first[:_EXAMPLES]),
+        faults.count + len(known.documents) + len(known.queries), tuple(first[:_EXAMPLES]),
         "what they held can be neither retrieved nor asked",
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 model2vec = pytest.importorskip("model2vec")
 tokenizers = pytest.importorskip("tokenizers")
 
-from rankgauge import Document, Query  # noqa: E402 - after what it needs
+from rankgauge import Document, InputError, Query  # noqa: E402 - after what it needs
 from rankgauge.retrievers import Dense, Model2VecEncoder  # noqa: E402
 
 WORDS = ["[UNK]", "[PAD]", "late", "fees", "opening", "hours"]
@@ -39,3 +39,10 @@ def test_a_model_in_a_folder_is_the_same_model(tmp_path):
     assert saved.settings["weights"] == loaded.settings["weights"]
     assert json.loads(json.dumps(saved.settings)) == saved.settings
     assert Model2VecEncoder(model(1)).settings != loaded.settings
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(
+        InputError, match=r"the model '.*' cannot be loaded.*\nfix: give the folder"
+    ):
+        Model2VecEncoder(str(tmp_path))

@@ -92,9 +92,9 @@ def test_the_stemmer_and_stop_words_are_of_the_language():
         engine.index(documents)
         return {name for name, _ in engine.search(query, K)[0]}
 
-    assert found(Tantivy("german", stopwords="german")) == {"d1"}
+    assert found(Tantivy("german", stop_words="german")) == {"d1"}
     assert found(Tantivy("german")) == {"d1", "d2"}
-    assert found(Tantivy(None, stopwords="german")) == set()
+    assert found(Tantivy(None, stop_words="german")) == set()
 
 
 def test_ties_keep_the_order_of_the_documents():
@@ -165,7 +165,7 @@ def test_an_index_of_somebody_else_is_searched_by_its_fields(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"stemmer": "klingon"}, {"stopwords": "klingon"}, {"heap": 5}, {"existing": True},
+        {"stemmer": "klingon"}, {"stop_words": "klingon"}, {"heap": 5}, {"existing": True},
         {"fields": "text"}, {"fields": ["a", "b"]}, {"filter_field": "id"}, {"id_field": "text"},
     ],
     ids=lambda options: "-".join(f"{k}-{v}" for k, v in options.items()),

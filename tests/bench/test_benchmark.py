@@ -746,3 +746,28 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     assert head["method"]["retrieval"][0]["parameters"]["name"] == "ä: #1\n"
     assert head["run"]["sha256"] == rankgauge.fingerprint(run.run)
     assert head["data"]["test_collection"]["documents"] == 20
+
+
+def test_the_recall_of_approximate_search_stands_beside_its_latency(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, k=2)
+    exact, loose = Marked(1.0), Marked(0.625)
+    bench.run("exact", exact, timed=0)
+    assert bench.runs["exact"].index.recall == 1.0
+    made = bench.run("loose", loose, timed=0)
+    assert made.index.recall == 0.625
+    table = bench.compare("RR").cost_table()
+    place = table.columns.index("recall@10")
+    assert [row[place] for row in table.rows] == ["1.00", "0.625"]
+    again = Benchmark(collection, store=tmp_path, k=2).run("loose", Marked(0.625), timed=0)
+    assert again.index.recall == 0.625
+
+
+class Marked:
+    def __init__(self, recall):
+        self.recall, self.settings = recall, {"type": "marked", "recall": recall}
+
+    def index(self, documents):
+        pass
+
+    def search(self, queries, k):
+        return [["d1"] for _ in queries]

@@ -116,8 +116,10 @@ def test_options_inside_parts_are_explored(write):
         """)
     )
     found, _ = rankgauge.explore_plan(plan, timed=0)
-    assert len(found.trials) == 4
-    assert found.before is None, "the plan does not say what stands there today"
+    assert len(found.trials) == 5
+    assert found.before.configuration == {
+        "of.0.b": 0.4, "of.1.encoder.dimensions": 2048, "method": "rrf",
+    }, "today's is what the plan leaves to its defaults"  # fmt: skip
     assert str(found.measure) == "RR"
 
 

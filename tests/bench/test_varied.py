@@ -64,7 +64,7 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
         b = [0.0, 1.0]
     """)
     found, bench = explore_plan(given, progress=False)
-    assert found.before is None
+    assert found.before.configuration == {"k1": 0.9, "b": 0.4}
     for trial in found.trials:
         retriever = given.make({**given.options("bm25"), **trial.configuration}, bench)
         run, _ = bench.runner(timed=0)("again", retriever)

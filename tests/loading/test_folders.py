@@ -247,3 +247,77 @@ def test_parts_that_are_given_take_the_place_of_those_there(beir, tmp_path):
     assert found.qrels["q9"] == {"e1": 1.0}
     alone = Collection.load(documents={"a": "b"}, queries=beir / "queries.jsonl")
     assert (list(alone.documents), len(alone.queries), alone.qrels) == (["a"], 3, None)
+
+
+def zipped(path, texts):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return path
+
+
+TEXT = '{"_id": "d1", "text": "x"}\n'
+
+
+def test_an_archive_of_several_collections_is_not_guessed_at(tmp_path):
+    texts = {f"{folder}/{part}.jsonl": TEXT for folder in "ab" for part in ("corpus", "queries")}
+    with pytest.raises(InputError, match="in 2 folders of the archive: 'a', 'b'"):
+        Collection.load(zipped(tmp_path / "two.zip", texts))
+    # What lies deeper is a part of something else.
+    one = zipped(tmp_path / "one.zip", {"a/corpus.jsonl": TEXT, "a/old/corpus.jsonl": TEXT * 2})
+    assert list(Collection.load(one).documents) == ["d1"]
+
+
+def test_an_archive_of_texts_says_to_unpack_it(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"a/b.MD": "x", "a/questions.txt": "y"})
+    with pytest.raises(InputError, match=r"not read from an archive\nfix: unpack it"):
+        Collection.load(path)
+
+
+def test_an_archive_of_trec_may_have_a_folder_around_it(tmp_path):
+    texts = {"a/docs.tsv": "d1\tx\n", "a/topics.tsv": "1\ty\n", "a/qrels.txt": "1 0 d1 1\n"}
+    found = Collection.load(zipped(tmp_path / "a.zip", texts))
+    assert (len(found.documents), len(found.queries), len(found.qrels)) == (1, 1, 1)
+    del texts["a/docs.tsv"]
+    found = Collection.load(zipped(tmp_path / "b.zip", texts))
+    assert (len(found.documents), len(found.queries), len(found.qrels)) == (0, 1, 1)
+
+
+def test_judgments_beside_questions_are_not_kept_for_other_questions(tmp_path):
+    (tmp_path / "a.md").write_text("x")
+    (tmp_path / "questions.csv").write_text("question,relevant\nwhat,a.md\nwhen,a.md\n")
+    (tmp_path / "other.csv").write_text("question,relevant\nwhere,\n")
+    assert len(Collection.load(tmp_path).qrels) == 2
+    assert not Collection.load(tmp_path, queries=tmp_path / "other.csv").qrels
+    (tmp_path / "bare.csv").write_text("question\nwhere\n")
+    assert Collection.load(tmp_path, queries=tmp_path / "bare.csv").qrels is None
+    # Judgments in a file of their own name queries by their ids: these may be asked otherwise.
+    (tmp_path / "qrels.txt").write_text("q1 0 a.md 1\n")
+    (tmp_path / "plain.jsonl").write_text('{"_id": "q1", "text": "where"}')
+    assert len(Collection.load(tmp_path, queries=tmp_path / "plain.jsonl").qrels) == 1
+    assert not Collection.load(tmp_path, queries=tmp_path / "other.csv").qrels
+
+
+@pytest.mark.parametrize("name", ["questions.csv", "other.csv"])
+def test_columns_with_other_signs_between_them_are_told_what_to_do(tmp_path, name):
+    (tmp_path / "a.md").write_text("x")
+    path = tmp_path / name
+    path.write_text("question;relevant\nwhat;a.md\n")
+    with pytest.raises(FormatError, match=r"no column for the question[^\0]*commas"):
+        Collection.load(tmp_path, queries=path)
+
+
+class _Unreachable:
+    """As a dataset of ir_datasets that was never fetched."""
+
+    def docs_count(self):
+        raise RuntimeError("All download sources failed", ["a long story"])
+
+    def docs_iter(self):
+        return iter(())
+
+
+def test_a_collection_that_cannot_be_fetched_is_named():
+    with pytest.raises(InputError, match=r"ir_datasets:.*All download sources failed") as caught:
+        Collection.load(_Unreachable())
+    assert "fetched" in caught.value.fix

@@ -268,7 +268,7 @@ def test_steps_of_a_path(path, wanted):
     assert steps(path, "hits") == wanted
 
 
-@pytest.mark.parametrize("score", ["score", None])
+@pytest.mark.parametrize("score", ["score", None, ""])
 def test_a_server_that_returns_more_than_k_is_cut(score):
     hits = [{"id": f"d{number}", "score": 99 - number} for number in range(40)]
     found = answering({"hits": hits}, score=score)

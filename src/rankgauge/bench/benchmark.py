@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -362,10 +363,12 @@ class Benchmark:
         # Parts that were indexed for another retriever are paid for here as well, in time; what
         # memory they took then was measured together with other things.
         seconds = indexing_seconds(retriever) or 0.0
+        recall = getattr(retriever, "recall", None)
         cost = IndexCost(
             seconds=max(took.seconds, seconds),
             size=size if isinstance(size, int) else None,
             peak=None if seconds > took.seconds else took.peak,
+            recall=recall if isinstance(recall, float) else None,
         )
         self._indexed = (retriever, cost)
         return cost
@@ -525,7 +528,7 @@ class _Asked:
         cost = self.bench._index(self.retriever)  # noqa: SLF001 - as above
         if cost is not None and cost is not self.index:
             self.index = cost
-            self.journal.note(index={"seconds": cost.seconds, "size": cost.size, "peak": cost.peak})
+            self.journal.note(index=asdict(cost))
 
     def _settings(self, head: Mapping[str, Any]) -> Mapping[str, Any]:
         """What made the run, for the record."""

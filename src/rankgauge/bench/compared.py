@@ -223,6 +223,10 @@ def cost_table(
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
     columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
+    # What searches exactly finds all: only beside one that does not is it worth a column.
+    recalls = [one.recall if one else None for one in indexes]
+    if any(recall is not None and recall < 1 for recall in recalls):
+        columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
     for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
         columns[f"{unit}/query"] = [
             _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None
@@ -289,7 +293,8 @@ def _as_object(run: BenchmarkRun) -> dict[str, Any]:
             **quantiles, "queries": len(latency.seconds), "throughput": _null(latency.throughput)
         },
         "index": None if index is None else {
-            "seconds": index.seconds, "size": index.size, "peak": index.peak
+            "seconds": index.seconds, "size": index.size, "peak": index.peak,
+            "recall": index.recall,
         },
         "usage": dict(run.usage),
         "cost_per_1000_queries": run.cost,

@@ -106,11 +106,14 @@ class IndexCost:
         size: Bytes of the index, where the retriever says it.
         peak: Bytes of memory at the peak of indexing, beyond what the process held before; None
             where the system does not tell, or parts were indexed before.
+        recall: What approximate search finds of what exact search finds, where the retriever
+            says it (``recall``).
     """
 
     seconds: float = 0.0
     size: int | None = None
     peak: int | None = None
+    recall: float | None = None
 
 
 @dataclass(frozen=True)

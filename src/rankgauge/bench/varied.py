@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from rankgauge import retrievers
 from rankgauge.bench.benchmark import Benchmark
 from rankgauge.bench.explorations import Exploration
 from rankgauge.bench.exploring import explore
 from rankgauge.bench.plan import BenchmarkPlan
 from rankgauge.catalogue import unknown
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, UnknownName
 
 __all__ = ["explore_plan"]
 
@@ -43,7 +46,8 @@ def explore_plan(
         roll_up = ["max", "sum"]
 
     Names in the space are options of that retriever, dotted where they lie in a part of it; in
-    a list of parts by number, as in ``"of.0.k1"``.
+    a list of parts by number, as in ``"of.0.k1"``. What the plan leaves to its default is today
+    what the default is.
 
     Args:
         plan: The plan.
@@ -56,7 +60,7 @@ def explore_plan(
 
     Raises:
         FormatError: If the table is missing, or does not fit the retriever.
-        UnknownName: For a key or a retriever nobody knows.
+        UnknownName: For a key, a retriever or an option nobody knows.
     """
     said = plan.explore
     for key in said:
@@ -75,7 +79,8 @@ def explore_plan(
                 f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
                 fix=f'give a list of values: "{setting}" = [1, 2]',
             )  # fmt: skip
-    start = {setting: found for setting in space for found in _read(plan, today, setting)}
+    _check_apart(plan, space)
+    start = {setting: _read(plan, name, today, setting) for setting in space}
     bench = plan.load(store=store, progress=progress)
 
     def build(configuration: Mapping[str, Any]) -> Any:
@@ -90,14 +95,24 @@ def explore_plan(
         bench.qrels,
         space,
         measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),
-        start=start if len(start) == len(space) else None,
+        start=start,
         **{key: said[key] for key in _CHOICES if key in said},
     )
     return found, bench
 
 
-def _read(plan: BenchmarkPlan, table: Any, setting: str) -> Iterator[Any]:
-    """The value of a setting today; nothing where the plan leaves it to its default."""
+def _check_apart(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
+    """Refuse a setting that is a part of another: the one would overwrite the other."""
+    for one, other in itertools.permutations(space, 2):
+        if other.startswith(f"{one}."):
+            raise FormatError(
+                f"explore.space: {other!r} is a part of {one!r}, which is varied, too",
+                path=str(plan.path), fix=f"leave out one of them, or list whole tables for {one}",
+            )  # fmt: skip
+
+
+def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
+    """The value of a setting today: that of the plan, or the default."""
     *parts, last = setting.split(".")
     for place, part in enumerate(parts):
         table = _inside(table, part)
@@ -108,7 +123,26 @@ def _read(plan: BenchmarkPlan, table: Any, setting: str) -> Iterator[Any]:
             )  # fmt: skip
     value = _inside(table, last)
     if value is not None:
-        yield value
+        return value
+    parameter = _parameter(plan, table, last)
+    if parameter is None or parameter.default is inspect.Parameter.empty:
+        raise FormatError(
+            f"explore.space: the plan does not say what {setting!r} is today",
+            path=str(plan.path), fix=f"write it into [retrievers.{name}], too",
+        )  # fmt: skip
+    return parameter.default
+
+
+def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter | None:
+    """An option of the type of a table; None where a table has no type with options."""
+    kind = table.get("type") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in retrievers.TYPES:
+        return None
+    parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
+    if word not in parameters:
+        error = unknown(f"option of {kind}", word, parameters)
+        raise UnknownName(error.what, where=f"{plan.path}, explore.space", fix=error.fix)
+    return parameters[word]
 
 
 def _inside(table: Any, part: str) -> Any:

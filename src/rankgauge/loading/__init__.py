@@ -104,6 +104,8 @@ def _reader(given: Any, what: str) -> Any:
 
 def _queries(given: Any, found: Loaded, faults: Faults | None) -> tuple[Any, Qrels | None]:
     if not isinstance(given, str | os.PathLike):
-        return kept(_reader(given, "queries"), faults), found.qrels
+        return kept(_reader(given, "queries"), faults), None if found.beside else found.qrels
     asked, judged = read_questions(TextSource.of(given), found.documents, faults)
-    return asked, found.qrels if judged is None else judged
+    if judged is None and not found.beside:
+        judged = found.qrels
+    return asked, judged

@@ -13,7 +13,7 @@ from rankgauge.formats.stored import kept
 from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource
 from rankgauge.loading.parts import Loaded
 from rankgauge.loading.places import ArchivePlace, FolderPlace, Place
-from rankgauge.loading.plain import PageReader, pages_of
+from rankgauge.loading.plain import TEXTS, PageReader, pages_of
 from rankgauge.loading.questions import read_questions
 from rankgauge.model import Qrels
 
@@ -81,6 +81,11 @@ def load_folder(place: Place, *, split: str | None = None, faults: Faults | None
     documents, notes = _documents(place, faults)
     asked = queries_in(place)
     if asked is None and not documents:
+        if any(PurePosixPath(name).suffix.lower() in TEXTS for name in place.files):
+            raise InputError(
+                "files of text are not read from an archive", where=place.name,
+                fix="unpack it, and name the folder",
+            )  # fmt: skip
         raise InputError(
             "there are neither documents nor queries", where=place.name,
             fix="wanted corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
@@ -97,7 +102,8 @@ def load_folder(place: Place, *, split: str | None = None, faults: Faults | None
             mine = {key: row for key, row in queries.items() if key in qrels}
             notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
             queries = mine
-    return Loaded(documents, queries, qrels, place.title, notes)
+    beside = chosen is None and qrels is not None
+    return Loaded(documents, queries, qrels, place.title, notes, beside)
 
 
 def _documents(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.stored import kept
 from rankgauge.formats.texts import Faults, TextRow
 from rankgauge.loading.parts import Loaded, RowReader
@@ -15,6 +15,7 @@ from rankgauge.model import Qrels
 
 __all__ = ["load_hub", "load_ir_datasets", "load_mteb", "rows_reader"]
 
+_T = TypeVar("_T")
 _SPLIT = "test"
 # More than this many documents are not held in memory.
 _MANY = 20_000
@@ -33,10 +34,12 @@ def _library(name: str, extra: str) -> Any:
         ) from None
 
 
-def _got(get: Callable[[], Any], what: str, fix: str) -> Any:
+def _got(get: Callable[[], _T], what: str, fix: str) -> _T:
     """What a library gives for a name, with its refusal as one of ours."""
     try:
         return get()
+    except RankgaugeError:
+        raise
     except (KeyError, ValueError, OSError, RuntimeError) as error:
         said = f"{type(error).__name__}: {error}".split("\n")[0][:300]
         raise InputError(f"it cannot be loaded: {said}", where=what, fix=fix) from error
@@ -67,6 +70,14 @@ def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> L
             "choose a name from https://ir-datasets.com",
         )  # fmt: skip
     shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
+    # It is only now that the library fetches what it does not have.
+    return _got(
+        lambda: _ir_parts(data, shown, faults), shown,
+        "see that it can be fetched from here, or put the file where ir_datasets looks for it",
+    )  # fmt: skip
+
+
+def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
     documents: Mapping[str, TextRow] = {}
     queries: Mapping[str, TextRow] = {}
     if hasattr(data, "docs_iter"):

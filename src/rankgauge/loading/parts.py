@@ -23,6 +23,7 @@ class Loaded:
         qrels: The judgments, if there are any.
         name: What it is called.
         notes: What the reader has to say about how it read.
+        beside: Whether the judgments stood beside the queries: they are for these queries alone.
     """
 
     documents: Mapping[str, TextRow] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Loaded:
     qrels: Qrels | None = None
     name: str = "collection"
     notes: tuple[str, ...] = ()
+    beside: bool = False
 
 
 class RowReader:

@@ -25,6 +25,7 @@ _GZIP = b"\x1f\x8b"
 # Text packs ten times at most; what claims far more is made to fill a memory.
 _RATIO = 200
 _HARMLESS = 64 << 20
+_PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
 
 class Place(Protocol):
@@ -119,16 +120,28 @@ class ArchivePlace:
 
     @cached_property
     def _root(self) -> str:
-        """The folder of the highest file that looks like a part."""
+        """The folder of the highest files that look like parts.
+
+        Raises:
+            InputError: If several folders hold such files: nobody knows which is meant.
+        """
         known = [
             PurePosixPath(name)
             for name in self._members
-            if PurePosixPath(name).name.startswith(("corpus.", "queries.", "documents."))
-            and not name.startswith("__MACOSX")
+            if PurePosixPath(name).name.startswith(_PARTS) and not name.startswith("__MACOSX")
         ]
         if not known:
             return ""
-        folder = min(known, key=lambda path: (len(path.parts), path)).parent.as_posix()
+        highest = min(len(path.parts) for path in known)
+        folder, *others = sorted(
+            {path.parent.as_posix() for path in known if len(path.parts) == highest}
+        )
+        if others:
+            raise InputError(
+                f"parts of a collection lie in {len(others) + 1} folders of the archive: "
+                f"{', '.join(map(repr, [folder, *others][:5]))}",
+                where=self.name, fix="unpack it, and name the folder that is meant",
+            )  # fmt: skip
         return "" if folder == "." else f"{folder}/"
 
     def source(self, name: str) -> TextSource:

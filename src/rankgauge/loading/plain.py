@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from rankgauge.errors import FormatError
 from rankgauge.formats.texts import Faults, Placed, TextRow
 
-__all__ = ["PageReader", "pages_of"]
+__all__ = ["TEXTS", "PageReader", "pages_of"]
 
-_TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
+TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?P<title>[^\n]*?)[ \t#]*(?:\n|\Z)")
 _LATER = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<title>[^\n]*?)[ \t#]*$", re.MULTILINE)
@@ -41,7 +41,7 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
             if name.startswith(".") or shown in not_texts:
                 continue
             ending = PurePosixPath(name).suffix.lower()
-            (pages if ending in _TEXTS else others).append(shown)
+            (pages if ending in TEXTS else others).append(shown)
     return sorted(pages), others
 
 

@@ -30,6 +30,8 @@ _GRADES = ("grade", "relevance", "score")
 # An id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
 _SEPARATOR = re.compile(r"\s*[;|\n]\s*")
+# What programs in some countries write between columns.
+_OTHERS = re.compile(r"[;|\t]")
 # A file of this name is no table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+(\.gz)?$")
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
@@ -59,7 +61,8 @@ def read_questions(
     # Standard input cannot be looked at first.
     first = next(_rows(source, Faults()), None) if source.path else None
     names = {} if first is None else first[1]
-    if names and _column(names, _ASKED) is None and _QUESTIONS.search(source.name):
+    torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
+    if _column(names, _ASKED) is None and (torn or (names and _QUESTIONS.search(source.name))):
         raise FormatError(
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
             path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",
@@ -79,6 +82,8 @@ class _Answers:
         self._queries: dict[str, TextRow] = {}
         self._keys: dict[str, str] = {}
         self._grades: dict[str, dict[str, float]] = {}
+        # Where a column is for documents, no other judgments are meant, even if it is empty.
+        self._named = False
 
     def of(self, rows: Iterator[tuple[int, dict[str, Any]]]) -> Questions:
         for number, row in rows:
@@ -89,10 +94,11 @@ class _Answers:
                     raise
                 self._faults.add(error)
         judged = {query: grades for query, grades in self._grades.items() if grades}
-        return self._queries, Qrels.of(judged) if judged else None
+        return self._queries, Qrels.of(judged) if judged or self._named else None
 
     def _add(self, number: int, row: dict[str, Any]) -> None:
         asked, relevant = _column(row, _ASKED), _relevant(row)
+        self._named |= relevant is not None
         own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
         text = "" if asked is None else row[asked]
         if not isinstance(text, str) or not text.strip():

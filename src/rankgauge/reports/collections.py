@@ -48,7 +48,8 @@ def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
     yield "judgments", info.judgments
     for grade, count in info.grades.items():
         yield f"judgments of grade {grade:g}", count
-    yield "judged documents", info.judged_documents
+    if info.documents:
+        yield "judged documents", info.judged_documents
 
 
 def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
@@ -70,8 +71,10 @@ def _tables(info: CollectionInfo) -> Iterator[Table]:
     notes = list(info.notes)
     if info.judgments is None:
         notes.append("no judgments were given: what they would show was not looked at")
-    else:
+    elif info.documents:
         notes.append(f"{info.judged_share:.1%} of the documents are judged for some query")
+    if not info.documents:
+        notes.append("no documents were given: what they would show was not looked at")
     yield Table(("what", "number"), tuple(_counts(info)), title=info.name, notes=tuple(notes))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *_numbers(spread).values()) for name, spread in info.spreads.items()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library, versions
+from rankgauge.retrievers.libraries import library, loading, versions
 from rankgauge.retrievers.options import whole
 
 __all__ = [
@@ -163,6 +163,7 @@ class SentenceTransformersEncoder:
 
     Raises:
         MissingExtra: If sentence-transformers is not installed.
+        InputError: If the model cannot be loaded.
     """
 
     def __init__(
@@ -179,7 +180,8 @@ class SentenceTransformersEncoder:
             loaded = library(
                 "sentence_transformers", extra="sentence-transformers", of="this encoder"
             )
-            self._model = loaded.SentenceTransformer(model, device=device)
+            with loading(model, "sentence-transformers"):
+                self._model = loaded.SentenceTransformer(model, device=device)
         else:
             self._model = model
         prompts = getattr(self._model, "prompts", None) or {}
@@ -224,13 +226,15 @@ class Model2VecEncoder:
 
     Raises:
         MissingExtra: If model2vec is not installed.
+        InputError: If the model cannot be loaded.
     """
 
     def __init__(self, model: Any, *, batch: int = 1024) -> None:
         self._batch = whole("batch", batch)
         if isinstance(model, str):
             loaded = library("model2vec", extra="dense", of="this encoder")
-            self._model = loaded.StaticModel.from_pretrained(model)
+            with loading(model, "model2vec"):
+                self._model = loaded.StaticModel.from_pretrained(model)
         else:
             self._model = model
         vectors = np.ascontiguousarray(self._model.embedding)

@@ -92,7 +92,7 @@ class HTTPRetriever:
                 fix='write {query} where it belongs: body={"q": "{query}", "size": "{k}"}',
             )  # fmt: skip
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
-        self._score = None if score is None else steps(score, "score")
+        self._score = steps(score, "score") if score else None
         self._sign = 1.0 if _chosen("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
             _bare(url), headers=headers, key_env=key_env, key_header=key_header, timeout=timeout

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from types import ModuleType
 
-from rankgauge.errors import MissingExtra
+from rankgauge.errors import InputError, MissingExtra
 
-__all__ = ["library", "versions"]
+__all__ = ["library", "loading", "versions"]
 
 
 def library(name: str, *, extra: str, of: str) -> ModuleType:
@@ -30,6 +32,27 @@ def library(name: str, *, extra: str, of: str) -> ModuleType:
         raise MissingExtra(
             f"{of} needs {root}, which {why}", fix=f"pip install 'rankgauge[{extra}]'"
         ) from error
+
+
+@contextmanager
+def loading(model: str, of: str) -> Iterator[None]:
+    """Say which model cannot be loaded, in place of the many errors that hubs and files have.
+
+    Args:
+        model: Its name, or its folder.
+        of: What needs it.
+
+    Raises:
+        InputError: For what is raised inside when a model is not there.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError(
+            f"the model {model!r} cannot be loaded: {why:.200}", where=of,
+            fix="give the folder that holds it, or the name of one that can be fetched from here",
+        ) from error  # fmt: skip
 
 
 def versions(*distributions: str) -> dict[str, str]:

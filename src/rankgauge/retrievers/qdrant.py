@@ -73,7 +73,7 @@ class Qdrant(VectorStore):
             encoder, collection=collection, similarity=similarity, existing=existing,
             replace=replace, id_field=id_field, filter_field=filter_field,
         )  # fmt: skip
-        if id_field is None and not existing:
+        if not id_field and not existing:
             raise InputError(
                 "a collection of our own holds document ids in the payload", where="qdrant",
                 fix='leave out id_field, or give its name: id_field="id"',

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from rankgauge.errors import InputError
 from rankgauge.retrievers.encoders import weights_digest
 from rankgauge.retrievers.endpoint import Endpoint, EndpointError
-from rankgauge.retrievers.libraries import library, versions
+from rankgauge.retrievers.libraries import library, loading, versions
 from rankgauge.retrievers.options import whole
 
 __all__ = ["CrossEncoderReranker", "RerankEndpoint", "Reranker", "reranker_of"]
@@ -69,6 +69,7 @@ class CrossEncoderReranker:
 
     Raises:
         MissingExtra: If sentence-transformers is not installed.
+        InputError: If the model cannot be loaded.
     """
 
     def __init__(self, model: Any, *, batch: int = 32, device: str | None = None) -> None:
@@ -77,7 +78,8 @@ class CrossEncoderReranker:
             loaded = library(
                 "sentence_transformers", extra="sentence-transformers", of="this reranker"
             )
-            self._model = loaded.CrossEncoder(model, device=device)
+            with loading(model, "cross-encoder"):
+                self._model = loaded.CrossEncoder(model, device=device)
         else:
             self._model = model
         self.settings: Mapping[str, Any] = {

@@ -35,9 +35,9 @@ class Tantivy:
     Ties: the order in which documents were indexed.
 
     Args:
-        stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for words
-            as they are.
-        stopwords: The language whose stop words are left out; None for none.
+        stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for
+            words as they are.
+        stop_words: The language whose stop words are left out; None for none.
         location: The path of a folder; None for memory.
         existing: Search an index that is there, as it is, by its own stemmer; ``index()`` only
             looks at it.
@@ -57,7 +57,7 @@ class Tantivy:
         self,
         stemmer: str | None = "english",
         *,
-        stopwords: str | None = None,
+        stop_words: str | None = None,
         location: str | None = None,
         existing: bool = False,
         replace: bool = False,
@@ -84,7 +84,7 @@ class Tantivy:
                 fix="give id_field, filter_field and fields different names",
             )  # fmt: skip
         self._stemmer = stemmer
-        self._stopwords = stopwords
+        self._stop_words = stop_words
         self._folder = None if location is None else Path(location)
         self._existing = existing
         self._replace = replace
@@ -94,7 +94,7 @@ class Tantivy:
         self._heap = whole("heap", heap, least=15_000_000)
         self._made = False
         self._index: Any = None
-        self._analyser = self._analysing(stemmer, stopwords)
+        self._analyser = self._analysing(self._stemmer, self._stop_words)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
@@ -104,7 +104,7 @@ class Tantivy:
         return {
             "type": "tantivy",
             "stemmer": self._stemmer,
-            "stopwords": self._stopwords,
+            "stop_words": self._stop_words,
             "filter_field": self._filter_field,
             "versions": versions("tantivy"),
         }
@@ -155,25 +155,25 @@ class Tantivy:
 
     # ---- indexing
 
-    def _analysing(self, stemmer: str | None, stopwords: str | None) -> Any:
+    def _analysing(self, stemmer: str | None, stop_words: str | None) -> Any:
         """How texts become words."""
         part = self._tantivy.Filter
         builder = self._tantivy.TextAnalyzerBuilder(self._tantivy.Tokenizer.simple())
         builder = builder.filter(part.remove_long(_LONGEST)).filter(part.lowercase())
         try:
-            if stopwords is not None:
-                builder = builder.filter(part.stopword(stopwords))
+            if stop_words is not None:
+                builder = builder.filter(part.stopword(stop_words))
             if stemmer is not None:
                 builder = builder.filter(part.stemmer(stemmer))
             return builder.build()
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"{error}: stemmer={stemmer!r}, stopwords={stopwords!r}",
+                f"{error}: stemmer={stemmer!r}, stop_words={stop_words!r}",
                 where="tantivy", fix='write the English name of a language: "english"',
             ) from error  # fmt: skip
 
     def _new(self) -> Any:
-        name = _ANALYSER.format(self._stemmer or "none", self._stopwords or "none")
+        name = _ANALYSER.format(self._stemmer or "none", self._stop_words or "none")
         builder = self._tantivy.SchemaBuilder()
         builder.add_text_field(
             self._id_field, stored=True, tokenizer_name="raw", index_option="basic"
@@ -235,8 +235,8 @@ class Tantivy:
             indexing = (field.get("options") or {}).get("indexing") or {}
             name = indexing.get("tokenizer", "") if isinstance(indexing, dict) else ""
             if ours := _OURS.fullmatch(name):
-                stemmer, stopwords = (None if word == "none" else word for word in ours.groups())
-                index.register_tokenizer(name, self._analysing(stemmer, stopwords))
+                stemmer, stop_words = (None if word == "none" else word for word in ours.groups())
+                index.register_tokenizer(name, self._analysing(stemmer, stop_words))
 
     # ---- searching
 
