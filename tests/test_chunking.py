@@ -21,6 +21,8 @@ from rankgauge.chunking import (
 from rankgauge.collection import Document
 from rankgauge.errors import InputError, MissingExtra, UnknownName
 
+pytest.importorskip("chonkie", reason="without chonkie (NumPy 2) nothing is cut")
+
 TEXT = (
     "We open at nine.  We close at five! Do you lend bikes? No.\n\n"
     "Für Bücher: 文書 😀 at the desk, (or by post).\r\n\tSundays closed.\n"

@@ -12,6 +12,8 @@ from rankgauge.retriever import Retriever
 from rankgauge.retrievers import TYPES, Chunked
 from rankgauge.spans import Span, span_scores
 
+pytest.importorskip("chonkie", reason="without chonkie (NumPy 2) nothing is cut")
+
 DOCUMENTS = [
     Document("d1", text="bike shop in town bike bike repair on site"),
     Document("d2", text="old town hall and bike path bike path there"),
