@@ -64,6 +64,8 @@ class Table:
         starred: Whether they have a star on a terminal, too; a note then says what it means.
         marks: (row, column) to what stands behind a cell, such as a mark of significance that a
             note explains; CSV and JSON leave it out.
+        right: Columns that stand to the right although their numbers are written as text, with as
+            many figures as each can bear.
     """
 
     columns: tuple[str, ...]
@@ -74,6 +76,7 @@ class Table:
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
     starred: bool = False
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
+    right: frozenset[int] = field(default_factory=frozenset)
 
     def text(self, cell: Cell) -> str:
         """A cell for people."""
@@ -101,6 +104,8 @@ class Table:
 
     def numeric(self, column: int) -> bool:
         """Whether a column holds numbers (and stands to the right)."""
+        if column in self.right:
+            return True
         cells = [row[column] for row in self.rows]
         return any(not isinstance(c, str) and c is not None for c in cells) and not any(
             isinstance(c, str) and c != "" for c in cells

@@ -314,6 +314,24 @@ def test_a_function_that_declares_nothing_is_asked_anew_unless_it_was_interrupte
     assert declared.tally.reused == 10
 
 
+def test_a_function_that_failed_for_some_queries_is_not_asked_about_the_others_again(
+    collection, tmp_path
+):
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        if text == "word3":
+            raise LookupError(text)
+        return ["d1"]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", retrieve, timed=0)
+    run = bench.run("mine", retrieve, timed=0)
+    assert (len(calls), run.tally.reused, run.tally.failed) == (10, 10, 1)
+    assert run.evaluate("RR", errors="empty").mean() == {"RR": 0.1}
+
+
 def test_functions_of_one_factory_are_told_apart_by_the_name_of_the_run(collection, tmp_path):
     def make(name):
         return lambda text: [name]

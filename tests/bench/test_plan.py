@@ -536,3 +536,25 @@ def test_repeats_tell_what_is_the_same_each_time(write, tmp_path):
     assert not list(Path(made.store).glob("repeat-*"))
     with pytest.raises(InputError, match="repeat"):
         list(rankgauge.repeat_plan(plan, made, 1, "RR"))
+
+
+def test_a_slip_in_the_last_table_is_found_before_the_first_retriever_is_made(write, tmp_path):
+    (tmp_path / "made_for_the_plan.py").write_text(
+        "import pathlib\n\nclass Made:\n    def __init__(self):\n"
+        "        pathlib.Path(__file__).with_name('made').touch()\n"
+    )
+    plan = BenchmarkPlan.read(
+        write(f"""
+        {HEAD}
+        [retrievers.first]
+        type = "python"
+        call = "made_for_the_plan:Made"
+        [retrievers.last]
+        type = "dense"
+        encoder = {{ type = "hashing", dimension = 64 }}
+        """)
+    )
+    with pytest.raises(rankgauge.UnknownName, match="'dimension'") as caught:
+        run_plan(plan, progress=False)
+    assert "retrievers.last.encoder" in str(caught.value)
+    assert not (tmp_path / "made").exists()

@@ -436,8 +436,9 @@ class _Asked:
                 journal.open(fresh=True)
             reused = self._ask(queries, failed=again == "failed")
             self._time(queries, timed)
-            journal.note(finished=True)
-        tally, failures = self._counted(reused)
+            tally, failures = self._counted(reused)
+            # With failures there is something left to do: what was answered is used again.
+            journal.note(finished=not (tally.failed or tally.missing))
         head = journal.head
         index = head.get("index")
         return BenchmarkRun(

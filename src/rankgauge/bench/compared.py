@@ -248,7 +248,7 @@ def cost_table(
         notes.append(f"° no other run is both as good by {primary} and as quick by p50")
     return Table(
         columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
-        notes=tuple(notes), marks=marks,
+        notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),
     )  # fmt: skip
 
 

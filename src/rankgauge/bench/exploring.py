@@ -339,7 +339,7 @@ class _Told:
         yield (
             f"{inside} of {many(found.points, 'configuration')}{outside} tried ({self.method}), "
             f"chosen by {measure} on {many(len(found.tuning), 'query')}, looked at on "
-            f"{len(found.test)} others (seed {self.seed})"
+            f"{many(len(found.test), 'other')} (seed {self.seed})"
         )
         if search.stopped:
             yield f"not all were tried: {search.stopped}"

@@ -191,6 +191,15 @@ class BenchmarkPlan:
         """
         return _Building(self, bench).table(table)
 
+    def check(self) -> None:
+        """Refuse types and options that nobody knows, of all its retrievers, before any is made.
+
+        Raises:
+            UnknownName: With the place in the plan, and the nearest names.
+        """
+        for one in self.retrievers:
+            _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
+
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
         """A function that makes the retriever of a name; what is part of several is made once.
 
@@ -341,6 +350,27 @@ def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, 
     return {"type": one.type, **{key: inside(key, value) for key, value in one.options.items()}}
 
 
+def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str) -> None:
+    """Refuse a type or an option that nobody knows, here and in the parts inside.
+
+    Nothing is made for it: a plan with a slip in its last line must not first load models.
+    """
+    known: Iterable[str] = _CALLED
+    if kind != _CALLS:
+        if kind not in retrievers.TYPES:
+            error = unknown("type", kind, [*retrievers.TYPES, _CALLS])
+            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+        known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
+    for key, value in options.items():
+        if key not in known:
+            error = unknown(f"option of {kind}", key, known)
+            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
+                rest = {name: one for name, one in inner.items() if name != "type"}
+                _check_options(path, inner["type"], rest, f"{where}.{key}")
+
+
 def _circle(path: Path, names: Iterable[str]) -> FormatError:
     return FormatError(
         f"retrievers are part of each other: {' > '.join(names)}", path=str(path),
@@ -380,20 +410,15 @@ class _Building:
         return self.value("", table, "explore")
 
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
+        _check_options(self._plan.path, kind, options, where)
         # What takes in chunks cannot hold the documents besides: its parts are its own.
         maker = _Building(self._plan, self._bench, making=self._making) if kind == _CUT else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)
-        if kind not in retrievers.TYPES:
-            error = unknown("type", kind, [*retrievers.TYPES, _CALLS])
-            raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
         for key, value in made.items():
-            if key not in parameters:
-                error = unknown(f"option of {kind}", key, parameters)
-                raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
             # TOML has no word for nothing: false stands for it where an option may be None.
             said = str(parameters[key].annotation)
             if value is False and "None" in said and "bool" not in said:
@@ -430,10 +455,6 @@ class _Building:
 
     def _imported(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
         """What ``call = "module:name"`` names; with ``arguments``, what calling it returns."""
-        for key in options:
-            if key not in _CALLED:
-                error = unknown(f"option of {_CALLS}", key, _CALLED)
-                raise UnknownName(error.what, where=f"{self._plan.path}, {where}", fix=error.fix)
         named = str(options.get("call", ""))
         module, _, name = named.partition(":")
         folder = str(self._plan.path.resolve().parent)

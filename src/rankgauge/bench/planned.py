@@ -55,6 +55,7 @@ def run_plan(
         InputError: If the collection cannot be loaded, or no query has judgments.
     """
     chosen = plan.chosen(only)
+    plan.check()
     bench = plan.load(store=store, progress=progress)
     build = plan.builder(bench)
     built: dict[str, Any] = {}

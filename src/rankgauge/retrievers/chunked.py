@@ -19,7 +19,9 @@ from rankgauge.chunking import (
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retriever import Hits, has_index, index_documents, search, settings_of
-from rankgauge.retrievers.deeper import Ranking, ask_deeper, at_least_one
+from rankgauge.retrievers.deeper import Ranking, ask_deeper
+from rankgauge.retrievers.members import MadeOfOthers
+from rankgauge.retrievers.options import whole
 from rankgauge.spans import Span
 
 __all__ = [
@@ -34,7 +36,7 @@ ROLL_UPS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 
 
-class Chunked:
+class Chunked(MadeOfOthers):
     """A retriever over chunks that returns documents.
 
     The documents are cut, the retriever indexes the chunks, and what it finds is rolled up: the
@@ -83,7 +85,7 @@ class Chunked:
             raise unknown("roll-up", str(roll_up), get_args(RollUp))
         self._retriever, self._chunker = retriever, chunker
         self._roll_up, self._titles = roll_up, titles
-        self._depth = at_least_one("depth", depth, "Chunked")
+        self._depth = whole("depth", depth)
         self._chunks: _Places | None = None
 
     @property
@@ -98,20 +100,9 @@ class Chunked:
         }  # fmt: skip
 
     @property
-    def size(self) -> int | None:
-        """Bytes of the index of chunks, if the retriever says so."""
-        return getattr(self._retriever, "size", None)
-
-    def usage(self) -> Mapping[str, Any]:
-        """What the retriever has used up."""
-        used = getattr(self._retriever, "usage", None)
-        return used() if used is not None else {}
-
-    def close(self) -> None:
-        """Close the retriever, if it can be."""
-        closing = getattr(self._retriever, "close", None)
-        if closing is not None:
-            closing()
+    def members(self) -> tuple[Any, ...]:
+        """The retriever over chunks."""
+        return (self._retriever,)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Cut the documents, and have the retriever take in the chunks."""

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from rankgauge.collection import Query
-from rankgauge.errors import InputError
 from rankgauge.retriever import Hits, Retriever, search
 
-__all__ = ["Ranking", "ask_deeper", "at_least_one"]
+__all__ = ["Ranking", "ask_deeper"]
 
 Ranking: TypeAlias = list[tuple[str, float]]
 _STEP = 4
@@ -50,17 +49,3 @@ def ask_deeper(
                 still.append(place)
         waiting, asked = still, min(asked * _STEP, most)
     return found
-
-
-def at_least_one(word: str, given: object, where: str) -> int:
-    """A whole number from 1.
-
-    Raises:
-        InputError: For anything else.
-    """
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise InputError(
-            f"{word}={given!r:.60} is not possible", where=where,
-            fix=f"{word} is a whole number from 1",
-        )  # fmt: skip
-    return given

@@ -8,7 +8,9 @@ from typing import Any
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retriever import Hits, has_index, index_documents, settings_of
-from rankgauge.retrievers.deeper import Ranking, ask_deeper, at_least_one
+from rankgauge.retrievers.deeper import Ranking, ask_deeper
+from rankgauge.retrievers.members import MadeOfOthers
+from rankgauge.retrievers.options import whole
 
 __all__ = ["Filtered"]
 
@@ -16,7 +18,7 @@ __all__ = ["Filtered"]
 _ANY = 1_000_000
 
 
-class Filtered:
+class Filtered(MadeOfOthers):
     """A metadata filter over what another retriever finds (a post-filter).
 
     A document passes if its field has the wanted value, or is a list that holds it. What is wanted
@@ -63,7 +65,7 @@ class Filtered:
             _check_name("query_field", query_field)
         self._retriever, self._field, self._query_field = retriever, field, query_field
         self._value = value
-        self._depth = at_least_one("depth", depth, "Filtered")
+        self._depth = whole("depth", depth)
         self._values: dict[str, tuple[Any, ...]] | None = None
         self._most = 0
 
@@ -79,20 +81,9 @@ class Filtered:
         }  # fmt: skip
 
     @property
-    def size(self) -> int | None:
-        """Bytes of the index, if the retriever says so."""
-        return getattr(self._retriever, "size", None)
-
-    def usage(self) -> Mapping[str, Any]:
-        """What the retriever has used up."""
-        used = getattr(self._retriever, "usage", None)
-        return used() if used is not None else {}
-
-    def close(self) -> None:
-        """Close the retriever, if it can be."""
-        closing = getattr(self._retriever, "close", None)
-        if closing is not None:
-            closing()
+    def members(self) -> tuple[Any, ...]:
+        """The retriever whose documents are filtered."""
+        return (self._retriever,)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Keep the field of each document, and have the retriever take them in.

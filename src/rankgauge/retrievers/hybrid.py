@@ -11,12 +11,13 @@ from rankgauge.errors import InputError
 from rankgauge.fusion import Fusion, fused, prepared
 from rankgauge.model import Run
 from rankgauge.retriever import index_documents, search, settings_of
+from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
 
 __all__ = ["Hybrid"]
 
 
-class Hybrid:
+class Hybrid(MadeOfOthers):
     """The rankings of several retrievers, fused: see :func:`rankgauge.fuse` for the methods.
 
     Ranks are those the retrievers gave, also among equal scores. Documents with equal fused scores
@@ -75,9 +76,9 @@ class Hybrid:
         return {"type": "hybrid", "of": listed, **self._how.settings(), "depth": self._depth}
 
     @property
-    def size(self) -> int:
-        """Bytes of all indexes that say how large they are."""
-        return sum(int(getattr(one, "size", None) or 0) for one in self._of)
+    def members(self) -> tuple[Any, ...]:
+        """Those whose rankings are fused."""
+        return tuple(self._of)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Have each retriever take in the documents."""
@@ -97,19 +98,3 @@ class Hybrid:
         named = prepared(runs, "input")
         result = fused(align(named), self._how, name="hybrid", runs=self._names)
         return [list(result[p].items())[:k] if p in result else [] for p in places]
-
-    def usage(self) -> dict[str, float]:
-        """What all of them have used up."""
-        total: dict[str, float] = {}
-        for one in self._of:
-            used = getattr(one, "usage", None)
-            for word, amount in (used() if callable(used) else {}).items():
-                total[word] = total.get(word, 0) + amount
-        return total
-
-    def close(self) -> None:
-        """Close those that can be closed."""
-        for one in self._of:
-            close = getattr(one, "close", None)
-            if callable(close):
-                close()

@@ -10,13 +10,14 @@ from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retriever import Hits, index_documents, search, settings_of
 from rankgauge.retrievers.documents import fields_named, texts_of, unindexed
+from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
 from rankgauge.retrievers.rerankers import reranker_of
 
 __all__ = ["Rerank"]
 
 
-class Rerank:
+class Rerank(MadeOfOthers):
     """The first documents of a retriever, in the order of a reranker.
 
     What the reranker did not score, or what stands below `depth`, stays in its old order below; its
@@ -70,10 +71,15 @@ class Rerank:
         }
 
     @property
+    def members(self) -> tuple[Any, ...]:
+        """The retriever and the reranker."""
+        return self._retriever, self._reranker
+
+    @property
     def size(self) -> int:
         """Bytes of the texts and of the index of the retriever, if that says it."""
         texts = sum(len(text.encode("utf-8", "replace")) for text in (self._texts or {}).values())
-        return texts + int(getattr(self._retriever, "size", None) or 0)
+        return texts + (super().size or 0)
 
     def index(self, documents: Iterable[Document]) -> None:
         """Have the retriever take in the documents, and keep their texts."""
@@ -94,22 +100,6 @@ class Rerank:
             self._reranked(query.text, hits, self._texts)[:k]
             for query, hits in zip(queries, found, strict=True)
         ]
-
-    def usage(self) -> dict[str, float]:
-        """What retriever and reranker have used up."""
-        total: dict[str, float] = {}
-        for one in (self._retriever, self._reranker):
-            used = getattr(one, "usage", None)
-            for word, amount in (used() if callable(used) else {}).items():
-                total[word] = total.get(word, 0) + amount
-        return total
-
-    def close(self) -> None:
-        """Close what can be closed."""
-        for one in (self._retriever, self._reranker):
-            close = getattr(one, "close", None)
-            if callable(close):
-                close()
 
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
         asked = [name for name in hits.ids[: self._depth] if name in texts]
