@@ -63,11 +63,10 @@ def test_a_collection_of_chunks_gives_documents_each_at_its_best(tmp_path):
     assert len({name for name, _ in ranking}) == 5
 
 
-@pytest.mark.parametrize("own", [None, ""])
-def test_ids_of_points_and_named_vectors_can_be_used(tmp_path, own):
+def test_ids_of_points_and_named_vectors_can_be_used(tmp_path):
     filled(tmp_path, [("late fees", {}), ("rooms", {})], named=True)
     options = {"location": str(tmp_path), "collection": "theirs", "existing": True}
-    store = Qdrant(ENCODER, id_field=own, vector_field="body", **options)
+    store = Qdrant(ENCODER, id_field=None, vector_field="body", **options)
     (ranking,) = store.search([Query("q", "rooms")], 5)
     store.close()
     assert [name for name, _ in ranking] == ["2", "1"]
