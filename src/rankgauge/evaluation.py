@@ -8,10 +8,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from importlib import metadata
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,13 @@ from rankgauge.gather import Gathering
 from rankgauge.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse, parse_all
-from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
-from rankgauge.plots import plot
-from rankgauge.plotting import Plot
+from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined, run_blocks
 from rankgauge.records import Records
 from rankgauge.render import Table, to_html
+
+if TYPE_CHECKING:
+    # Plots bring statistics along: an evaluation in a script is not to wait for them.
+    from rankgauge.plotting import Plot
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
 
@@ -193,10 +194,12 @@ class Evaluation:
         Raises:
             InputError: If the settings of the run cannot be written as JSON.
         """
+        from importlib.metadata import version
+
         means = self.mean()
         data = {
             "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+            "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
             "policies": asdict(self.policies),
@@ -292,6 +295,8 @@ class Evaluation:
         Raises:
             InputError: If measures that the kind needs were not evaluated.
         """
+        from rankgauge.plots import plot
+
         return plot(self, kind, measure=measure)
 
     def _repr_html_(self) -> str:
@@ -371,21 +376,19 @@ def evaluate(
     policies = Policies(
         ties=ties, queries=_which(queries), duplicates=duplicates, undefined=undefined
     )
+    chosen = _selected(queries)
     if run is None:
         records = Records.of(qrels)
-        gathering = Gathering(records.qrels, records.graded, measured, policies)
+        gathering = _gathering((records.qrels, records.graded), measured, policies, chosen)
         gathering.notes.extend(records.notes)
-        blocks = iter([records.run])
+        gathering.add(records.run)
     else:
         truth = Qrels.of(qrels)
-        gathering = Gathering(truth, truth, measured, policies)
-        blocks = _blocks(run)
-    if isinstance(queries, os.PathLike):
-        gathering.select(read_ids(queries))
-    elif not isinstance(queries, str):
-        gathering.select(queries)
-    for block in blocks:
-        gathering.add(block)
+        gathering = _gathering((truth, truth), measured, policies, chosen)
+        if not (_is_path(run) and _streamed(gathering, run)):
+            gathering = _gathering((truth, truth), measured, policies, chosen)
+            for block in _blocks(run):
+                gathering.add(block)
     gathered = gathering.finished()
     shares = None if weights is None else _weights(weights, gathered.ids.tolist())
     return Evaluation(
@@ -402,6 +405,44 @@ def evaluate(
         groups=None if groups is None else _groups(groups, gathered.ids.tolist()),
         settings=gathered.settings,
     )
+
+
+def _selected(queries: Queries) -> Iterable[Any] | None:
+    """The ids of the queries that are averaged; None where a word says which."""
+    if isinstance(queries, os.PathLike):
+        return read_ids(queries)
+    return None if isinstance(queries, str) else list(queries)
+
+
+def _gathering(
+    truth: tuple[Qrels, Qrels],
+    measures: tuple[Measure, ...],
+    policies: Policies,
+    chosen: Iterable[Any] | None,
+) -> Gathering:
+    gathering = Gathering(*truth, measures, policies)
+    if chosen is not None:
+        gathering.select(chosen)
+    return gathering
+
+
+def _is_path(run: Any) -> bool:
+    return isinstance(run, str | os.PathLike)
+
+
+def _streamed(gathering: Gathering, path: Any) -> bool:
+    """Gather a file block by block; False, with the gathering spoilt, where that cannot be done.
+
+    Whatever is wrong with the file, reading all of it says: then the first line at fault is named.
+    """
+    try:
+        for block in run_blocks(path):
+            if block is None:
+                return False
+            gathering.add(block)
+    except InputError:
+        return False
+    return True
 
 
 def _which(queries: Queries) -> Literal["all", "intersection", "given"]:

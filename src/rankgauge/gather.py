@@ -133,7 +133,7 @@ class Gathering:
         if len(self.run_ids) < SHOWN:
             self.run_ids += run.query_ids[:SHOWN]
         if len(table) and not len(self.sample):
-            self.sample = table.docs.take(np.arange(min(_SAMPLE, len(table))))
+            self.sample = table.docs.take(np.arange(min(_SAMPLE, len(table)))).compact()
         self.last = (joined, graded)
 
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:

@@ -35,6 +35,7 @@ _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 # What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
+_SPARSE = 16
 _LONG = 128
 _SHOWN = 60
 _LOOKED_AT = 10_000
@@ -67,6 +68,8 @@ class Ids:
     data: npt.NDArray[np.uint8]
     starts: IntArray
     lengths: IntArray
+    # Where a reader made them on the way, while the bytes were at hand.
+    _hashed: npt.NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
         freeze(self.data, self.starts, self.lengths)
@@ -149,6 +152,10 @@ class Ids:
         first = int(self.starts.min())
         starts = self.starts - first
         ends = starts + self.lengths
+        if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
+            # The ids of queries lie far apart, among those of their documents.
+            spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
+            return [self.data[start:end].tobytes() for start, end in spans]
         data = self.data[first : first + int(ends.max())].tobytes()
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end] for start, end in pairs]
@@ -178,6 +185,8 @@ class Ids:
 
     def hashes(self) -> npt.NDArray[np.uint64]:
         """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
+        if self._hashed is not None:
+            return self._hashed
         hashed = self.lengths.astype(np.uint64) * _MIX_1
         for row in np.flatnonzero(self.lengths > _LONG).tolist():
             hashed[row] ^= np.uint64(zlib.crc32(self[row]))

@@ -445,6 +445,17 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     return Run(table, name=_stem(path) if name is None else name)
 
 
+def run_blocks(path: Source) -> Iterator[Run | None]:
+    """Read a run in blocks of whole queries, so that not all of it is in memory.
+
+    None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
+    block is good until the next is asked for.
+    """
+    name = _stem(path)
+    for table in files.read_blocks(path, RUN):
+        yield None if table is None else Run(table, name=name)
+
+
 def _stem(path: Source) -> str:
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
     for ending in (".gz", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"):

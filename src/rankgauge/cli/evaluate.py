@@ -110,12 +110,13 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         truth = rankgauge.read_qrels(qrels) if runs else rankgauge.Records.of(qrels)
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
-            run = None if path is None else rankgauge.read_run(path)
-            read.append(run if save else None)
+            # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
+            run = rankgauge.read_run(path) if path is not None and save else None
+            read.append(run)
             evaluations.append(
                 rankgauge.evaluate(
                     truth,
-                    run,
+                    path if run is None else run,
                     measures,
                     ties=ties,
                     queries=_queries(queries),

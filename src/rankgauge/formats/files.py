@@ -11,13 +11,14 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, Layout, columns_of
-from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
+from rankgauge.formats.lines import Source, gathered, numbered_lines, opened, source_name
+from rankgauge.formats.quick import quick_blocks, quick_table
 from rankgauge.formats.tables import (
     delimited_text,
     json_lines_text,
@@ -26,11 +27,19 @@ from rankgauge.formats.tables import (
     read_json,
     read_json_lines,
 )
-from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
+from rankgauge.formats.trec import as_read, is_line, places_of, read_trec, trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
 
-__all__ = ["FORMATS", "format_of", "read_ids", "read_stream", "read_table", "write_table"]
+__all__ = [
+    "FORMATS",
+    "format_of",
+    "read_blocks",
+    "read_ids",
+    "read_stream",
+    "read_table",
+    "write_table",
+]
 
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -76,7 +85,53 @@ def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = 
     form = form or format_of(name) or _guess(first, layout)
     if form == "tsv" and _headless(first, layout):
         form = "cells"
+    if form == "trec":
+        return _read_trec((head, lines, stream), name, layout)
     return _read(itertools.chain(head, lines), name, layout, form)
+
+
+def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
+    """Read a file in tables of whole queries; None, and no more, if that is not to be had.
+
+    Then :func:`read_table` reads it, or says what is wrong with it. A table is good until the next
+    is asked for.
+
+    Args:
+        source: The path.
+        layout: Judgments or run.
+    """
+    name = source_name(source)
+    with opened(source) as stream:
+        lines = numbered_lines(stream, name)
+        head = list(_head(lines))
+        number, start = head[-1] if head else (0, b"")
+        form = format_of(name) or _guess(start.strip(), layout)
+        if not start or source == "-" or form != "trec" or b"\0" in start or b"\r" in start:
+            yield None
+            return
+        for table in quick_blocks(stream, start, layout, line=number):
+            yield None if table is None else as_read(table, name)
+
+
+_Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], BinaryIO]
+
+
+def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
+    """Read it as whole arrays if it is as simple as that, else line by line."""
+    head, lines, stream = begun
+    start = b"".join(line for _, line in head)
+    if b"\r" in start:
+        # A line that ends so may be cut up already, with its rest still in the iterator.
+        return read_trec(itertools.chain(head, lines), name, layout)
+    text = gathered(stream, start)
+    before = sum(len(line) for _, line in head[:-1])
+    found = None
+    if head and text.fault is None:
+        found = quick_table(text, layout, skip=before, line=head[-1][0])
+    if found is None:
+        # From the start: only what is read line by line says what is wrong with which.
+        return read_trec(numbered_lines(text.lines(), name), name, layout)
+    return as_read(found, name)
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

@@ -9,22 +9,31 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
 
 __all__ = [
+    "AROUND",
     "Source",
+    "Text",
     "first_bytes",
+    "gathered",
     "mistaken_for",
     "numbered_lines",
     "opened",
+    "read_into",
     "shorten",
     "source_name",
 ]
 
 Source: TypeAlias = str | os.PathLike[str]
 
+AROUND = 32  # spare bytes around a text, so that whole words can be taken anywhere in it
 _GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UNPACK = "unpack it, and name a file in it"
@@ -39,6 +48,7 @@ _STRANGE = (
     (b"PAR1\x15", "a Parquet file", "read it with pandas or polars, and pass the data frame"),
 )
 _LOOK = 16
+_PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
 # What reading raises, of files and of gzip data (gzip.BadGzipFile is an OSError).
 _FAULTS = (EOFError, OSError, zlib.error)
 _SHOWN = 80
@@ -155,6 +165,69 @@ def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:
         return stream.peek(_LOOK).removeprefix(_UTF8_BOM).lstrip()
     except _FAULTS as error:
         raise _fault(error, name) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A whole text in memory.
+
+    Attributes:
+        data: Its bytes, with `AROUND` spare ones before and behind.
+        size: How many there are.
+        fault: What reading it raised, before its end was reached.
+    """
+
+    data: npt.NDArray[np.uint8]
+    size: int
+    fault: Exception | None = None
+
+    def lines(self) -> Iterator[bytes]:
+        """Its lines, and then the fault that met the one who read it."""
+        whole = self.data[AROUND : AROUND + self.size].tobytes()
+        if self.fault is not None:
+            whole = whole[: whole.rfind(b"\n") + 1]
+        yield from io.BytesIO(whole)
+        if self.fault is not None:
+            raise self.fault
+
+
+def gathered(stream: BinaryIO, start: bytes) -> Text:
+    """The rest of a stream, behind what was read of it."""
+    data = np.zeros(_room(stream) + len(start) + 2 * AROUND, dtype=np.uint8)
+    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
+    size = len(start)
+    fault: Exception | None = None
+    try:
+        while True:
+            if size + 2 * AROUND + _PACKED > len(data):
+                larger = np.zeros(len(data) + max(len(data) // 2, _LEAST), dtype=np.uint8)
+                larger[: len(data)] = data
+                data = larger
+            read = read_into(stream, data[AROUND + size : len(data) - AROUND])
+            if not read:
+                break
+            size += read
+    except _FAULTS as error:
+        fault = error
+    return Text(data, size, fault)
+
+
+def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
+    """Read some bytes into this room, how many; 0 at the end."""
+    if isinstance(stream, io.BufferedReader):
+        return stream.readinto(room.data)
+    # As little at a time as reading by lines takes: what is read before a fault must be the same.
+    part = getattr(stream, "read1", stream.read)(_PACKED)
+    room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
+    return len(part)
+
+
+def _room(stream: BinaryIO) -> int:
+    """Bytes the stream may have; a guess."""
+    try:
+        return os.fstat(stream.fileno()).st_size + _PACKED
+    except (AttributeError, OSError, ValueError):
+        return _LEAST
 
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:

@@ -19,7 +19,7 @@ from rankgauge.formats.lines import mistaken_for, shorten
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.table import PairTable
 
-__all__ = ["is_line", "places_of", "read_trec", "trec_lines"]
+__all__ = ["as_read", "is_line", "places_of", "read_trec", "trec_lines"]
 
 # Where query, document and number stand, by the number of fields.
 _PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4)}}
@@ -93,10 +93,16 @@ def read_trec(
         source=name,
         lines=numbers,
     )
+    return as_read(table, name)
+
+
+def as_read(table: PairTable, name: str) -> PairTable:
+    """The table with its source, and with what is to be said of its ids."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
-        return table
-    return table.said(f"{name}: {strange} ids are not UTF-8: compared byte by byte")
+        return table.said(source=name)
+    said = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
+    return table.said(said, source=name)
 
 
 def _number(field: bytes) -> float:

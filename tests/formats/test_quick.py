@@ -1,0 +1,233 @@
+"""Reading whole arrays gives what reading by lines gives: values, notes, errors, numbers."""
+
+import gzip
+import io
+import os
+import random
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankgauge import RankgaugeError
+from rankgauge.formats import files, quick
+from rankgauge.formats.decimals import decimals, words_of
+from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.formats.lines import AROUND
+
+FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
+
+
+def outcome(text, layout, name="a.run"):
+    """The table with all it says, or the error in full."""
+    try:
+        table = files.read_stream(io.BufferedReader(io.BytesIO(text)), name, layout)
+    except RankgaugeError as error:
+        return str(error)
+    return (
+        table.queries.tolist(), table.offsets.tolist(), table.docs.tolist(),
+        [value.hex() for value in table.values.tolist()], table.lines.tolist(), table.notes,
+        table.source,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def line_by_line(monkeypatch):
+    """Runs a reading with the plain reader alone."""
+
+    def run(text, layout, name="a.run"):
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "quick_table", lambda *_, **__: None)
+            return outcome(text, layout, name)
+
+    return run
+
+
+IDS = [
+    "q1",
+    "1",
+    "q2",
+    "doc-17",
+    "d\xe9",
+    "a.b",
+    "x" * 9,
+    "y" * 17,
+    "z" * 40,
+    "0",
+    "#d",
+    "-",
+    "1_0",
+]
+NUMBERS = [
+    "1", "0.5", "-0.25", "+3", "12.345678", "29.599124163736157", "1e5", "-1E-7", "1.", ".5", "-0",
+    "0.1", "179769313486231570000000000000000000000", "1e-320", "1234567890123456789",
+    "9007199254740993", "0.000000000000000000000000001", "1700000000.123456",
+]  # fmt: skip
+ODD = ["nan", "inf", "-inf", "1e999", "1_0", "x", "", "--1", "1..2", "0x10", "1,5", "+-1", "\u0663"]
+
+
+def made(rng, layout, odd):
+    """A file of a few lines, now and then with something strange in it."""
+    lines = []
+    apart = rng.choice([" ", "\t"])
+    for n in range(rng.randint(1, 12)):
+        number = rng.choice(ODD) if rng.random() < odd else rng.choice(NUMBERS)
+        query = rng.choice(IDS[:4])
+        doc = rng.choice(IDS) + (str(n) if rng.random() < 0.8 else "")
+        fields = [query, "Q0", doc, str(n + 1), number, "tag"]
+        if layout is JUDGMENTS:
+            fields = [query, "0", doc, rng.choice(NUMBERS[:4]) if rng.random() > odd else number]
+        if rng.random() < odd:
+            fields = rng.choice([fields[:-1], [*fields, "more"], ["#", *fields], [""], fields[:3]])
+        gaps = [
+            rng.choice([" ", "\t", "  ", " \t"]) if rng.random() < odd else apart for _ in fields
+        ]
+        line = "".join(f + g for f, g in zip(fields, gaps, strict=True))
+        line = line if rng.random() < odd else line.rstrip()
+        ends = ["\r\n", "\r", " \n", "\n\n", "\x0c\n", "\x00\n", "\x1f\n"]
+        lines.append(line + (rng.choice(ends) if rng.random() < odd else "\n"))
+    text = "".join(lines).encode("latin-1", "replace" if rng.random() < 0.5 else "ignore")
+    if rng.random() < odd:
+        text = rng.choice(
+            [b"\xef\xbb\xbf" + text, b"\n# c\n" + text, text.rstrip(), text + b"\n \n"]
+        )
+    return text
+
+
+@pytest.mark.parametrize("layout", [RUN, JUDGMENTS], ids=["run", "judgments"])
+@pytest.mark.parametrize("piece", [1 << 20, 96], ids=["whole", "in pieces"])
+def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece):
+    monkeypatch.setattr(quick, "_PIECE", piece)
+    whole, quickly = quick.quick_table, []
+
+    def watched(*args, **rest):
+        found = whole(*args, **rest)
+        quickly.append(found is not None)
+        return found
+
+    monkeypatch.setattr(files, "quick_table", watched)
+    rng = random.Random(f"{layout.name} {piece}")
+    taken = 0
+    for number in range(FILES):
+        text = made(rng, layout, odd=(number % 4) / 20)
+        expected = line_by_line(text, layout)
+        assert outcome(text, layout) == expected, text
+        taken += isinstance(expected, tuple)
+    assert taken > FILES / 3, "too few of the files could be read at all"
+    assert sum(quickly) > FILES / 10, "too few of the files were taken as whole arrays"
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=300)
+def test_any_bytes_are_read_alike(text):
+    quick_table, found = files.quick_table, outcome(text, RUN)
+    try:
+        files.quick_table = lambda *_, **__: None
+        assert outcome(text, RUN) == found
+    finally:
+        files.quick_table = quick_table
+
+
+def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
+    seen = []
+    taken = quick.quick_table
+
+    def watched(*args, **rest):
+        seen.append(taken(*args, **rest))
+        return seen[-1]
+
+    monkeypatch.setattr(files, "quick_table", watched)
+    for text in (
+        b"q1 Q0 d1 1 0.5 t\nq2 Q0 d1 1 0.5 t\n",
+        b"q1\tQ0\td1\t1\t0.5\tt",
+        b"# c\nq Q0 d 1 2 t",
+    ):
+        outcome(text, RUN)
+    outcome(b"q1 0 d1 1\nq1 0 d2 0\n\n", JUDGMENTS)
+    assert all(table is not None for table in seen)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 30, 200])
+def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeypatch, cut):
+    rows = "".join(
+        f"q{n // 100} Q0 d{n * 7919 % 100_003} {n} {100 - n / 977:.6f} t\n" for n in range(9000)
+    )
+    path = tmp_path / "a.run.gz"
+    packed = gzip.compress(rows.encode())
+    path.write_bytes(packed[: len(packed) - cut])
+
+    def read():
+        try:
+            return files.read_table(path, RUN)
+        except RankgaugeError as error:
+            return str(error)
+
+    found = read()
+    monkeypatch.setattr(files, "quick_table", lambda *_, **__: None)
+    assert read() == found
+
+
+def test_queries_that_stand_apart_are_gathered(line_by_line):
+    text = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 7, n, n) for n in range(100))
+    assert outcome(text, RUN) == line_by_line(text, RUN)
+
+
+# ---- numbers
+
+
+def read(tokens):
+    body = b" ".join(tokens)
+    data = np.frombuffer(b" " * AROUND + body + b" " * AROUND, dtype=np.uint8).copy()
+    lengths = np.array([len(token) for token in tokens])
+    ends = AROUND + np.cumsum(lengths + 1) - 1
+    return decimals(data, words_of(data), ends - lengths, ends)
+
+
+def hostile(rng):  # noqa: PLR0911 - one line a kind
+    """A number that is hard to round, or no number."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        return repr(rng.uniform(-30, 30))
+    if kind == 1:
+        return f"{rng.uniform(0, 30):.6f}"
+    if kind == 2:
+        return str(rng.randrange(10 ** rng.randrange(1, 21)))
+    if kind == 3:
+        return f"{rng.random():.{rng.randrange(20)}f}"
+    if kind == 4:
+        return repr(struct.unpack("d", struct.pack("Q", rng.randrange(2**62)))[0])
+    if kind == 5:
+        # As near to the middle between two floats as so many digits allow.
+        one = rng.uniform(1, 1000)
+        middle = (Fraction(one) + Fraction(float(np.nextafter(one, 1e9)))) / 2
+        places = rng.randrange(12, 17)
+        scaled = int(middle * 10**places) + rng.randrange(-1, 2)
+        return f"{scaled // 10**places}.{scaled % 10**places:0{places}d}"
+    if kind == 6:
+        return rng.choice([*ODD, *NUMBERS, "-", "+", ".", "00000000000000000000001", "-0.0"])
+    return f"{rng.randrange(10 ** rng.randrange(12))}.{rng.randrange(10 ** rng.randrange(1, 10))}"
+
+
+def test_numbers_are_those_of_python_to_the_last_bit():
+    rng = random.Random(3)
+    certain = 0
+    for _ in range(60):
+        tokens = [hostile(rng).encode() or b"0" for _ in range(1000)]
+        for token, value, sure in zip(tokens, *read(tokens), strict=True):
+            if sure:
+                assert b"_" not in token
+                assert struct.pack("d", float(token)) == struct.pack("d", value), token
+                certain += 1
+    assert certain > 30_000
+
+
+@pytest.mark.parametrize("write", [lambda v: f"{v:.6f}", repr, lambda v: repr(v * 1e8)],
+                         ids=["six places", "all digits", "large"])  # fmt: skip
+def test_what_retrievers_write_is_hardly_ever_left_to_python(write):
+    rng = random.Random(4)
+    _, sure = read([write(rng.uniform(-5, 30)).encode() for _ in range(20_000)])
+    assert sure.mean() > 0.99
