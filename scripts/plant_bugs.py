@@ -105,6 +105,12 @@ TESTS_OF = {
     "bench/timing.py": ("tests/bench/test_latency.py",),
     "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),
+    **dict.fromkeys(
+        ("formats/decimals.py", "formats/lines.py", "formats/quick.py"),
+        ("tests/formats/test_quick.py", "tests/test_streamed.py"),
+    ),
+    "evaluation.py": ("tests/test_streamed.py",),
+    "gather.py": ("tests/test_streamed.py",),
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),
     "loading/folders.py": ("tests/loading/test_folders.py",),

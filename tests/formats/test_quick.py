@@ -5,6 +5,7 @@ import io
 import os
 import random
 import struct
+import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ from rankgauge import RankgaugeError
 from rankgauge.formats import files, quick
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.layout import JUDGMENTS, RUN
-from rankgauge.formats.lines import AROUND
+from rankgauge.formats.lines import AROUND, Text
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -151,7 +152,7 @@ def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
     assert len(seen) == 4
 
 
-@pytest.mark.parametrize("cut", [0, 1, 7, 30, 200])
+@pytest.mark.parametrize("cut", [0, 1, 7, 30, 200, 20_000])
 def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeypatch, cut):
     rows = "".join(
         f"q{n // 100} Q0 d{n * 7919 % 100_003} {n} {100 - n / 977:.6f} t\n" for n in range(9000)
@@ -168,7 +169,74 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     found = read()
     monkeypatch.setattr(files, "quick_table", lambda *_, **__: None)
+    monkeypatch.setattr(files, "gathered", whole)
     assert read() == found
+
+
+LINE = b"q1 Q0 d%d 1 0.5 t\n"
+AWRY = {
+    "two records on a line": b"q1 Q0 a 1 0.5 t q1 Q0 b 2 0.4 t\n",
+    "a field moved to the next line": b"q1 Q0 a 1 0.5\nt q1 Q0 b 2 0.4 t\n",
+    "no query": b" Q0 a 1 0.5 t\n",
+    "a comment of six words": b"#q1 Q0 a 1 0.5 t\n",
+    "a control character for a blank": b"q1\x01Q0 a 1 0.5 t\n",
+    "a form feed for a blank": b"q1 Q0 a 1\x0c0.5 t\n",
+    "a vertical tab at the end": b"q1 Q0 a 1 0.5 t\x0b\n",
+    "a colon among digits": b"q1 Q0 a 1 1:5 t\n",
+    "a question mark for a digit": b"q1 Q0 a 1 12345678? t\n",
+    "a point in the field before": b"q1 Q0 a 1. 77 t\nq1 Q0 b 1. 7 t\n",
+    "long queries alike at first": b"query-of-2024-a Q0 a 1 1 t\nquery-of-2024-b Q0 a 1 1 t\n",
+    "queries that are a part of the next": b"q Q0 a 1 1 t\nq11 Q0 b 1 1 t\nq1 Q0 a 1 1 t\n",
+}
+
+
+@pytest.mark.parametrize("awry", AWRY)
+@pytest.mark.parametrize("score", [b"0.5", b"0.125", b"7"], ids=bytes.decode)
+def test_a_line_that_is_awry_is_read_alike_wherever_it_stands(
+    monkeypatch, line_by_line, awry, score
+):
+    rows = [(LINE % n).replace(b"0.5", score) for n in range(9)]
+    for piece in (1 << 20, 60):
+        monkeypatch.setattr(quick, "_PIECE", piece)
+        for place in range(len(rows)):
+            text = b"".join([*rows[:place], AWRY[awry], *rows[place:]])
+            assert outcome(text, RUN) == line_by_line(text, RUN), (piece, place)
+
+
+def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch):
+    rng = random.Random(5)
+    rows = "".join(f"q{n} Q0 d{rng.randrange(10**9)} 1 {rng.random()} t\n" for n in range(9000))
+    packed = bytearray(gzip.compress(rows.encode()))
+    path = tmp_path / "a.run.gz"
+
+    def read():
+        try:
+            return files.read_table(path, RUN)
+        except RankgaugeError as error:
+            return str(error)
+
+    for place in range(len(packed) // 3, len(packed) - 9, len(packed) // 7):
+        damaged = packed.copy()
+        damaged[place : place + 40] = bytes(40)
+        path.write_bytes(damaged)
+        found = read()
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "gathered", whole)
+            patched.setattr(files, "quick_table", lambda *_, **__: None)
+            assert read() == found
+
+
+def whole(stream, start):
+    """A text as reading it line by line would find it."""
+    lines, fault = [start], None
+    try:
+        lines.extend(stream)
+    except (EOFError, OSError, zlib.error) as error:
+        fault = error
+    body = b"".join(lines)
+    data = np.zeros(len(body) + 2 * AROUND, dtype=np.uint8)
+    data[AROUND : AROUND + len(body)] = np.frombuffer(body, dtype=np.uint8)
+    return Text(data, len(body), fault)
 
 
 def test_queries_that_stand_apart_are_gathered(line_by_line):
