@@ -126,6 +126,17 @@ def test_unique_numbers_ids_in_order_of_appearance(values: list[bytes]) -> None:
     assert [names.tolist()[code] for code in codes] == values
 
 
+@given(COLUMNS)
+def test_many_ids_are_numbered_alike_also_where_hashes_collide(values: list[bytes]) -> None:
+    ids = Ids.of(values)
+    expected = [part.tolist() for part in ids.unique()]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rankgauge.ids._MANY", 0)
+        assert [part.tolist() for part in ids.unique()] == expected
+        patched.setattr(Ids, "hashes", lambda self: (self.lengths & 1).astype("u8"))
+        assert [part.tolist() for part in ids.unique()] == expected
+
+
 def test_ids_pickle_and_stay_read_only() -> None:
     ids = pickle.loads(pickle.dumps(Ids.of(["a", "bc"])))
     assert ids == Ids.of(["a", "bc"])

@@ -36,6 +36,7 @@ _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 # What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
 _SPARSE = 16
+_MANY = 10_000
 _LONG = 128
 _SHOWN = 60
 _LOOKED_AT = 10_000
@@ -172,7 +173,8 @@ class Ids:
 
     def take(self, rows: npt.NDArray[Any]) -> Ids:
         """The ids of these rows, over the same bytes."""
-        return Ids(self.data, self.starts[rows], self.lengths[rows])
+        hashed = None if self._hashed is None else self._hashed[rows]
+        return Ids(self.data, self.starts[rows], self.lengths[rows], hashed)
 
     def compact(self) -> Ids:
         """The same ids over no more bytes than they need (for pickling a part of a column)."""
@@ -241,6 +243,16 @@ class Ids:
         # Rows of one query mostly stand together: look up only where the id changes.
         changes = np.flatnonzero(~self.same(rows[1:], self, rows[:-1])) + 1
         heads = np.concatenate([[0], changes])
+        codes, first = self._numbered(heads)
+        lengths = np.diff(np.append(heads, count))
+        return np.repeat(codes, lengths), self.take(first).compact()
+
+    def _numbered(self, heads: IntArray) -> tuple[IntArray, IntArray]:
+        """The number of each of these ids by first appearance, and a row of each number."""
+        if len(heads) > _MANY:
+            found = self._numbered_by_hash(heads)
+            if found is not None:
+                return found
         numbers_of: dict[bytes, int] = {}
         first: list[int] = []
         codes = np.empty(len(heads), dtype=np.int64)
@@ -251,8 +263,19 @@ class Ids:
             if code == len(first):
                 first.append(row)
             codes[place] = code
-        lengths = np.diff(np.append(heads, count))
-        return np.repeat(codes, lengths), self.take(np.array(first, dtype=np.int64)).compact()
+        return codes, np.array(first, dtype=np.int64)
+
+    def _numbered_by_hash(self, heads: IntArray) -> tuple[IntArray, IntArray] | None:
+        """The same without a look at each; None where two different ids have one hash."""
+        _, first, codes = np.unique(
+            self.take(heads).hashes(), return_index=True, return_inverse=True
+        )
+        if not self.same(heads, self, heads[first[codes]]).all():
+            return None
+        by_appearance = np.argsort(first)
+        number = np.empty(len(first), dtype=np.int64)
+        number[by_appearance] = np.arange(len(first))
+        return number[codes], heads[first[by_appearance]]
 
     def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
         """The ``number``-th eight bytes of each id, zero behind its end."""

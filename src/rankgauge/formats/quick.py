@@ -25,6 +25,7 @@ __all__ = ["quick_blocks", "quick_table"]
 
 _PIECE = 1 << 20
 _BLOCK = 1 << 24
+_SHORT = 1 << 16
 _LINE, _BLANK, _TAB, _COMMENT = 10, 32, 9, 35
 _SPACE = frozenset(b" \t\n\r\v\f")
 _WORD = 8
@@ -320,7 +321,9 @@ def _table(data: _Bytes, pieces: list[_Piece], line: int, rows: int | None = Non
     sizes = np.diff(np.append(heads, count))
     if len(names) == len(queries):
         return PairTable(names, offsets_of(sizes), docs, values, lines=lines)
-    of_row = np.repeat(codes, sizes)
+    # Numbers of two bytes are put in order without comparing any.
+    small = np.uint16 if len(names) <= _SHORT else np.int64
+    of_row = np.repeat(codes.astype(small), sizes)
     order = np.argsort(of_row, kind="stable")
     counts = np.bincount(of_row, minlength=len(names))
     return PairTable(names, offsets_of(counts), docs.take(order), values[order], lines=lines[order])
