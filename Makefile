@@ -45,6 +45,7 @@ docs: .venv/dev.stamp ## build the pages into build/docs (works without a networ
 
 bench: .venv-bench/bench.stamp ## speed against its budgets
 	.venv-bench/bin/python benchmarks/run.py
+	.venv-bench/bin/python benchmarks/files.py
 	.venv-bench/bin/python benchmarks/running.py
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
