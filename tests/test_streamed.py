@@ -1,6 +1,8 @@
 """A run that is read in blocks of whole queries evaluates as one that is read whole."""
 
+import os
 import random
+import threading
 
 import pytest
 
@@ -99,6 +101,22 @@ def test_a_hash_that_is_worth_nothing_changes_no_number(tmp_path, qrels, monkeyp
     assert evaluate(read_qrels(tmp_path / "qrels.txt"), path, MEASURES) == expected
     twice = written(tmp_path, [*rows_of(5, 60), ROWS[0].replace("q0", "q4")], "twice.run")
     evaluate(read_qrels(tmp_path / "qrels.txt"), twice, MEASURES)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a thing of POSIX")
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "in any order"])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_pipe_is_read_once(tmp_path, qrels, shuffled):
+    rows = list(rows_of(20, 50))
+    if shuffled:
+        random.Random(3).shuffle(rows)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("".join(rows)), daemon=True)
+    writer.start()
+    found = evaluate(qrels, pipe, MEASURES)
+    writer.join(10)
+    assert found.mean() == evaluate(qrels, read_run(written(tmp_path, rows)), MEASURES).mean()
 
 
 def spoilt(rows, place, line):

@@ -101,12 +101,16 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         layout: Judgments or run.
     """
     name = source_name(source)
+    if source == "-" or not Path(source).is_file():
+        # What is no file of its own, such as a pipe, can be read once only.
+        yield None
+        return
     with opened(source) as stream:
         lines = numbered_lines(stream, name)
         head = list(_head(lines))
         number, start = head[-1] if head else (0, b"")
         form = format_of(name) or _guess(start.strip(), layout)
-        if not start or source == "-" or form != "trec" or b"\0" in start or b"\r" in start:
+        if not start or form != "trec" or b"\0" in start or b"\r" in start:
             yield None
             return
         for table in quick_blocks(stream, start, layout, line=number):
