@@ -27,6 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # The quick part: loops, pytrec_eval and the laws, then the join.
 TESTS = ("tests/kernels/test_measures.py", "tests/test_judged.py", "tests/test_join.py")
 # What stands above the measures has tests of its own.
+BENCHMARKS = (
+    "tests/bench/test_benchmark.py",
+    "tests/bench/test_store.py",
+    "tests/bench/test_compared.py",
+)
 TESTS_OF = {
     "comparison.py": ("tests/test_comparison.py",),
     "differences.py": ("tests/test_comparison.py",),
@@ -88,20 +93,20 @@ TESTS_OF = {
     ),
     "fingerprints.py": ("tests/test_fingerprints.py",),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
-    "retriever.py": ("tests/test_retriever.py", "tests/bench/test_benchmark.py"),
-    "bench/benchmark.py": ("tests/bench/test_benchmark.py",),
-    "bench/compared.py": ("tests/bench/test_benchmark.py",),
+    "retriever.py": ("tests/test_retriever.py", *BENCHMARKS),
+    "bench/benchmark.py": BENCHMARKS,
+    "bench/compared.py": BENCHMARKS,
     "bench/exploring.py": ("tests/bench/test_exploring.py",),
-    "bench/identity.py": ("tests/bench/test_benchmark.py", "tests/bench/test_identity.py"),
-    "bench/journal.py": ("tests/bench/test_journal.py", "tests/bench/test_benchmark.py"),
+    "bench/identity.py": (*BENCHMARKS, "tests/bench/test_identity.py"),
+    "bench/journal.py": ("tests/bench/test_journal.py", *BENCHMARKS),
     "bench/limits.py": ("tests/bench/test_running.py",),
-    "bench/metadata.py": ("tests/bench/test_benchmark.py",),
-    "bench/outcome.py": ("tests/bench/test_benchmark.py",),
+    "bench/metadata.py": BENCHMARKS,
+    "bench/outcome.py": BENCHMARKS,
     "bench/pareto.py": ("tests/bench/test_pareto.py",),
     "bench/plan.py": ("tests/bench/test_plan.py",),
     "bench/planned.py": ("tests/bench/test_plan.py",),
     "bench/running.py": ("tests/bench/test_running.py",),
-    "bench/spending.py": ("tests/bench/test_benchmark.py",),
+    "bench/spending.py": BENCHMARKS,
     "bench/timing.py": ("tests/bench/test_latency.py",),
     "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),

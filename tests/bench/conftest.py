@@ -1,0 +1,11 @@
+"""What the tests of benchmarks share."""
+
+import pytest
+from counting import DOCUMENTS, QRELS, QUERIES
+
+from rankgauge import Collection
+
+
+@pytest.fixture
+def collection():
+    return Collection.load(None, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS)
