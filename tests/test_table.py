@@ -83,7 +83,7 @@ def test_tables_pickle_and_stay_read_only() -> None:
 
 def test_equal_pairs_have_equal_keys_and_others_differ() -> None:
     docs = Ids.of(["a", "b", "a", "a"])
-    keys = pair_keys(docs, np.array([0, 0, 0, 1])).tolist()
+    keys = pair_keys(docs.hashes(), np.array([0, 0, 0, 1])).tolist()
     assert keys[0] == keys[2]
     assert len(set(keys)) == 3
 

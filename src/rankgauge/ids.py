@@ -187,20 +187,28 @@ class Ids:
 
     def hashes(self) -> npt.NDArray[np.uint64]:
         """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
-        if self._hashed is not None:
-            return self._hashed
-        hashed = self.lengths.astype(np.uint64) * _MIX_1
-        for row in np.flatnonzero(self.lengths > _LONG).tolist():
+        if self._hashed is None:
+            object.__setattr__(self, "_hashed", self._hash())
+            freeze(self._hashed)
+        return self._hashed
+
+    def _hash(self) -> npt.NDArray[np.uint64]:
+        hashed = self.lengths.astype(np.uint64)
+        hashed *= _MIX_1
+        if not len(self):
+            return hashed
+        for row in np.flatnonzero(self.lengths > _LONG).tolist() if self.longest > _LONG else ():
             hashed[row] ^= np.uint64(zlib.crc32(self[row]))
+        shortest = int(self.lengths.min())
         for number in range(-(-min(self.longest, _LONG) // _WORD)):
             # Only ids that reach this far: the hash must not depend on the longest of the column.
-            rows = None if number == 0 else np.flatnonzero(self.lengths > number * _WORD)
+            all_reach = shortest > number * _WORD
+            rows = None if all_reach else np.flatnonzero(self.lengths > number * _WORD)
             part = hashed if rows is None else hashed[rows]
-            part = (part ^ self._words(number, rows)) * _MIX_2
+            part ^= self._words(number, rows)
+            part *= _MIX_2
             part ^= part >> _HALF
-            if rows is None:
-                hashed = part
-            else:
+            if rows is not None:
                 hashed[rows] = part
         return hashed
 
@@ -284,9 +292,11 @@ class Ids:
         places = starts + number * _WORD if number else starts
         if number:
             places = np.minimum(places, len(self.data) - _WORD)
-        left = np.clip(lengths - number * _WORD, 0, _WORD)
         words: npt.NDArray[np.uint64] = self._unaligned[places]
-        words &= _MASKS[left]
+        left = lengths - number * _WORD if number else lengths
+        if len(left) and int(left.min()) >= _WORD:
+            return words
+        words &= _MASKS[np.clip(left, 0, _WORD)]
         return words
 
     @property

@@ -28,9 +28,6 @@ __all__ = ["Joined", "join", "ranked"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
-_FILTER_BITS = 22
-# With fewer rows than one in so many judgments, making the table would cost more than it saves.
-_FEW = 8
 _T = TypeVar("_T", bound=np.generic)
 
 
@@ -178,14 +175,14 @@ def _query_of(table: PairTable, rows: IntArray) -> IntArray:
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
     """Rows of the run that are judged, and the rows of their judgments."""
     keys, judgments = qrels.index
-    of_row = np.repeat(of_run, np.diff(table.offsets))
-    none = np.zeros(0, dtype=np.int64)
-    if not len(keys) or not len(of_row):
-        return none, none
-    row_keys = pair_keys(table.docs, of_row)
-    rows = _likely(keys, row_keys)
-    rows = rows[of_row[rows] >= 0]
-    wanted = row_keys[rows]
+    hashes = table.docs.hashes()
+    # Most documents are judged for no query at all: of those nothing more is looked at.
+    rows = qrels.judged_docs.likely(hashes)
+    numbers = of_run[_query_of(table, rows)]
+    wanted = pair_keys(hashes[rows], numbers)
+    likely = qrels.judged_pairs.likely(wanted)
+    likely = likely[numbers[likely] >= 0]
+    rows, numbers, wanted = rows[likely], numbers[likely], wanted[likely]
     place = np.searchsorted(keys, wanted)
     matched = np.full(len(rows), -1, dtype=np.int64)
     open_rows = np.arange(len(rows))
@@ -195,7 +192,7 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
         alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])
         open_rows = open_rows[alive]
         candidates = judgments[place[open_rows]]
-        same = _query_of(qrels.table, candidates) == of_row[rows[open_rows]]
+        same = _query_of(qrels.table, candidates) == numbers[open_rows]
         same &= table.docs.same(rows[open_rows], qrels.table.docs, candidates)
         matched[open_rows[same]] = candidates[same]
         open_rows = open_rows[~same]
@@ -204,53 +201,68 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
     return rows[found], matched[found]
 
 
-def _likely(keys: npt.NDArray[np.uint64], row_keys: npt.NDArray[np.uint64]) -> IntArray:
-    """Rows whose key may be among `keys`: for many rows a table is quicker than a search."""
-    if len(row_keys) * _FEW < len(keys):
-        return np.arange(len(row_keys))
-    bits = min(_FILTER_BITS, max(10, len(keys).bit_length() + 3))
-    shift = np.uint64(64 - bits)
-    seen = np.zeros(1 << bits, dtype=bool)
-    seen[keys >> shift] = True
-    return np.flatnonzero(seen[row_keys >> shift])
-
-
 def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntArray, IntArray]:
     """Rank of these rows among all of their query, and the ranks their tie group spans."""
-    if not len(rows):
-        none = np.zeros(0, dtype=np.int64)
-        return none, none, none
     query = _query_of(table, rows)
-    order = _best_first(table, np.unique(query))
+    start, stop = table.offsets[query], table.offsets[query + 1]
+    order = _best_first(table, query)
     scores = table.values if order is None else table.values[order]
-    heads = _heads(scores, table)
     place = rows if order is None else _inverse(order)[rows]
-    group = np.searchsorted(heads, place, side="right") - 1
-    first, last = heads[group], heads[group + 1] - 1
-    tied = np.unique(group[first < last])
-    if ties == "trec" and len(tied):
-        spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
-        place = _moved(place, spans, by_id)
-    base = table.offsets[query] - 1
-    return place - base, first - base, last - base
+    first, last = place - start, place - start
+    tied = np.flatnonzero(
+        ((place > start) & (scores[place - 1] == scores[place]))
+        | ((place + 1 < stop) & (scores[np.minimum(place + 1, len(scores) - 1)] == scores[place]))
+    )
+    if len(tied):
+        # Few stand in a group of equal scores: only their queries are looked at again.
+        queries = np.unique(query[tied])
+        spans, offsets = _spans(table, queries)
+        heads = _heads(scores[spans], offsets)
+        base = offsets[np.searchsorted(queries, query[tied])]
+        group = np.searchsorted(heads, base + place[tied] - start[tied], side="right") - 1
+        first[tied], last[tied] = heads[group] - base, heads[group + 1] - 1 - base
+        groups = np.unique(group)
+        at, by_rule = _in_groups(table, order, (spans, heads[groups], heads[groups + 1]), ties)
+        place = _moved(place, at, by_rule)
+    return place - start + 1, first + 1, last + 1
 
 
-def _heads(scores: FloatArray, table: PairTable) -> IntArray:
+def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
+    """The places of these queries (ascending) one after the other, and where each starts there."""
+    sizes = np.diff(table.offsets)[queries]
+    offsets = offsets_of(sizes)
+    shift = np.repeat(table.offsets[queries] - offsets[:-1], sizes)
+    return shift + np.arange(offsets[-1]), offsets
+
+
+def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
     """Where each group of equal scores of one query starts, and behind the last where it ends."""
     starts = np.ones(len(scores) + 1, dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
-    starts[table.offsets] = True
+    starts[offsets] = True
     return np.flatnonzero(starts)
 
 
-def _by_id(
-    table: PairTable, order: IntArray | None, starts: IntArray, stops: IntArray
+def _in_groups(
+    table: PairTable, order: IntArray | None, groups: tuple[IntArray, IntArray, IntArray], ties: str
 ) -> tuple[IntArray, IntArray]:
-    """The places of these groups of equal scores, and the order that puts their ids descending."""
+    """The places of groups of equal scores, and the order of what stands there by the tie policy.
+
+    Args:
+        table: The documents.
+        order: The row at each place; rows stand at their own if None.
+        groups: Places, and between which of them each group starts and stops.
+        ties: ``trec`` puts ids descending, ``input`` rows ascending.
+    """
+    spans, starts, stops = groups
     sizes = stops - starts
-    spans = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    members = spans if order is None else order[spans]
-    return spans, table.docs.descending(members, np.repeat(np.arange(len(sizes)), sizes))
+    inside = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    at = spans[inside]
+    members = at if order is None else order[at]
+    numbers = np.repeat(np.arange(len(sizes)), sizes)
+    if ties == "trec":
+        return at, table.docs.descending(members, numbers)
+    return at, np.lexsort((members, numbers))
 
 
 def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
@@ -275,15 +287,14 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
     order = _best_first(table, np.arange(len(table.queries)))
     if order is None:
         order = np.arange(len(table))
-    scores = table.values[order]
-    heads = _heads(scores, table)
+    heads = _heads(table.values[order], table.offsets)
     tied = np.flatnonzero(np.diff(heads) > 1)
     if depth is not None:
         # What stands below is cut off: its order need not be known.
         tied = tied[_depth_of(table, heads[tied]) < depth]
-    if ties == "trec" and len(tied):
-        spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
-        order[spans] = order[spans][by_id]
+    groups = (np.arange(len(order)), heads[tied], heads[tied + 1])
+    at, by_rule = _in_groups(table, order, groups, ties)
+    order[at] = order[at][by_rule]
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
         offsets = offsets_of(sizes)
@@ -303,22 +314,24 @@ def _depth_of(table: PairTable, rows: IntArray) -> IntArray:
 
 
 def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:
-    """The rows of these queries by score descending, equal scores in the order given.
+    """The rows of these queries by score descending, equal scores in any order.
 
-    None if the table stands like that already.
+    None if they stand like that already.
     """
-    rising = np.flatnonzero(table.values[1:] > table.values[:-1]) + 1
-    rising = rising[~np.isin(rising, table.offsets)]
-    if not len(rising):
+    rising = np.zeros(len(table) + 1, dtype=bool)
+    np.greater(table.values[1:], table.values[:-1], out=rising[1:-1])
+    rising[table.offsets] = False
+    if not rising.any():
         return None
-    unsorted = np.unique(_query_of(table, rising))
+    unsorted = np.unique(_query_of(table, np.flatnonzero(rising)))
     unsorted = unsorted[np.isin(unsorted, queries)]
     order = np.arange(len(table))
     sizes = np.diff(table.offsets)[unsorted]
     for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):
         rows, filled = _padded(table.offsets[unsorted[chosen]], sizes[chosen])
         keys = _gather(-table.values, rows, filled, np.inf)
-        inside = np.argsort(keys, axis=1, kind="stable")
+        # What is padded is greater than any score, so it stays behind them.
+        inside = np.argsort(keys, axis=1)
         order[rows[filled]] = np.take_along_axis(rows, inside, axis=1)[filled]
     return order
 

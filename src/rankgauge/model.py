@@ -18,7 +18,7 @@ from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
 from rankgauge.ids import Id, IntArray, freeze, id_bytes
-from rankgauge.table import FloatArray, PairTable, offsets_of, pair_keys
+from rankgauge.table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 
 __all__ = [
     "Policies",
@@ -240,11 +240,21 @@ class Qrels(_Pairs):
     @cached_property
     def index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
         """Keys of all (query, document) pairs in ascending order, and their rows."""
-        keys = pair_keys(self.table.docs, self.table.query_numbers())
+        keys = pair_keys(self.table.docs.hashes(), self.table.query_numbers())
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
         freeze(ordered, order)
         return ordered, order
+
+    @cached_property
+    def judged_docs(self) -> Sieve:
+        """Lets the hash of a document pass if some query may have a judgment of it."""
+        return Sieve(self.table.docs.hashes())
+
+    @cached_property
+    def judged_pairs(self) -> Sieve:
+        """Lets the key of a pair pass if it may be judged."""
+        return Sieve(self.index[0])
 
     @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:

@@ -16,11 +16,14 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.ids import Ids, IntArray, freeze, show_id
 
-__all__ = ["FloatArray", "PairTable", "offsets_of", "pair_keys"]
+__all__ = ["FloatArray", "PairTable", "Sieve", "offsets_of", "pair_keys"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
+_LEAST_BITS, _MOST_BITS = 10, 22
+# So many queries are of the same length, on average, where they are sorted by length.
+_ALIKE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,10 @@ class PairTable:
         """Rows of each pair that stands more than once, in the order given."""
         if self.unique or len(self) < 2:
             return []
-        keys = pair_keys(self.docs, self.query_numbers())
+        hashes = self.docs.hashes()
+        if self._all_differ(hashes):
+            return []
+        keys = pair_keys(hashes, self.query_numbers())
         ordered = np.sort(keys)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(twice):
@@ -123,6 +129,26 @@ class PairTable:
         ):
             groups.setdefault((number, doc), []).append(row)
         return [group for group in groups.values() if len(group) > 1]
+
+    def _all_differ(self, hashes: npt.NDArray[np.uint64]) -> bool:
+        """Whether the hashes of each query surely differ; asked only where many are equally long.
+
+        To sort queries beside each other is quicker than to sort the rows of all.
+        """
+        sizes = np.diff(self.offsets)
+        widths = np.unique(sizes)
+        if len(widths) * _ALIKE > len(sizes):
+            return False
+        for width in widths.tolist():
+            starts = self.offsets[:-1][sizes == width]
+            if len(widths) == 1:
+                ordered = np.sort(hashes.reshape(-1, width), axis=1)
+            else:
+                ordered = hashes[starts[:, None] + np.arange(width)]
+                ordered.sort(axis=1)
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                return False
+        return True
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
         """The error for a pair that stands more than once."""
@@ -139,13 +165,34 @@ class PairTable:
         )
 
 
-def pair_keys(docs: Ids, query_numbers: IntArray) -> npt.NDArray[np.uint64]:
-    """A 64-bit key of (query number, document): equal pairs have equal keys."""
+def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.NDArray[np.uint64]:
+    """A 64-bit key of each (hash of a document, number of a query): equal pairs have equal keys."""
     mixed = (query_numbers.astype(np.uint64) + np.uint64(1)) * _MIX
     mixed ^= mixed >> np.uint64(29)
-    keys = (docs.hashes() ^ mixed) * _MIX
-    keys ^= keys >> np.uint64(31)
-    return keys
+    mixed ^= hashes
+    mixed *= _MIX
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+class Sieve:
+    """Lets hashes pass that may be among some known ones: all that are, and few others.
+
+    For many rows a table of bits is quicker than a search.
+    """
+
+    def __init__(self, known: npt.NDArray[np.uint64]) -> None:
+        bits = min(_MOST_BITS, max(_LEAST_BITS, len(known).bit_length() + 4))
+        self._shift = np.uint64(64 - bits)
+        self._seen = np.zeros(1 << bits, dtype=bool)
+        self._seen[self._places(known)] = True
+
+    def likely(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
+        """The rows of hashes that pass, ascending."""
+        return np.flatnonzero(self._seen[self._places(hashes)])
+
+    def _places(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
+        return (hashes >> self._shift).view(np.int64)
 
 
 def offsets_of(counts: npt.ArrayLike) -> IntArray:

@@ -60,31 +60,44 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
         refuse.
     """
     first = data[starts]
-    minus = first == _MINUS
-    begins = starts + (minus | (first == _PLUS))
+    minus, begins = None, starts
+    if len(first) and int(first.min()) <= _MINUS:
+        minus = first == _MINUS
+        begins = starts + (minus | (first == _PLUS))
     places, power = _places(data, begins, ends)
     digits = ends - begins - (places < _NONE)
     sure = (digits > 0) & (digits <= _LONGEST)
     longest = min(int(digits.max(initial=0)), _LONGEST)
-    number = np.zeros(len(starts), dtype=np.uint64)
+    number = np.zeros(0, dtype=np.uint64)
     here = words[ends - 8]
     for place, scale in enumerate(_UNITS):
         if 8 * place >= longest:
             break
-        above = words[ends - 8 * (place + 2)]
+        if longest > 8 * (place + 1):
+            above = words[ends - 8 * (place + 2)]
+        else:
+            # Of what stands before, the last byte alone is of interest: the point may take its place.
+            above = data[ends - 8 * (place + 1) - 1].astype(np.uint64) << _FIFTY_SIX
         word = _eight(here, above, places - 8 * place)
         here = above
-        last = _LAST[np.clip(digits - 8 * place, 0, 8)]
+        last = _LAST[np.clip(digits - 8 * place if place else digits, 0, 8)]
+        # Other bytes become zeros, as digits.
+        word ^= _ZEROS
         word &= last
-        word |= _ZEROS & ~last
-        sure &= ((word & _HIGH) == _ZEROS) & (((word + _SIX) & _HIGH) == _ZEROS)
-        number += _number(word) * scale
-    values = number.astype(np.float64) / power
+        # A digit is 0 to 9 now; with six more it still is below sixteen.
+        strange = word + _SIX
+        strange |= word
+        strange &= _HIGH
+        if strange.any():
+            sure &= strange == 0
+        number = _number(word) if place == 0 else number + _number(word) * scale
+    values = number.astype(np.float64)
+    values /= power
     long = np.flatnonzero(sure & (digits > _EXACT)) if longest > _EXACT else digits[:0]
     if len(long):
         powers = power[long] if isinstance(power, np.ndarray) else np.full(len(long), power)
         values[long], sure[long] = _corrected(number[long], powers)
-    if minus.any():
+    if minus is not None:
         np.negative(values, out=values, where=minus)
     return values, sure
 
@@ -141,12 +154,17 @@ def _eight(here: Words, above: Words, behind: Ints | int) -> Words:
 
 
 def _number(word: Words) -> Words:
-    """The number that eight digits say, the first of them in the lowest byte."""
-    word = word - _ZEROS
-    word = word * _TEN + (word >> _EIGHT)
-    high = (word & _PAIRS) * _SCALES[0]
-    low = ((word >> _SIXTEEN) & _PAIRS) * _SCALES[1]
-    return (high + low) >> _HALF
+    """The number of eight digits, each 0 to 9 in its byte, the first of them in the lowest."""
+    pairs = word * _TEN
+    pairs += word >> _EIGHT
+    low = pairs >> _SIXTEEN
+    low &= _PAIRS
+    low *= _SCALES[1]
+    pairs &= _PAIRS
+    pairs *= _SCALES[0]
+    pairs += low
+    pairs >>= _HALF
+    return pairs
 
 
 def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:

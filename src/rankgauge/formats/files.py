@@ -27,7 +27,7 @@ from rankgauge.formats.tables import (
     read_json,
     read_json_lines,
 )
-from rankgauge.formats.trec import as_read, is_line, places_of, read_trec, trec_lines
+from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
 
@@ -108,13 +108,17 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     with opened(source) as stream:
         lines = numbered_lines(stream, name)
         head = list(_head(lines))
-        number, start = head[-1] if head else (0, b"")
+        start = head[-1][1] if head else b""
         form = format_of(name) or _guess(start.strip(), layout)
-        if not start or form != "trec" or b"\0" in start or b"\r" in start:
+        if not start or form != "trec" or b"\0" in start or _cut_up(head):
             yield None
             return
-        for table in quick_blocks(stream, start, layout, line=number):
-            yield None if table is None else as_read(table, name)
+        yield from quick_blocks(stream, start, name, layout)
+
+
+def _cut_up(head: list[tuple[int, bytes]]) -> bool:
+    """Whether a line ends with a carriage return alone: its rest may be in the iterator of lines."""
+    return any(line.endswith(b"\r") for _, line in head)
 
 
 _Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], BinaryIO]
@@ -124,18 +128,17 @@ def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
     """Read it as whole arrays if it is as simple as that, else line by line."""
     head, lines, stream = begun
     start = b"".join(line for _, line in head)
-    if b"\r" in start:
-        # A line that ends so may be cut up already, with its rest still in the iterator.
+    if _cut_up(head):
         return read_trec(itertools.chain(head, lines), name, layout)
     text = gathered(stream, start)
     before = sum(len(line) for _, line in head[:-1])
     found = None
     if head and text.fault is None:
-        found = quick_table(text, layout, skip=before, line=head[-1][0])
+        found = quick_table(text, name, layout, skip=before, line=head[-1][0])
     if found is None:
         # From the start: only what is read line by line says what is wrong with which.
         return read_trec(numbered_lines(text.lines(), name), name, layout)
-    return as_read(found, name)
+    return found
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
