@@ -187,10 +187,13 @@ class Ids:
 
     def hashes(self) -> npt.NDArray[np.uint64]:
         """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
-        if self._hashed is None:
-            object.__setattr__(self, "_hashed", self._hash())
-            freeze(self._hashed)
-        return self._hashed
+        if self._hashed is not None:
+            return self._hashed
+        hashed = self._hash()
+        freeze(hashed)
+        # Judgments and runs are looked at more than once.
+        object.__setattr__(self, "_hashed", hashed)
+        return hashed
 
     def _hash(self) -> npt.NDArray[np.uint64]:
         hashed = self.lengths.astype(np.uint64)

@@ -205,30 +205,61 @@ def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntAr
     """Rank of these rows among all of their query, and the ranks their tie group spans."""
     query = _query_of(table, rows)
     start, stop = table.offsets[query], table.offsets[query + 1]
-    order = _best_first(table, query)
-    scores = table.values if order is None else table.values[order]
-    place = rows if order is None else _inverse(order)[rows]
-    first, last = place - start, place - start
+    scores, place = table.values, rows
+    unsorted = _unsorted(table.values, table.offsets)
+    unsorted = unsorted[np.isin(unsorted, query)]
+    if len(unsorted):
+        scores = _descending(table, unsorted)
+        place = _first_place(scores, start, stop, table.values[rows])
+    rank = place - start
+    first, last = rank.copy(), rank.copy()
     tied = np.flatnonzero(
         ((place > start) & (scores[place - 1] == scores[place]))
         | ((place + 1 < stop) & (scores[np.minimum(place + 1, len(scores) - 1)] == scores[place]))
     )
     if len(tied):
         # Few stand in a group of equal scores: only their queries are looked at again.
-        queries = np.unique(query[tied])
-        spans, offsets = _spans(table, queries)
-        heads = _heads(scores[spans], offsets)
-        base = offsets[np.searchsorted(queries, query[tied])]
-        group = np.searchsorted(heads, base + place[tied] - start[tied], side="right") - 1
-        first[tied], last[tied] = heads[group] - base, heads[group + 1] - 1 - base
-        groups = np.unique(group)
-        at, by_rule = _in_groups(table, order, (spans, heads[groups], heads[groups + 1]), ties)
-        place = _moved(place, at, by_rule)
-    return place - start + 1, first + 1, last + 1
+        rank[tied], first[tied], last[tied] = _ranks_in_ties(table, rows[tied], query[tied], ties)
+    return rank + 1, first + 1, last + 1
+
+
+def _ranks_in_ties(
+    table: PairTable, rows: IntArray, query: IntArray, ties: str
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Ranks from 0 of rows that have the score of others of their query, and of their groups."""
+    queries = np.unique(query)
+    spans, offsets = _spans(table, queries)
+    number = np.searchsorted(queries, query)
+    base = offsets[number]
+    at = rows - table.offsets[query] + base
+    values = table.values[spans]
+    order = _best_first(values, offsets)
+    place = at if order is None else _inverse(order)[at]
+    heads = _heads(values if order is None else values[order], offsets)
+    group = np.searchsorted(heads, place, side="right") - 1
+    groups = np.unique(group)
+    members = spans if order is None else spans[order]
+    inside, by_rule = _in_groups(table, members, (heads[groups], heads[groups + 1]), ties)
+    place = _moved(place, inside, by_rule)
+    return place - base, heads[group] - base, heads[group + 1] - 1 - base
+
+
+def _first_place(
+    scores: FloatArray, start: IntArray, stop: IntArray, wanted: FloatArray
+) -> IntArray:
+    """Where each of these scores stands first in its part of the scores, which descend there."""
+    low, high = start.copy(), stop.copy()
+    for _ in range(int((stop - start).max()).bit_length()):
+        middle = (low + high) >> 1
+        above = scores[np.minimum(middle, len(scores) - 1)] > wanted
+        above &= low < high
+        np.copyto(low, middle + 1, where=above)
+        np.copyto(high, middle, where=~above)
+    return low
 
 
 def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
-    """The places of these queries (ascending) one after the other, and where each starts there."""
+    """The rows of these queries (ascending) one after the other, and where each starts there."""
     sizes = np.diff(table.offsets)[queries]
     offsets = offsets_of(sizes)
     shift = np.repeat(table.offsets[queries] - offsets[:-1], sizes)
@@ -244,25 +275,23 @@ def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
 
 
 def _in_groups(
-    table: PairTable, order: IntArray | None, groups: tuple[IntArray, IntArray, IntArray], ties: str
+    table: PairTable, members: IntArray, groups: tuple[IntArray, IntArray], ties: str
 ) -> tuple[IntArray, IntArray]:
     """The places of groups of equal scores, and the order of what stands there by the tie policy.
 
     Args:
         table: The documents.
-        order: The row at each place; rows stand at their own if None.
-        groups: Places, and between which of them each group starts and stops.
+        members: The row at each place.
+        groups: Where each group starts and stops.
         ties: ``trec`` puts ids descending, ``input`` rows ascending.
     """
-    spans, starts, stops = groups
+    starts, stops = groups
     sizes = stops - starts
-    inside = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    at = spans[inside]
-    members = at if order is None else order[at]
+    at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
     numbers = np.repeat(np.arange(len(sizes)), sizes)
     if ties == "trec":
-        return at, table.docs.descending(members, numbers)
-    return at, np.lexsort((members, numbers))
+        return at, table.docs.descending(members[at], numbers)
+    return at, np.lexsort((members[at], numbers))
 
 
 def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
@@ -284,7 +313,7 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
         ['d2', 'd3', 'd1']
     """
     table = run.without_repeats("error")
-    order = _best_first(table, np.arange(len(table.queries)))
+    order = _best_first(table.values, table.offsets)
     if order is None:
         order = np.arange(len(table))
     heads = _heads(table.values[order], table.offsets)
@@ -292,8 +321,7 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
     if depth is not None:
         # What stands below is cut off: its order need not be known.
         tied = tied[_depth_of(table, heads[tied]) < depth]
-    groups = (np.arange(len(order)), heads[tied], heads[tied + 1])
-    at, by_rule = _in_groups(table, order, groups, ties)
+    at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
     order[at] = order[at][by_rule]
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
@@ -313,25 +341,53 @@ def _depth_of(table: PairTable, rows: IntArray) -> IntArray:
     return rows - table.offsets[_query_of(table, rows)]
 
 
-def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:
-    """The rows of these queries by score descending, equal scores in any order.
+def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
+    """Which queries have a score above the one before it."""
+    rising = np.zeros(len(values) + 1, dtype=bool)
+    np.greater(values[1:], values[:-1], out=rising[1:-1])
+    rising[offsets] = False
+    if not rising.any():
+        return np.zeros(0, dtype=np.int64)
+    sizes = np.diff(offsets)
+    some = np.flatnonzero(sizes)
+    found: IntArray = some[np.logical_or.reduceat(rising[:-1], offsets[:-1][some])]
+    return found
+
+
+def _blocks_of(
+    values: FloatArray, offsets: IntArray, queries: IntArray
+) -> Iterator[tuple[IntArray, npt.NDArray[np.bool_], FloatArray]]:
+    """Queries of like length beside each other: their rows, which are no padding, their scores.
+
+    The scores are negative, so that the best stands first when they ascend; padding comes last.
+    """
+    sizes = np.diff(offsets)[queries]
+    for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):
+        rows, filled = _padded(offsets[queries[chosen]], sizes[chosen])
+        scores = _gather(values, rows, filled, -np.inf)
+        yield rows, filled, np.negative(scores, out=scores)
+
+
+def _descending(table: PairTable, queries: IntArray) -> FloatArray:
+    """All scores, those of these queries in descending order."""
+    scores = table.values.copy()
+    for rows, filled, found in _blocks_of(table.values, table.offsets, queries):
+        found.sort(axis=1)
+        scores[rows[filled]] = -found[filled]
+    return scores
+
+
+def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
+    """The rows of each query by score descending, equal scores in any order.
 
     None if they stand like that already.
     """
-    rising = np.zeros(len(table) + 1, dtype=bool)
-    np.greater(table.values[1:], table.values[:-1], out=rising[1:-1])
-    rising[table.offsets] = False
-    if not rising.any():
+    unsorted = _unsorted(values, offsets)
+    if not len(unsorted):
         return None
-    unsorted = np.unique(_query_of(table, np.flatnonzero(rising)))
-    unsorted = unsorted[np.isin(unsorted, queries)]
-    order = np.arange(len(table))
-    sizes = np.diff(table.offsets)[unsorted]
-    for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):
-        rows, filled = _padded(table.offsets[unsorted[chosen]], sizes[chosen])
-        keys = _gather(-table.values, rows, filled, np.inf)
-        # What is padded is greater than any score, so it stays behind them.
-        inside = np.argsort(keys, axis=1)
+    order = np.arange(len(values))
+    for rows, filled, found in _blocks_of(values, offsets, unsorted):
+        inside = np.argsort(found, axis=1)
         order[rows[filled]] = np.take_along_axis(rows, inside, axis=1)[filled]
     return order
 

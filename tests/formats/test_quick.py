@@ -18,6 +18,8 @@ from rankgauge.formats import files, quick
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.layout import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
+from rankgauge.formats.pieces import Numbering
+from rankgauge.ids import Ids
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -73,7 +75,8 @@ ODD = ["nan", "inf", "-inf", "1e999", "1_0", "x", "", "--1", "1..2", "0x10", "1,
 def made(rng, layout, odd):
     """A file of a few lines, now and then with something strange in it."""
     lines = []
-    apart = rng.choice([" ", "\t"])
+    apart = rng.choice([" ", "\t", " ", "\t", "  ", "\t "])
+    before, end = rng.choice(["", "", "", " "]), rng.choice(["\n", "\n", "\n", "\r\n", " \t\n"])
     for n in range(rng.randint(1, 12)):
         number = rng.choice(ODD) if rng.random() < odd else rng.choice(NUMBERS)
         query = rng.choice(IDS[:4])
@@ -89,7 +92,7 @@ def made(rng, layout, odd):
         line = "".join(f + g for f, g in zip(fields, gaps, strict=True))
         line = line if rng.random() < odd else line.rstrip()
         ends = ["\r\n", "\r", " \n", "\n\n", "\x0c\n", "\x00\n", "\x1f\n"]
-        lines.append(line + (rng.choice(ends) if rng.random() < odd else "\n"))
+        lines.append(before + line + (rng.choice(ends) if rng.random() < odd else end))
     text = "".join(lines).encode("latin-1", "replace" if rng.random() < 0.5 else "ignore")
     if rng.random() < odd:
         text = rng.choice(
@@ -121,6 +124,66 @@ def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece
     assert sum(quickly) > FILES / 10, "too few of the files were taken as whole arrays"
 
 
+def grouped(rng):
+    """A run whose queries stand together, written in one of many ways; now and then spoilt."""
+    apart, end = rng.choice([" ", "\t", "  "]), rng.choice(["\n", "\r\n", " \n"])
+    lines = []
+    for query in range(rng.randint(1, 40)):
+        name = rng.choice(["q%d", "%d", "a-long-name-of-a-query-%d"]) % query
+        for place in range(rng.randint(1, 12)):
+            fields = [name, "Q0", f"{rng.choice(IDS)}{place}", "1", rng.choice(NUMBERS[:11]), "t"]
+            lines.append(apart.join(fields) + end)
+    spoilt = rng.randrange(len(lines))
+    if rng.random() < 0.2:
+        lines[spoilt] = rng.choice(["x\n", "", lines[0], "\n", "# c\n", "q Q0 d 1 nan t\n"])
+    return "".join(lines).encode("latin-1") + b"\n" * rng.choice([0, 0, 3])
+
+
+@pytest.mark.parametrize("block", [700, 1 << 13], ids=["small blocks", "large blocks"])
+def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_by_line, block):
+    monkeypatch.setattr(quick, "_PIECE", 200)
+    monkeypatch.setattr(quick, "_BLOCK", block)
+    rng = random.Random(f"blocks {block}")
+    read = 0
+    for _ in range(FILES // 5):
+        text = grouped(rng)
+        whole = line_by_line(text, RUN)
+        start, rest = text[: text.find(b"\n") + 1], text[text.find(b"\n") + 1 :]
+        stream = io.BufferedReader(io.BytesIO(rest))
+        queries, sizes, rows = [], [], []
+        for number, table in enumerate(quick.quick_blocks(stream, start, "a.run", RUN)):
+            if table is None:
+                break
+            read += number > 0
+            queries += table.queries.tolist()
+            sizes += np.diff(table.offsets).tolist()
+            values = [value.hex() for value in table.values.tolist()]
+            rows += zip(table.docs.tolist(), values, strict=True)
+        else:
+            assert isinstance(whole, tuple), text
+            assert (queries, np.cumsum([0, *sizes]).tolist()) == whole[:2]
+            assert rows == list(zip(whole[2], whole[3], strict=True))
+    assert read > FILES / 100
+
+
+@pytest.mark.parametrize("bits", [0, 2, 64])
+@pytest.mark.parametrize("count", [3, 700, 5000])
+def test_ids_get_their_numbers_by_first_appearance_whatever_a_hash_is_worth(
+    monkeypatch, bits, count
+):
+    hashes = Ids.hashes
+    keep = np.uint64((1 << bits) - 1)
+    monkeypatch.setattr(Ids, "hashes", lambda self: hashes(self) & keep)
+    rng = random.Random(bits * count)
+    numbering, seen = Numbering(), {}
+    for _ in range(4):
+        ids = [b"query-%d" % rng.randrange(900) for _ in range(count)]
+        expected = [seen.setdefault(value, len(seen)) for value in ids]
+        assert numbering.of(Ids.of(ids)).tolist() == expected
+    assert numbering.ids(len(seen)).tolist() == list(seen)
+    assert numbering.ids(2).tolist() == list(seen)[:2]
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=300)
 def test_any_bytes_are_read_alike(text):
@@ -147,9 +210,15 @@ def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
         b"# c\nq Q0 d 1 2 t",
     ):
         outcome(text, RUN)
+    for text in (
+        b"q1 Q0 d1 1 0.5 t\r\nq2 Q0 d1 1 0.5 t\r\n",
+        b"q1  Q0 d1\t 1 0.5 t\nq2 Q0  d1 1 0.5 t\n",
+        b" q1 Q0 d1 1 0.5 t \n\tq2 Q0 d1 1 0.5 t\t\n",
+    ):
+        outcome(text, RUN)
     outcome(b"q1 0 d1 1\nq1 0 d2 0\n\n", JUDGMENTS)
     assert all(table is not None for table in seen)
-    assert len(seen) == 4
+    assert len(seen) == 7
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 30, 200, 20_000])
@@ -186,6 +255,12 @@ AWRY = {
     "a question mark for a digit": b"q1 Q0 a 1 12345678? t\n",
     "a point in the field before": b"q1 Q0 a 1. 77 t\nq1 Q0 b 1. 7 t\n",
     "long queries alike at first": b"query-of-2024-a Q0 a 1 1 t\nquery-of-2024-b Q0 a 1 1 t\n",
+    "a carriage return between two records": b"q1 Q0 a 1 0.5 t\rq1 Q0 b 1 0.5 t\n",
+    "two blanks, and a field less": b"q1  Q0 a 1 0.5\n",
+    "two blanks, and a line within a line": b"q1  Q0 a 1\n0.5 t q1 Q0 b 1 0.5 t\n",
+    "two blanks, and an empty line": b"q1  Q0 a 1 0.5 t\n\n",
+    "two blanks, and a form feed": b"q1  Q0 a 1 0.5\x0ct\n",
+    "two blanks, and a control character": b"q1  Q0 a\x011 0.5 t\n",
     "queries that are a part of the next": b"q Q0 a 1 1 t\nq11 Q0 b 1 1 t\nq1 Q0 a 1 1 t\n",
 }
 

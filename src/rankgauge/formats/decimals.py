@@ -76,7 +76,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
         if longest > 8 * (place + 1):
             above = words[ends - 8 * (place + 2)]
         else:
-            # Of what stands before, the last byte alone is of interest: the point may take its place.
+            # Of what stands before, only the last byte counts: the point may take its place.
             above = data[ends - 8 * (place + 1) - 1].astype(np.uint64) << _FIFTY_SIX
         word = _eight(here, above, places - 8 * place)
         here = above

@@ -117,7 +117,7 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
 
 
 def _cut_up(head: list[tuple[int, bytes]]) -> bool:
-    """Whether a line ends with a carriage return alone: its rest may be in the iterator of lines."""
+    """Whether a line ends with a lone carriage return: its rest may be in the iterator of lines."""
     return any(line.endswith(b"\r") for _, line in head)
 
 

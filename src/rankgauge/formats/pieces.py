@@ -68,6 +68,7 @@ class Rows:
         ascii: Whether all that was read is ASCII.
         queries: The queries of the rows, numbered as they came.
         grouped: Whether the rows of each query stand together.
+        last: The first row of the last query, and where it starts in the text.
     """
 
     def __init__(self, size: int) -> None:
@@ -87,8 +88,9 @@ class Rows:
         self.count = self._read = 0
         self.queries = Numbering()
         self.grouped = True
+        self.last = (0, 0)
         self._last = b""
-        self._start_of_last = self._newest = 0
+        self._newest = 0
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: Shape) -> bool:
         """Add the lines of this part of the text, if all of them are that simple.
@@ -142,36 +144,25 @@ class Rows:
 
     def _numbered(
         self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray], base: int
-    ) -> npt.NDArray[np.int32]:
+    ) -> IntArray:
         """The number of each row's query."""
         starts, lengths = spans
         first = near[starts[0] : starts[0] + lengths[0]].tobytes()
         heads = _heads(words, starts, lengths)
-        if first != self._last:
-            self._start_of_last = int(starts[0]) + base
         codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
         self.grouped &= int(codes[0]) >= self._newest and bool((codes[1:] > codes[:-1]).all())
         self._newest = int(codes[-1])
-        if len(heads) > 1:
-            self._start_of_last = int(starts[heads[-1]]) + base
-        at, length = int(starts[heads[-1]]), int(lengths[heads[-1]])
-        self._last = near[at : at + length].tobytes()
+        last = int(heads[-1])
+        if last or first != self._last:
+            at = int(starts[last])
+            self.last = (self.count + last, at + base)
+            self._last = near[at : at + int(lengths[last])].tobytes()
         return np.repeat(codes, np.diff(np.append(heads, len(starts))))
-
-    def whole_queries(self) -> int:
-        """The rows of all queries but the last, which may go on."""
-        numbers = self._numbers[: self.count]
-        before = np.flatnonzero(numbers != numbers[-1]) if self.count else numbers
-        return int(before[-1]) + 1 if len(before) else 0
-
-    def start_of_last(self) -> int:
-        """Where the last query starts in the text."""
-        return self._start_of_last
 
     def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
         """The first rows as a table; if `line` is given their lines are numbered from it on."""
         numbers = self._numbers[:count]
-        names = self.queries.ids(int(numbers.max()) + 1)
+        names = self.queries.ids(int(numbers[-1] if self.grouped else numbers.max()) + 1)
         if self.grouped:
             heads = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
             offsets = np.concatenate([[0], heads, [count]])
@@ -200,17 +191,14 @@ class Numbering:
     def __init__(self) -> None:
         self._number_of: dict[bytes, int] = {}
         self._hashes = np.zeros(0, dtype=np.uint64)
-        self._of_hash = np.zeros(0, dtype=np.int32)
+        self._of_hash = np.zeros(0, dtype=np.int64)
         self._known = Ids.of([])
 
     def ids(self, count: int) -> Ids:
         """The first ids."""
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
-    def __contains__(self, value: bytes) -> bool:
-        return value in self._number_of
-
-    def of(self, ids: Ids) -> npt.NDArray[np.int32]:
+    def of(self, ids: Ids) -> IntArray:
         """The number of each of these ids; a new one for whatever was not seen."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
@@ -221,15 +209,15 @@ class Numbering:
             self._learn()
         return codes
 
-    def _one_by_one(self, ids: Ids) -> npt.NDArray[np.int32]:
+    def _one_by_one(self, ids: Ids) -> IntArray:
         number_of = self._number_of
         numbers = [number_of.setdefault(value, len(number_of)) for value in ids.tolist()]
-        return np.array(numbers, dtype=np.int32)
+        return np.array(numbers, dtype=np.int64)
 
-    def _by_hash(self, ids: Ids) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    def _by_hash(self, ids: Ids) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """The numbers of known ids, and which were found: a hash proposes, the id decides."""
         if not len(self._hashes):
-            return np.zeros(len(ids), dtype=np.int32), np.zeros(len(ids), dtype=bool)
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
         hashes = ids.hashes()
         at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         codes = self._of_hash[at]
@@ -239,7 +227,7 @@ class Numbering:
         self._known = self.ids(len(self._number_of))
         hashes = self._known.hashes()
         order = np.argsort(hashes, kind="stable")
-        self._hashes, self._of_hash = hashes[order], order.astype(np.int32)
+        self._hashes, self._of_hash = hashes[order], order
 
 
 @dataclass(frozen=True)
@@ -322,12 +310,12 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
     blanks = np.count_nonzero(text == _BLANK) + np.count_nonzero(text == _TAB)
     if blanks + len(feeds) + len(returns) != np.count_nonzero(here):
         return None
-    starts, ends = starts.reshape(-1, width), ends.reshape(-1, width)
-    if len(feeds) != len(starts):
+    opened, closed = starts.reshape(-1, width), ends.reshape(-1, width)
+    if len(feeds) != len(opened):
         return None
-    if not ((ends[:, -1] <= feeds).all() and (feeds[:-1] < starts[1:, 0]).all()):
+    if not ((closed[:, -1] <= feeds).all() and (feeds[:-1] < opened[1:, 0]).all()):
         return None
-    return _Grid(ends + AROUND, starts + AROUND)
+    return _Grid(closed + AROUND, opened + AROUND)
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:

@@ -80,15 +80,16 @@ def quick_blocks(
     ended = False
     while not ended:
         size, ended = _filled(stream, lines, size, rows)
-        if size < 0:
+        if size < 0 or not rows.grouped:
             yield None
             return
-        count = rows.count if ended else rows.whole_queries()
+        # The last query may go on.
+        count = rows.count if ended else rows.last[0]
         if count:
             # A view, since the table makes its arrays read-only.
             table = _named(rows.table(data.view(), None, count), rows, name)
             names = table.queries.tolist()
-            if not rows.grouped or not seen.isdisjoint(names):
+            if not seen.isdisjoint(names):
                 yield None
                 return
             seen.update(names)
@@ -97,7 +98,7 @@ def quick_blocks(
             # One query fills it all: it needs more room.
             data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
             lines = _Lines(data, layout)
-        rest = rows.start_of_last() if count else AROUND
+        rest = rows.last[1] if count else AROUND
         data[AROUND : AROUND + size - rest] = data[rest:size].copy()
         size += AROUND - rest
         rows.clear()
@@ -204,4 +205,3 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
 
 def _named(table: PairTable, rows: Rows, name: str) -> PairTable:
     return table.said(source=name) if rows.ascii else as_read(table, name)
-
