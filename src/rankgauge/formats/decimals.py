@@ -29,16 +29,20 @@ _PAIRS = _U(0x000000FF000000FF)
 _SCALES = (_U(0x000F424000000064), _U(0x0000271000000001))  # 100 + 10^6 2^32, 1 + 10^4 2^32
 _TEN = _U(10)
 _UNITS = (_U(1), _U(10**8), _U(10**16))
-_EIGHT, _SIXTEEN, _HALF, _FIFTY_SIX = _U(8), _U(16), _U(32), _U(56)
+_EIGHT, _SIXTEEN, _HALF = _U(8), _U(16), _U(32)
+_WORD = 8
 # The last n of eight bytes.
 _LAST = np.array([0, *(((1 << 8 * n) - 1) << (64 - 8 * n) for n in range(1, 9))], dtype=np.uint64)
 _POWERS = np.array([10.0**n for n in range(23)])
 _LONGEST = 19  # digits that fit into 64 bits
+_WHOLE_POWERS = np.array([10**n for n in range(_LONGEST + 1)], dtype=np.uint64)
 _EXACT = 15  # digits that fit into a float
 _SPLITTER = 134217729.0  # 2^27 + 1
 _NONE = 99  # no point
 _POINT, _MINUS, _PLUS = ord("."), ord("-"), ord("+")
-_MANTISSA = _U((1 << 52) - 1)
+_MANTISSA, _EXPONENT = _U((1 << 52) - 1), _U(2047 << 52)
+_HALF_UNIT = 2.0**-53
+_MARGIN = 2.0**-40
 
 
 def words_of(data: Bytes) -> Words:
@@ -68,29 +72,10 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     digits = ends - begins - (places < _NONE)
     sure = (digits > 0) & (digits <= _LONGEST)
     longest = min(int(digits.max(initial=0)), _LONGEST)
-    number = np.zeros(0, dtype=np.uint64)
-    here = words[ends - 8]
-    for place, scale in enumerate(_UNITS):
-        if 8 * place >= longest:
-            break
-        if longest > 8 * (place + 1):
-            above = words[ends - 8 * (place + 2)]
-        else:
-            # Of what stands before, only the last byte counts: the point may take its place.
-            above = data[ends - 8 * (place + 1) - 1].astype(np.uint64) << _FIFTY_SIX
-        word = _eight(here, above, places - 8 * place)
-        here = above
-        last = _LAST[np.clip(digits - 8 * place if place else digits, 0, 8)]
-        # Other bytes become zeros, as digits.
-        word ^= _ZEROS
-        word &= last
-        # A digit is 0 to 9 now; with six more it still is below sixteen.
-        strange = word + _SIX
-        strange |= word
-        strange &= _HIGH
-        if strange.any():
-            sure &= strange == 0
-        number = _number(word) if place == 0 else number + _number(word) * scale
+    if longest <= _WORD:
+        number = _short(data, words, (ends, digits, places), sure)
+    else:
+        number = _whole(words, (ends, digits, places), sure)
     values = number.astype(np.float64)
     values /= power
     long = np.flatnonzero(sure & (digits > _EXACT)) if longest > _EXACT else digits[:0]
@@ -100,6 +85,86 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if minus is not None:
         np.negative(values, out=values, where=minus)
     return values, sure
+
+
+def _short(
+    data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools
+) -> Words:
+    """The digits of tokens that have eight at most, as whole numbers, without their points.
+
+    Args:
+        data: The bytes.
+        words: The word at each of them.
+        token: Where each ends, how many digits it has, and how many of them behind the point.
+        sure: Where something else than a digit is found, False is written.
+    """
+    ends, digits, behind = token
+    here = words[ends - _WORD]
+    if isinstance(behind, int) and behind >= _WORD:
+        return _number(_digits(here, digits, sure))
+    # Where the point stands the byte before moves in.
+    moved = data[ends - (_WORD + 1)].astype(np.uint64)
+    moved |= here << _EIGHT
+    if isinstance(behind, int) and behind <= 0:
+        return _number(_digits(moved, digits, sure))
+    last = _LAST[np.clip(behind, 0, _WORD)]
+    here &= last
+    moved &= ~last
+    here |= moved
+    return _number(_digits(here, digits, sure))
+
+
+def _whole(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
+    """The same for more digits: those before the point and those behind it are read apart."""
+    ends, digits, places = token
+    if isinstance(places, int):
+        # All are written alike.
+        behind: Ints | int = places
+        power: Words | np.uint64 = _WHOLE_POWERS[places]
+    else:
+        behind = np.where(places < _NONE, places, 0)
+        power = _WHOLE_POWERS[np.minimum(behind, _LONGEST)]
+    number = _part(words, (ends - behind - (places < _NONE), digits - behind), sure)
+    number *= power
+    if np.any(behind):
+        number += _part(words, (ends, behind), sure)
+    return number
+
+
+def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
+    """The whole number of so many digits that end in these places; there may be none."""
+    ends, digits = part
+    number = None
+    for place, scale in enumerate(_UNITS):
+        if place and _WORD * place >= np.max(digits, initial=0):
+            break
+        word = _digits(words[ends - _WORD * (place + 1)], digits - _WORD * place, sure)
+        more = _number(word)
+        if number is None:
+            number = more
+        else:
+            more *= scale
+            number += more
+    return np.zeros(len(ends), dtype=np.uint64) if number is None else number
+
+
+def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
+    """The values of the last so many of eight digits, each in its byte; 0 in the others.
+
+    Where one is no digit, False is written.
+    """
+    word ^= _ZEROS
+    if isinstance(count, int):
+        word &= _LAST[min(max(count, 0), _WORD)]
+    elif int(count.min(initial=_WORD)) < _WORD:
+        word &= _LAST[np.clip(count, 0, _WORD)]
+    # A digit is 0 to 9 now; with six more it is still below sixteen.
+    strange = word + _SIX
+    strange |= word
+    strange &= _HIGH
+    if strange.any():
+        sure &= strange == 0
+    return word
 
 
 def _places(data: Bytes, begins: Ints, ends: Ints) -> tuple[Ints | int, Floats | float]:
@@ -136,23 +201,6 @@ def _places(data: Bytes, begins: Ints, ends: Ints) -> tuple[Ints | int, Floats |
     return found, power
 
 
-def _eight(here: Words, above: Words, behind: Ints | int) -> Words:
-    """Eight digits, without the point among them.
-
-    Args:
-        here: The eight bytes where they would stand if there were no point.
-        above: The eight bytes before those.
-        behind: How many of them stand behind the point: below 1 none, above 7 all.
-    """
-    if isinstance(behind, int) and behind >= 8:
-        return here.copy()
-    moved = (here << _EIGHT) | (above >> _FIFTY_SIX)
-    if isinstance(behind, int) and behind <= 0:
-        return moved
-    last = _LAST[np.clip(behind, 0, 8)]
-    return (here & last) | (moved & ~last)
-
-
 def _number(word: Words) -> Words:
     """The number of eight digits, each 0 to 9 in its byte, the first of them in the lowest."""
     pairs = word * _TEN
@@ -170,28 +218,47 @@ def _number(word: Words) -> Words:
 def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
     """Whole numbers below 10^19 divided by a power of ten, rounded once; and which are sure."""
     head = number.astype(np.float64)
-    rest = (number - head.astype(np.uint64)).astype(np.int64).astype(np.float64)
+    rest = (number - head.astype(np.uint64)).view(np.int64).astype(np.float64)
     quotient = head / power
     product, error = _product(quotient, power)
-    remainder = ((head - product) - error) + rest
-    correction = remainder / power
+    # The remainder, exactly.
+    head -= product
+    head -= error
+    head += rest
+    correction = np.divide(head, power, out=head)
     value = quotient + correction
-    left = correction - (value - quotient)
-    half = np.spacing(value) / 2
+    bits = value.view(np.uint64)
+    half = (bits & _EXPONENT).view(np.float64)
+    half *= _HALF_UNIT
+    left = np.abs(correction - (value - quotient))
     # What is lost so far is far less than this; and below a power of two floats lie closer.
-    near = np.abs(np.abs(left) - half) <= np.abs(correction) * 2.0**-40 + half * 2.0**-40
-    sure = ~near & ((value.view(np.uint64) & _MANTISSA) != 0)
+    margin = np.abs(correction, out=correction)
+    margin += half
+    margin *= _MARGIN
+    left -= half
+    sure = np.abs(left, out=left) > margin
+    sure &= (bits & _MANTISSA) != 0
     return value, sure
 
 
 def _product(one: Floats, other: Floats) -> tuple[Floats, Floats]:
     """A product, and what rounding took from it."""
     product = one * other
-    scaled = _SPLITTER * one
-    high = scaled - (scaled - one)
-    low = one - high
-    scaled_other = _SPLITTER * other
-    other_high = scaled_other - (scaled_other - other)
-    other_low = other - other_high
-    error = ((high * other_high - product) + high * other_low + low * other_high) + low * other_low
+    one_high, one_low = _halves(one)
+    other_high, other_low = _halves(other)
+    error = one_high * other_high
+    error -= product
+    one_high *= other_low
+    error += one_high
+    other_high *= one_low
+    error += other_high
+    one_low *= other_low
+    error += one_low
     return product, error
+
+
+def _halves(value: Floats) -> tuple[Floats, Floats]:
+    """A float as the sum of two with half of its digits each."""
+    high = value * _SPLITTER
+    high -= high - value
+    return high, value - high

@@ -28,6 +28,7 @@ _ASCII = 128
 _WORD = 8
 _SPARE = 1 << 10
 _SHORT = 1 << 16
+_KEPT = 31 << 20
 # Ids up to so many are looked up one by one.
 _FEW = 1 << 9
 # The first n of eight bytes.
@@ -260,6 +261,9 @@ class _Scratch:
     """Finds the fields of lines, in memory that is used again."""
 
     def __init__(self) -> None:
+        # An allocator that has seen so large an array go keeps what the pieces free; else it gives
+        # it back to the system and asks for it again, a piece at a time.
+        np.empty(_KEPT, dtype=np.uint8)
         self._blank = self._flags = np.zeros(0, dtype=bool)
 
     def grid(self, text: _Bytes, width: int) -> _Grid | None:
