@@ -292,13 +292,15 @@ class Ids:
         """The ``number``-th eight bytes of each id, zero behind its end."""
         starts = self.starts if rows is None else self.starts[rows]
         lengths = self.lengths if rows is None else self.lengths[rows]
+        left = lengths - number * _WORD if number else lengths
         places = starts + number * _WORD if number else starts
+        if len(left) and int(left.min()) >= _WORD:
+            whole: npt.NDArray[np.uint64] = self._unaligned[places]
+            return whole
         if number:
+            # There is a whole word where an id begins, but not always where one has ended.
             places = np.minimum(places, len(self.data) - _WORD)
         words: npt.NDArray[np.uint64] = self._unaligned[places]
-        left = lengths - number * _WORD if number else lengths
-        if len(left) and int(left.min()) >= _WORD:
-            return words
         words &= _MASKS[np.clip(left, 0, _WORD)]
         return words
 

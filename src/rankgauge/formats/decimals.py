@@ -25,6 +25,8 @@ _U = np.uint64
 _ZEROS = _U(0x3030303030303030)
 _HIGH = _U(0xF0F0F0F0F0F0F0F0)
 _SIX = _U(0x0606060606060606)
+_POINTS = _U(0x2E2E2E2E2E2E2E2E)
+_ONES, _TOPS = _U(0x0101010101010101), _U(0x8080808080808080)
 _PAIRS = _U(0x000000FF000000FF)
 _SCALES = (_U(0x000F424000000064), _U(0x0000271000000001))  # 100 + 10^6 2^32, 1 + 10^4 2^32
 _TEN = _U(10)
@@ -68,7 +70,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if len(first) and int(first.min()) <= _MINUS:
         minus = first == _MINUS
         begins = starts + (minus | (first == _PLUS))
-    places, power = _places(data, begins, ends)
+    places, power = _places(data, words, begins, ends)
     digits = ends - begins - (places < _NONE)
     sure = (digits > 0) & (digits <= _LONGEST)
     longest = min(int(digits.max(initial=0)), _LONGEST)
@@ -87,9 +89,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     return values, sure
 
 
-def _short(
-    data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools
-) -> Words:
+def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
     """The digits of tokens that have eight at most, as whole numbers, without their points.
 
     Args:
@@ -167,7 +167,9 @@ def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
     return word
 
 
-def _places(data: Bytes, begins: Ints, ends: Ints) -> tuple[Ints | int, Floats | float]:
+def _places(
+    data: Bytes, words: Words, begins: Ints, ends: Ints
+) -> tuple[Ints | int, Floats | float]:
     """How many digits stand behind the point of each number, and that power of ten.
 
     One for all where they are written alike, as in most files. Without a point it is `_NONE`.
@@ -180,25 +182,35 @@ def _places(data: Bytes, begins: Ints, ends: Ints) -> tuple[Ints | int, Floats |
             at = ends - 1 - alike
             if (data[at] == _POINT).all() and (at >= begins).all():
                 return alike, float(_POWERS[alike])
-    # The point stands behind a few digits: look there, nearest first, until all have theirs.
-    found = np.full(len(ends), _NONE)
-    left = None
-    for place in range(_LONGEST + 1):
-        if left is None:
-            hit = np.flatnonzero(data[begins + place] == _POINT)
-            found[hit] = (ends - 1 - place - begins)[hit]
-            left = np.flatnonzero(found == _NONE)
-        else:
-            hit = data[begins[left] + place] == _POINT
-            rows = left[hit]
-            found[rows] = ends[rows] - 1 - place - begins[rows]
-            left = left[~hit]
-        if not len(left):
-            break
+    from_begin = _first_point(data, words, begins, ends)
+    found = np.where(from_begin < _NONE, ends - 1 - begins - from_begin, _NONE)
     # A point behind the end is that of another field.
     found[found < 0] = _NONE
     power = _POWERS[np.where(found <= _LONGEST, found, 0)]
     return found, power
+
+
+def _first_point(data: Bytes, words: Words, begins: Ints, ends: Ints) -> Ints:
+    """How far behind its begin the first point of a token stands; `_NONE` if there is none."""
+    word = words[begins] ^ _POINTS
+    # The highest bit of the first byte that is zero now, and of no byte before it.
+    found = word - _ONES
+    found &= ~word
+    found &= _TOPS
+    found &= ~found + _U(1)
+    # The exponent of a float says which bit it is.
+    exponent: Ints = found.astype(np.float64).view(np.int64) >> 52
+    point: Ints = (exponent - 1023) >> 3
+    missing = point < 0
+    point[missing] = _NONE
+    left = np.flatnonzero(missing & (ends - begins > _WORD))
+    for place in range(_WORD, _LONGEST + 1):
+        if not len(left):
+            break
+        hit = data[begins[left] + place] == _POINT
+        point[left[hit]] = place
+        left = left[~hit]
+    return point
 
 
 def _number(word: Words) -> Words:
