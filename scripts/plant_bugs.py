@@ -111,9 +111,10 @@ TESTS_OF = {
     "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),
     **dict.fromkeys(
-        ("formats/decimals.py", "formats/lines.py", "formats/quick.py"),
+        ("formats/decimals.py", "formats/lines.py", "formats/pieces.py", "formats/quick.py"),
         ("tests/formats/test_quick.py", "tests/test_streamed.py"),
     ),
+    "table.py": ("tests/test_table.py", "tests/test_join.py"),
     "evaluation.py": ("tests/test_streamed.py",),
     "gather.py": ("tests/test_streamed.py",),
     "chunking.py": ("tests/test_chunking.py",),

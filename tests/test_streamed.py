@@ -1,5 +1,6 @@
 """A run that is read in blocks of whole queries evaluates as one that is read whole."""
 
+import gzip
 import os
 import random
 import threading
@@ -117,6 +118,30 @@ def test_a_pipe_is_read_once(tmp_path, qrels, shuffled):
     found = evaluate(qrels, pipe, MEASURES)
     writer.join(10)
     assert found.mean() == evaluate(qrels, read_run(written(tmp_path, rows)), MEASURES).mean()
+
+
+@pytest.mark.parametrize("queries", [3, 60])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_packed_file_is_read_in_blocks(tmp_path, qrels, streamed, queries):
+    rows = list(rows_of(queries, 400))
+    path = tmp_path / "a.run.gz"
+    path.write_bytes(gzip.compress("".join(rows).encode()))
+    whole = evaluate(qrels, read_run(written(tmp_path, rows)), MEASURES)
+    assert evaluate(qrels, path, MEASURES) == whole
+    assert streamed == [True]
+
+
+@pytest.mark.parametrize("cut", [1, 9, 300, 3000])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_packed_file_that_ends_early_is_told_as_when_it_is_read_whole(tmp_path, qrels, cut):
+    path = tmp_path / "a.run.gz"
+    packed = gzip.compress("".join(rows_of(60, 400)).encode())
+    path.write_bytes(packed[: len(packed) - cut])
+    with pytest.raises(RankgaugeError) as whole:
+        read_run(path)
+    with pytest.raises(RankgaugeError) as found:
+        evaluate(qrels, path, MEASURES)
+    assert str(found.value) == str(whole.value)
 
 
 def spoilt(rows, place, line):

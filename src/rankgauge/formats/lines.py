@@ -203,7 +203,7 @@ def gathered(stream: BinaryIO, start: bytes) -> Text:
                 larger = np.zeros(len(data) + max(len(data) // 2, _LEAST), dtype=np.uint8)
                 larger[: len(data)] = data
                 data = larger
-            read = read_into(stream, data[AROUND + size : len(data) - AROUND])
+            read = _read_some(stream, data[AROUND + size : len(data) - AROUND])
             if not read:
                 break
             size += read
@@ -212,7 +212,21 @@ def gathered(stream: BinaryIO, start: bytes) -> Text:
     return Text(data, size, fault)
 
 
-def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
+def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
+    """Fill this room, how far; short only at the end. None if reading fails before it."""
+    size = 0
+    try:
+        while size < len(room):
+            read = cast("io.BufferedIOBase", stream).readinto(room[size:].data)
+            if not read:
+                break
+            size += read
+    except _FAULTS:
+        return None
+    return size
+
+
+def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
     """Read some bytes into this room, how many; 0 at the end."""
     if isinstance(stream, io.BufferedReader):
         return stream.readinto(room.data)

@@ -152,6 +152,8 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: Rows) -> tuple[int
         # With what is left of the last line it makes one piece.
         ahead = max(_PIECE - (size - taken), _LOOK)
         read = read_into(stream, data[size : min(size + ahead, room)])
+        if read is None:
+            return -1, True
         if not read:
             break
         size += read
