@@ -58,6 +58,21 @@ def test_repeats_are_all_found(rows: list[tuple[str, str, int]]) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("place", [None, 0, 7, 59])
+@pytest.mark.parametrize("lengths", [(4,), (3, 5)], ids=["alike", "of two lengths"])
+def test_a_repeat_is_found_among_many_queries_of_like_length(
+    lengths: tuple[int, ...], place: int | None
+) -> None:
+    rows = [
+        (f"q{query}", f"d{0 if query == place and doc < 2 else doc}", 1)
+        for query in range(60)
+        for doc in range(lengths[query % len(lengths)])
+    ]
+    found = table(rows).repeats()
+    assert [len(group) for group in found] == [2] * (place is not None)
+    assert all(rows[row][:2] == (f"q{place}", "d0") for group in found for row in group)
+
+
 def test_keeping_rows_keeps_the_queries() -> None:
     kept = table([("p", "a", 1), ("q", "b", 2), ("q", "a", 3)]).keep(np.array([2]))
     assert kept.queries.tolist() == [b"p", b"q"]

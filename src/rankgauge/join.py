@@ -213,10 +213,10 @@ def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntAr
         place = _first_place(scores, start, stop, table.values[rows])
     rank = place - start
     first, last = rank.copy(), rank.copy()
-    tied = np.flatnonzero(
-        ((place > start) & (scores[place - 1] == scores[place]))
-        | ((place + 1 < stop) & (scores[np.minimum(place + 1, len(scores) - 1)] == scores[place]))
-    )
+    # What only looks like a tie, with the neighbour of another query, costs a second look.
+    below = np.minimum(place + 1, len(scores) - 1)
+    same = (scores[place - 1] == scores[place]) | (scores[below] == scores[place])
+    tied = np.flatnonzero(same)
     if len(tied):
         # Few stand in a group of equal scores: only their queries are looked at again.
         rank[tied], first[tied], last[tied] = _ranks_in_ties(table, rows[tied], query[tied], ties)
