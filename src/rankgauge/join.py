@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
 from rankgauge.model import Qrels, Run, Ties
-from rankgauge.table import FloatArray, PairTable, offsets_of, pair_keys
+from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
 __all__ = ["Joined", "join", "ranked"]
 
@@ -130,7 +130,7 @@ class Joined:
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
         lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
-        return np.unique(numbers[heads[highest > lowest]])
+        return distinct(numbers[heads[highest > lowest]])
 
 
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
@@ -221,13 +221,13 @@ def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntAr
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
     query = _query_of(table, rows)
-    order = _best_first(table, np.unique(query))
+    order = _best_first(table, query)
     scores = table.values if order is None else table.values[order]
     heads = _heads(scores, table)
     place = rows if order is None else _inverse(order)[rows]
     group = np.searchsorted(heads, place, side="right") - 1
     first, last = heads[group], heads[group + 1] - 1
-    tied = np.unique(group[first < last])
+    tied = distinct(group[first < last])
     if ties == "trec" and len(tied):
         spans, by_id = _by_id(table, order, heads[tied], heads[tied + 1])
         place = _moved(place, spans, by_id)
@@ -308,11 +308,14 @@ def _best_first(table: PairTable, queries: IntArray) -> IntArray | None:
     None if the table stands like that already.
     """
     rising = np.flatnonzero(table.values[1:] > table.values[:-1]) + 1
-    rising = rising[~np.isin(rising, table.offsets)]
-    if not len(rising):
+    query = _query_of(table, rising)
+    # The first row of a query rises above no other of it.
+    query = query[table.offsets[query] != rising]
+    if not len(query):
         return None
-    unsorted = np.unique(_query_of(table, rising))
-    unsorted = unsorted[np.isin(unsorted, queries)]
+    wanted = np.zeros(len(table.queries), dtype=bool)
+    wanted[queries] = True
+    unsorted = distinct(query[wanted[query]])
     order = np.arange(len(table))
     sizes = np.diff(table.offsets)[unsorted]
     for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,10 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.ids import Ids, IntArray, freeze, show_id
 
-__all__ = ["FloatArray", "PairTable", "offsets_of", "pair_keys"]
+__all__ = ["FloatArray", "PairTable", "distinct", "offsets_of", "pair_keys"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+_T = TypeVar("_T", bound=np.integer[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -146,6 +147,17 @@ def pair_keys(docs: Ids, query_numbers: IntArray) -> npt.NDArray[np.uint64]:
     keys = (docs.hashes() ^ mixed) * _MIX
     keys ^= keys >> np.uint64(31)
     return keys
+
+
+def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
+    """The different ones among these numbers, ascending.
+
+    As ``np.unique`` has them, which loads all of numpy.ma when it is first asked.
+    """
+    ordered = np.sort(numbers, axis=None)
+    new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
 
 
 def offsets_of(counts: npt.ArrayLike) -> IntArray:

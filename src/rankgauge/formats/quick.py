@@ -265,7 +265,7 @@ def _alike(kinds: _Bytes, width: int) -> bool:
         grid = kinds.reshape(-1, width)
         if not (grid[:, -1] == _LINE).all():
             return False
-        first = np.unique(grid[:, :-1])
+        first = grid[:, :-1]
     elif first[-1] != _LINE:
         return False
     else:
