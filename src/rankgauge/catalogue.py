@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 import re
@@ -269,6 +268,8 @@ def plain_key(name: str) -> str:
 
 def unknown(what: str, got: str, known: Iterable[str]) -> UnknownName:
     """The error for a name nobody knows, with the nearest ones."""
+    import difflib
+
     names = list(known)
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)

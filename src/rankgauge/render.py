@@ -6,9 +6,7 @@ or None.
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -252,6 +250,8 @@ def _latex(text: str) -> str:
 
 def to_csv(table: Table) -> str:
     """Comma-separated values with a header; numbers in full, text that is no formula."""
+    import csv
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_defused(name) for name in table.columns])
@@ -272,6 +272,8 @@ def _defused(text: str) -> str:
 
 def to_json(table: Table) -> str:
     """A list of objects, one a row; NaN becomes null."""
+    import json
+
     rows = [
         {
             name: None if _is_nan(cell) else cell
