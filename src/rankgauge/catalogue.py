@@ -6,8 +6,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.errors import UnknownName
 
@@ -21,8 +20,7 @@ _MAX_TOP = 60
 _MOST = 1e100
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(NamedTuple):
     """A word that measures may take.
 
     Attributes:
@@ -179,8 +177,7 @@ VOCABULARY: Mapping[str, Param] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Spelled:
+class Spelled(NamedTuple):
     """A name taken apart: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
 
     name: str
