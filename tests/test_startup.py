@@ -116,6 +116,33 @@ def test_a_shell_completes_words_before_numpy_is_there():
     assert "numpy" not in found
 
 
+WORK = """
+import sys, time
+from rankgauge.cli.progress import working
+with working("reading a.run"):
+    time.sleep({seconds})
+print(*sys.modules)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no such terminal there")
+@pytest.mark.parametrize(("seconds", "shown"), [(0, False), (1.5, True)], ids=["quick", "slow"])
+def test_work_shows_a_sign_of_life_on_a_terminal_once_it_is_slow(seconds, shown):
+    reader, writer = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", WORK.format(seconds=seconds)],
+        stdout=subprocess.PIPE, stderr=writer, text=True, check=True,
+        env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.write(writer, b"end")
+    said = os.read(reader, 1 << 16)
+    os.close(writer)
+    os.close(reader)
+    assert ("rich" in done.stdout.split()) == shown
+    assert (b"reading a.run" in said) == shown
+    assert b"0:00:00" not in said  # the second before it counts, too
+
+
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed():
     names = cli.list_commands(None)
     assert names[:2] == ["evaluate", "compare"]

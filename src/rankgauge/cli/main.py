@@ -62,6 +62,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
+    # The threads that NumPy starts, one a core, look out for work for some 30 ms before they sleep.
+    # No command has work for them that early: let them sleep at once.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     sys.exit(_run())
 
 
