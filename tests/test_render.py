@@ -66,6 +66,11 @@ def test_letters_of_two_cells_keep_their_columns_in_line():
     assert to_terminal(table).splitlines()[2:] == ["日本   0.5000", "a      0.2500"]
 
 
+def test_spaces_behind_a_number_do_not_move_it():
+    table = Table(columns=("n",), rows=(("1 ",), ("1000",)), right=frozenset({0}))
+    assert to_terminal(table).splitlines()[2:] == ["   1", "1000"]
+
+
 def test_markdown_escapes_what_would_break_it():
     text = to_markdown(TABLE)
     assert "a\\|b" in text
