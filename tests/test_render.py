@@ -4,9 +4,12 @@ import csv
 import io
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankgauge.render import Table, render, to_csv, to_html, to_latex, to_markdown, to_terminal
 
@@ -30,6 +33,42 @@ def test_a_terminal_table_is_aligned_and_never_cut():
 def test_a_terminal_table_has_no_colour_unless_asked():
     assert "\x1b" not in to_terminal(TABLE)
     assert "\x1b[1m 0.5000\x1b[0m" in to_terminal(TABLE, color=True)
+
+
+LETTERS = st.text("aB1- é–−†²→…日🙂\u0301\t\n[]\\\xa0", max_size=6)
+CELLS = st.one_of(
+    LETTERS, st.none(), st.integers(-9, 10**6), st.floats(-9, 999), st.just(float("nan"))
+)
+
+
+@st.composite
+def tables(draw):
+    names = draw(st.lists(LETTERS, min_size=1, max_size=4))
+    kinds = [draw(st.sampled_from([CELLS, st.floats(0, 1)])) for _ in names]
+    rows = draw(st.lists(st.tuples(*kinds), max_size=4))
+    places = st.sampled_from([(r, c) for r in range(len(rows) or 1) for c in range(len(names))])
+    return Table(
+        tuple(names), tuple(rows), draw(LETTERS), tuple(draw(st.lists(LETTERS, max_size=2))),
+        best=draw(st.frozensets(places)), starred=draw(st.booleans()),
+        marks=draw(st.dictionaries(places, st.sampled_from(["†", "a", "‡ab"]), max_size=3)),
+        right=draw(st.frozensets(st.sampled_from(range(len(names))), max_size=1)),
+    )  # fmt: skip
+
+
+@given(tables())
+def test_a_table_is_drawn_without_rich_as_rich_draws_it(table):
+    by_rich = re.sub("\x1b\\[[0-9;]*m", "", to_terminal(table, color=True))
+    assert to_terminal(table).splitlines() == [line.rstrip() for line in by_rich.splitlines()]
+
+
+def test_letters_of_two_cells_keep_their_columns_in_line():
+    table = Table(columns=("run", "AP"), rows=(("日本", 0.5), ("a", 0.25)))
+    assert to_terminal(table).splitlines()[2:] == ["日本   0.5000", "a      0.2500"]
+
+
+def test_spaces_behind_a_number_do_not_move_it():
+    table = Table(columns=("n",), rows=(("1 ",), ("1000",)), right=frozenset({0}))
+    assert to_terminal(table).splitlines()[2:] == ["   1", "1000"]
 
 
 def test_markdown_escapes_what_would_break_it():

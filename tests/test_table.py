@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.ids import Ids
-from rankgauge.table import PairTable, offsets_of, pair_keys
+from rankgauge.table import PairTable, distinct, offsets_of, pair_keys
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("pqr"), st.sampled_from(["a", "b", "cc"]), st.integers(0, 9))
@@ -106,3 +106,10 @@ def test_equal_pairs_have_equal_keys_and_others_differ() -> None:
 def test_offsets_start_at_zero_and_end_behind_the_last() -> None:
     assert offsets_of([2, 0, 3]).tolist() == [0, 2, 2, 5]
     assert offsets_of([]).tolist() == [0]
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_distinct_numbers_are_those_that_numpy_finds(numbers: list[int]) -> None:
+    found = distinct(np.array(numbers, dtype=np.int64))
+    assert found.dtype == np.int64
+    assert found.tolist() == np.unique(np.array(numbers, dtype=np.int64)).tolist()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.errors import UnknownName
 
@@ -22,8 +20,7 @@ _MAX_TOP = 60
 _MOST = 1e100
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(NamedTuple):
     """A word that measures may take.
 
     Attributes:
@@ -180,8 +177,7 @@ VOCABULARY: Mapping[str, Param] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Spelled:
+class Spelled(NamedTuple):
     """A name taken apart: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
 
     name: str
@@ -269,6 +265,8 @@ def plain_key(name: str) -> str:
 
 def unknown(what: str, got: str, known: Iterable[str]) -> UnknownName:
     """The error for a name nobody knows, with the nearest ones."""
+    import difflib
+
     names = list(known)
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)

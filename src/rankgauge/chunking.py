@@ -10,7 +10,6 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from rankgauge.catalogue import unknown
@@ -372,7 +371,9 @@ def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | No
     """What tells it from others; None for a function, which two may share the name of."""
     if not isinstance(tokenizer, str):
         return None
-    versions = {"chonkie": metadata.version("chonkie")}
+    from importlib.metadata import version
+
+    versions = {"chonkie": version("chonkie")}
     return {"type": kind, **sizes, "tokenizer": tokenizer, "versions": versions}
 
 

@@ -7,9 +7,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankgauge.differences import (
     Correction,
@@ -27,8 +26,6 @@ from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
 from rankgauge.notes import many, some
-from rankgauge.plots import plot
-from rankgauge.plotting import Plot
 from rankgauge.remarks import (
     sentences,
     units,
@@ -37,6 +34,9 @@ from rankgauge.remarks import (
     warnings_of_runs,
 )
 from rankgauge.render import Cell, Table, to_html
+
+if TYPE_CHECKING:
+    from rankgauge.plotting import Plot
 
 __all__ = ["COMPARED", "Comparison", "compare", "compare_evaluations"]
 
@@ -209,6 +209,8 @@ class Comparison:
         Raises:
             InputError: If measures that the kind needs were not compared.
         """
+        from rankgauge.plots import plot
+
         return plot(self, kind, measure=measure)
 
     def to_json(self) -> str:
@@ -217,11 +219,13 @@ class Comparison:
         Infinite effect sizes (all differences equal) are null, as is what is not tested. Values by
         query are those of each evaluation's own JSON.
         """
+        from importlib.metadata import version
+
         means = {e.run_name: e.mean() for e in self.evaluations}
         design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
         data = {
             "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+            "rankgauge": version("rankgauge"),
             "queries": len(self.evaluations[0].query_ids),
             "policies": asdict(self.evaluations[0].policies),
             "design": design,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,12 +23,11 @@ from rankgauge.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined, run_blocks
-from rankgauge.records import Records
-from rankgauge.render import Table, to_html
 
 if TYPE_CHECKING:
-    # Plots bring statistics along: an evaluation in a script is not to wait for them.
+    # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
     from rankgauge.plotting import Plot
+    from rankgauge.render import Table
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
 
@@ -194,6 +192,7 @@ class Evaluation:
         Raises:
             InputError: If the settings of the run cannot be written as JSON.
         """
+        import json
         from importlib.metadata import version
 
         means = self.mean()
@@ -241,6 +240,8 @@ class Evaluation:
             >>> Evaluation.from_json(ev.to_json()) == ev
             True
         """
+        import json
+
         try:
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
@@ -275,6 +276,8 @@ class Evaluation:
 
     def table(self) -> Table:
         """Measures and their means, with the notes."""
+        from rankgauge.render import Table
+
         return Table(
             columns=("measure", "mean"),
             rows=tuple(
@@ -300,6 +303,8 @@ class Evaluation:
         return plot(self, kind, measure=measure)
 
     def _repr_html_(self) -> str:
+        from rankgauge.render import to_html
+
         return to_html(self.table())
 
     def __repr__(self) -> str:
@@ -378,6 +383,8 @@ def evaluate(
     )
     chosen = _selected(queries)
     if run is None:
+        from rankgauge.records import Records
+
         records = Records.of(qrels)
         gathering = _gathering((records.qrels, records.graded), measured, policies, chosen)
         gathering.notes.extend(records.notes)

@@ -24,6 +24,7 @@ from rankgauge.notes import (
     ties_note,
     undefined_notes,
 )
+from rankgauge.table import distinct
 
 __all__ = ["Gathered", "Gathering"]
 
@@ -121,7 +122,7 @@ class Gathering:
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
         tied = joined.tied(judged_apart=self.judged_apart)
         if graded is not joined:
-            tied = np.union1d(tied, graded.tied(judged_apart=self.judged_apart))
+            tied = distinct(np.append(tied, graded.tied(judged_apart=self.judged_apart)))
         self.tied += int(self.wanted[tied].sum())
         self.unknown.update(run.table.queries.take(joined.unknown_queries).tolist())
         self.removed += len(run.table) - len(table)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
 from rankgauge.model import Qrels, Run, Ties
-from rankgauge.table import FloatArray, PairTable, offsets_of, pair_keys
+from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
 __all__ = ["Joined", "join", "ranked"]
 
@@ -127,7 +127,7 @@ class Joined:
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
         lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
-        return np.unique(numbers[heads[highest > lowest]])
+        return distinct(numbers[heads[highest > lowest]])
 
 
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
@@ -207,7 +207,9 @@ def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntAr
     start, stop = table.offsets[query], table.offsets[query + 1]
     scores, place = table.values, rows
     unsorted = _unsorted(table.values, table.offsets)
-    unsorted = unsorted[np.isin(unsorted, query)]
+    wanted = np.zeros(len(table.queries), dtype=bool)
+    wanted[query] = True
+    unsorted = unsorted[wanted[unsorted]]
     if len(unsorted):
         scores = _descending(table, unsorted)
         place = _first_place(scores, start, stop, table.values[rows])
@@ -227,7 +229,7 @@ def _ranks_in_ties(
     table: PairTable, rows: IntArray, query: IntArray, ties: str
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Ranks from 0 of rows that have the score of others of their query, and of their groups."""
-    queries = np.unique(query)
+    queries = distinct(query)
     spans, offsets = _spans(table, queries)
     number = np.searchsorted(queries, query)
     base = offsets[number]
@@ -237,7 +239,7 @@ def _ranks_in_ties(
     place = at if order is None else _inverse(order)[at]
     heads = _heads(values if order is None else values[order], offsets)
     group = np.searchsorted(heads, place, side="right") - 1
-    groups = np.unique(group)
+    groups = distinct(group)
     members = spans if order is None else spans[order]
     inside, by_rule = _in_groups(table, members, (heads[groups], heads[groups + 1]), ties)
     place = _moved(place, inside, by_rule)

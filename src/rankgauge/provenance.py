@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import platform
-import shutil
-import subprocess
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 __all__ = ["Commit", "commit_of", "versions"]
@@ -37,6 +34,9 @@ def commit_of(folder: Path) -> Commit | None:
 
 
 def _git(folder: Path, *words: str) -> str | None:
+    import shutil
+    import subprocess
+
     git = shutil.which("git")
     if git is None:
         return None
@@ -58,8 +58,10 @@ def _git(folder: Path, *words: str) -> str | None:
 
 def versions() -> dict[str, str]:
     """The versions that numbers depend on."""
+    from importlib.metadata import version
+
     return {
-        "rankgauge": metadata.version("rankgauge"),
+        "rankgauge": version("rankgauge"),
         "python": platform.python_version(),
-        "numpy": metadata.version("numpy"),
+        "numpy": version("numpy"),
     }

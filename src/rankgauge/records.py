@@ -17,7 +17,7 @@ from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite_numbers
 from rankgauge.formats.records import Record, RecordRows, read_records
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.model import Qrels, Run
-from rankgauge.table import FloatArray, PairTable, offsets_of
+from rankgauge.table import FloatArray, PairTable, distinct, offsets_of
 
 __all__ = ["Records"]
 
@@ -139,8 +139,9 @@ def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
     )
     offsets = offsets_of([len(row.docs) for row in read.rows])
     rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
-    rising = rising[~np.isin(rising, offsets)]
-    reordered = len(np.unique(np.searchsorted(offsets, rising, side="right")))
+    row = np.searchsorted(offsets, rising, side="right") - 1
+    # The first score of a row rises above no other of it.
+    reordered = len(distinct(row[offsets[row] != rising]))
     return Run.of(PairTable(queries, offsets, docs, scores, source=read.source)), reordered
 
 

@@ -6,9 +6,7 @@ or None.
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -36,6 +34,8 @@ _NONE = "–"
 _STAR = "*"
 BEST = f"{_STAR} the best of the runs"
 _WIDE = 10_000
+# Beyond Latin, the letters that are one cell wide and stand in our own tables.
+_NARROW = frozenset("–−•…“”≥≤→↑↓█†‡─")
 # A spreadsheet takes a cell that begins like this as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = {
@@ -134,7 +134,50 @@ def render(table: Table, form: str, *, color: bool = False) -> str:
 
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
-    """For a terminal, by rich: as wide as it needs to be, so that no number is ever cut."""
+    """For a terminal: as wide as it needs to be, so that no number is ever cut."""
+    plain = None if color else _plain(table)
+    return _by_rich(table, color=color) if plain is None else plain
+
+
+def _plain(table: Table) -> str | None:
+    """The table as rich draws it without colour, in a tenth of the time that rich takes to load.
+
+    None where a letter may be wider than one cell of a terminal, or a line too long for rich.
+    """
+    columns = []
+    for number, name in enumerate(table.columns):
+        marked = table.marked(number)
+        cells = [table.text(row[number]) for row in table.rows] if marked is None else marked
+        if not all(map(_is_narrow, (name, *cells))):
+            return None
+        width = max(map(len, (name, *cells)))
+        head = body = str.rjust if table.numeric(number) else str.ljust
+        if marked is not None:
+            body = str.ljust
+        columns.append([head(name, width), "─" * width, *(body(cell, width) for cell in cells)])
+    widths = [len(column[1]) for column in columns]
+    wide = sum(widths) + 3 * len(widths)
+    if not widths or not all(widths) or max(wide, len(table.title)) > _WIDE:
+        return None
+    if not all(map(_is_narrow, (table.title, *table.notes))):
+        return None
+    names, rule, *rows = zip(*columns, strict=True)
+    lines = [table.title] if table.title else []
+    lines += ["   ".join(names), "───".join(rule), *("   ".join(row) for row in rows)]
+    if table.notes:
+        lines += ["", *(f"• {note}" for note in table.notes)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _is_narrow(text: str) -> bool:
+    """Whether each letter of a text takes one cell of a terminal, and it ends with no space."""
+    if not text.isascii() and not all(c in _NARROW or c < "\u0300" for c in text):
+        return False
+    return text.isprintable() and not text.endswith(" ")
+
+
+def _by_rich(table: Table, *, color: bool) -> str:
+    """The table with what a terminal can do, and letters of any width."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -252,6 +295,8 @@ def _latex(text: str) -> str:
 
 def to_csv(table: Table) -> str:
     """Comma-separated values with a header; numbers in full, text that is no formula."""
+    import csv
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_defused(name) for name in table.columns])
@@ -272,6 +317,8 @@ def _defused(text: str) -> str:
 
 def to_json(table: Table) -> str:
     """A list of objects, one a row; NaN becomes null."""
+    import json
+
     rows = [
         {
             name: None if _is_nan(cell) else cell

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -192,11 +191,13 @@ class RunDiff:
 
     def to_json(self) -> str:
         """The difference as JSON by the published schema ``diff-1.json``; NaN is null."""
+        from importlib.metadata import version
+
         columns = (self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
         rows = zip(self.query_ids, *(column.tolist() for column in columns), strict=True)
         data = {
             "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+            "rankgauge": version("rankgauge"),
             "runs": [self.run_a, self.run_b],
             "measure": str(self.measure),
             "means": [_null(self.mean_a), _null(self.mean_b)],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,10 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.ids import Ids, IntArray, freeze, show_id
 
-__all__ = ["FloatArray", "PairTable", "Sieve", "offsets_of", "pair_keys"]
+__all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_keys"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+_T = TypeVar("_T", bound=np.integer[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22
@@ -136,7 +137,7 @@ class PairTable:
         To sort queries beside each other is quicker than to sort the rows of all.
         """
         sizes = np.diff(self.offsets)
-        widths = np.unique(sizes)
+        widths = distinct(sizes)
         if len(widths) * _ALIKE > len(sizes):
             return False
         for width in widths.tolist():
@@ -193,6 +194,17 @@ class Sieve:
 
     def _places(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
         return (hashes >> self._shift).view(np.int64)
+
+
+def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
+    """The different ones among these numbers, ascending.
+
+    As ``np.unique`` has them, which loads all of numpy.ma when it is first asked.
+    """
+    ordered = np.sort(numbers, axis=None)
+    new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
 
 
 def offsets_of(counts: npt.ArrayLike) -> IntArray:

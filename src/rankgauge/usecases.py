@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rankgauge.catalogue import unknown
-
 __all__ = ["USE_CASES", "UseCase", "use_case"]
 
 
@@ -84,5 +82,7 @@ def use_case(name: str) -> UseCase:
         ('RR', 'Success@1')
     """
     if name not in USE_CASES:
+        from rankgauge.catalogue import unknown
+
         raise unknown("use case", name, USE_CASES)
     return USE_CASES[name]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.formats.files import format_of
 from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 
 SUFFIXES = [
@@ -42,6 +43,18 @@ def sorted_by_score(data: dict[str, dict[str, float]]) -> dict[str, dict[str, fl
     return {
         query: dict(sorted(docs.items(), key=lambda pair: -pair[1])) for query, docs in data.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.csv", "csv"), ("A.CSV", "csv"), ("a.ndjson.GZ", "jsonl"), ("folder.json/a.run", None),
+        (".csv", None), ("a.csv.txt", None), ("a.gz", None), ("a", None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_suffix_of_a_name_says_its_format(name: str, form: str | None) -> None:
+    assert format_of(name) == form
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

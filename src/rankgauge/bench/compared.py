@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 from rankgauge.bench.outcome import BenchmarkRun, Errors
@@ -67,9 +66,11 @@ class BenchmarkComparison:
 
     def to_json(self) -> str:
         """All of it as JSON by the published schema ``benchmark-1.json``."""
+        from importlib.metadata import version
+
         data = {
             "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+            "rankgauge": version("rankgauge"),
             "comparison": json.loads(self.comparison.to_json()),
             "runs": [_as_object(run) for run in self.runs],
             "pareto": list(self.pareto),

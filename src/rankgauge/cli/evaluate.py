@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
 import rankgauge
-from rankgauge.cli.history import store_option
-from rankgauge.cli.inputs import told_apart
+from rankgauge.cli.inputs import store_option, told_apart
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["evaluate"]
 
@@ -35,8 +36,8 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Show the values of every query.")
 @click.option(
-    "--as", "form", type=click.Choice(rankgauge.FORMS), default="table", show_default=True,
-    help="How to print.",
+    "--as", "form", default="table", show_default=True, help="How to print.",
+    type=click.Choice(["table", "markdown", "latex", "html", "csv", "json", "trec"]),
 )  # fmt: skip
 @click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
@@ -140,8 +141,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise failure
 
 
-@dataclass(frozen=True)
-class _Keeping:
+class _Keeping(NamedTuple):
     """Where and with what to keep evaluations."""
 
     history: rankgauge.History
@@ -213,4 +213,8 @@ def _settings(pairs: Iterable[str]) -> dict[str, str | float | bool]:
 def _queries(text: str) -> Literal["all", "intersection"] | Path:
     if text == "all":
         return "all"
-    return "intersection" if text == "intersection" else Path(text)
+    if text == "intersection":
+        return "intersection"
+    from pathlib import Path
+
+    return Path(text)

@@ -19,11 +19,12 @@ __all__ = ["fuse"]
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @click.option(
     "--method", default="rrf", show_default=True, metavar="NAME",
-    help=f"How: {', '.join(rankgauge.FUSION_METHODS)}.",
+    help="How: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, combmax, "
+    "combmed, wsum.",
 )  # fmt: skip
 @click.option(
     "--norm", metavar="NAME",
-    help=f"What is done to scores first: {', '.join(rankgauge.FUSION_NORMS)}.  [default: min-max]",
+    help="What is done to scores first: min-max, z-score, sum, rank, none.  [default: min-max]",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="W,W[,W]...",

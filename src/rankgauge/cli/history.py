@@ -7,19 +7,15 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import store_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
-__all__ = ["history", "store_option"]
+__all__ = ["history"]
 
 _NOT_COMPARABLE = 4
 _FORMS = click.Choice(["table", "markdown", "html", "csv", "json"])
 
-store_option = click.option(
-    "--history", "store", metavar="FILE|URL",
-    help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
-    "else .rankgauge/history.db here.",
-)  # fmt: skip
 _form_option = click.option(
     "--as", "form", type=_FORMS, default="table", show_default=True, help="How to print."
 )

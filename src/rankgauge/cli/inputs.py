@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
 import rankgauge
 
-__all__ = ["read_runs", "told_apart"]
+__all__ = ["read_runs", "store_option", "told_apart"]
+
+store_option = click.option(
+    "--history", "store", metavar="FILE|URL",
+    help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
+    "else .rankgauge/history.db here.",
+)  # fmt: skip
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:

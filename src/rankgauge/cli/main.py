@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
-import traceback
 
 import click
 
 import rankgauge
-from rankgauge.cli.bench import bench
-from rankgauge.cli.collection import collection
-from rankgauge.cli.compare import compare
-from rankgauge.cli.diagnose import diagnose
-from rankgauge.cli.diff import diff
-from rankgauge.cli.evaluate import evaluate
-from rankgauge.cli.explore import explore
-from rankgauge.cli.fuse import fuse
-from rankgauge.cli.gate import gate
-from rankgauge.cli.history import history
-from rankgauge.cli.measures import measures
-from rankgauge.cli.report import report
-from rankgauge.cli.subsets import cut, sample
 
 __all__ = ["main"]
 
@@ -30,14 +17,40 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-class _InOrder(click.Group):
-    """A group that lists its commands in the order in which they are needed."""
+# The commands in the order in which they are needed, and the module of each.
+_COMMANDS = {
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "diff": "diff",
+    "diagnose": "diagnose",
+    "report": "report",
+    "gate": "gate",
+    "history": "history",
+    "bench": "bench",
+    "explore": "explore",
+    "collection": "collection",
+    "fuse": "fuse",
+    "cut": "subsets",
+    "sample": "subsets",
+    "measures": "measures",
+}
+
+
+class _Late(click.Group):
+    """A group that loads a command when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # What nobody knows may be meant for any of them.
+        for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
+            module = importlib.import_module(f"rankgauge.cli.{_COMMANDS[name]}")
+            self.add_command(getattr(module, name))
+        return super().get_command(ctx, cmd_name)
 
 
-@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Late, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message="%(version)s", package_name="rankgauge")
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
@@ -47,24 +60,11 @@ def cli() -> None:
     """
 
 
-cli.add_command(evaluate)
-cli.add_command(compare)
-cli.add_command(diff)
-cli.add_command(diagnose)
-cli.add_command(report)
-cli.add_command(gate)
-cli.add_command(history)
-cli.add_command(bench)
-cli.add_command(explore)
-cli.add_command(collection)
-cli.add_command(fuse)
-cli.add_command(cut)
-cli.add_command(sample)
-cli.add_command(measures)
-
-
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
+    # The threads that NumPy starts, one a core, look out for work for some 30 ms before they sleep.
+    # No command has work for them that early: let them sleep at once.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     sys.exit(_run())
 
 
@@ -100,6 +100,8 @@ def _told(error: Exception) -> int:
         # Faults of inputs are told as ours; what is left is the output.
         click.echo(f"error: cannot write: {error.strerror or error}", err=True)
     else:
+        import traceback
+
         traceback.print_exception(error)
         click.echo("error: this is a fault of rankgauge, not of your input", err=True)
     return _ERROR

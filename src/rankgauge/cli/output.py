@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
-from pathlib import Path
 
 import click
 
@@ -42,6 +40,8 @@ def check_writable(path: str) -> None:
     """Refuse, before any work is done, a file that cannot be written; "-" always can."""
     if path == "-":
         return
+    from pathlib import Path
+
     target = Path(path)
     if target.is_dir():
         raise rankgauge.InputError("this is a folder", where=path, fix="name a file in it")
@@ -57,6 +57,9 @@ def write_whole(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
+    import secrets
+    from pathlib import Path
+
     target = Path(path)
     if target.is_file():
         target = target.resolve()  # through a link, to what it points at

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["working"]
 
@@ -18,19 +23,29 @@ def working(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    progress = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    progress.add_task(what, total=None)
-    timer = threading.Timer(_AFTER, progress.start)
+    started: list[Progress] = []
+    began = time.monotonic()
+    # What is quick does not wait for rich to load, either.
+    timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
         timer.join()
-        progress.stop()
+        for progress in started:
+            progress.stop()
+
+
+def _started(what: str, began: float) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    progress = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, get_time=time.monotonic,
+    )  # fmt: skip
+    progress.add_task(what, total=None)
+    progress.tasks[0].start_time = began
+    progress.start()
+    return progress

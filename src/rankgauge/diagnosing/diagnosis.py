@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import metadata
 from typing import Any
 
 from rankgauge.collection import Collection
@@ -105,9 +104,11 @@ class Diagnosis:
 
     def to_json(self) -> str:
         """The diagnosis as one JSON object by the published schema ``diagnosis-1.json``."""
+        from importlib.metadata import version
+
         data = {
             "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+            "rankgauge": version("rankgauge"),
             "run": _plain(self.run_name),
             "failing": self.failing,
         }

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import itertools
-import json
 import os
-import secrets
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import numpy as np
@@ -19,14 +15,6 @@ from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, Layout, columns_of
 from rankgauge.formats.lines import Source, gathered, numbered_lines, opened, source_name
 from rankgauge.formats.quick import quick_blocks, quick_table
-from rankgauge.formats.tables import (
-    delimited_text,
-    json_lines_text,
-    json_text,
-    read_delimited,
-    read_json,
-    read_json_lines,
-)
 from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
@@ -101,7 +89,8 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         layout: Judgments or run.
     """
     name = source_name(source)
-    if source == "-" or not Path(source).is_file():
+    # Without pathlib, here and below: loading it takes longer than to read a small file.
+    if source == "-" or not os.path.isfile(source):  # noqa: PTH113
         # What is no file of its own, such as a pipe, can be read once only.
         yield None
         return
@@ -150,17 +139,17 @@ def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def _read(lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, form: str) -> PairTable:
+    if form == "cells":
+        return read_trec(lines, name, layout, b"\t")
+    from rankgauge.formats.tables import read_delimited, read_json, read_json_lines
+
     match form:
-        case "cells":
-            return read_trec(lines, name, layout, b"\t")
         case "csv" | "tsv":
             return read_delimited(lines, name, layout, form)
         case "jsonl":
             return read_json_lines(lines, name, layout)
-        case "json":
-            return read_json(lines, name, layout)
         case _:
-            return read_trec(lines, name, layout)
+            return read_json(lines, name, layout)
 
 
 def _headless(first: bytes, layout: Layout) -> bool:
@@ -189,6 +178,8 @@ def _guess(first: bytes, layout: Layout) -> str:
 
 
 def _is_row(first: bytes, layout: Layout) -> bool:
+    import json
+
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
@@ -199,7 +190,11 @@ def _is_row(first: bytes, layout: Layout) -> bool:
 
 def format_of(name: str) -> str | None:
     """The format that a file name stands for, without ``.gz``; None if it says nothing."""
-    path = Path(name)
+    if not any(suffix in name.lower() for suffix in _SUFFIXES):
+        return None
+    from pathlib import PurePath
+
+    path = PurePath(name)
     if path.suffix.lower() == ".gz":
         path = path.with_suffix("")
     return _SUFFIXES.get(path.suffix.lower())
@@ -214,6 +209,9 @@ def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "")
     Raises:
         InputError: If the file cannot be written, or the format cannot carry an id.
     """
+    import secrets
+    from pathlib import Path
+
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
     if layout is JUDGMENTS and len(empty) and format_of(source_name(target)) != "json":
         raise InputError(
@@ -262,21 +260,25 @@ def _pour(chunks: Iterator[bytes], raw: BinaryIO, *, packed: bool) -> None:
     if not packed:
         raw.writelines(chunks)
         return
+    from gzip import GzipFile
+
     # No time and no name inside, so that the same run gives the same bytes.
-    with gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as stream:
+    with GzipFile("", "wb", _LEVEL, raw, mtime=0) as stream:
         stream.writelines(chunks)
 
 
 def _chunks(table: PairTable, layout: Layout, form: str | None, tag: str) -> Iterator[bytes]:
+    if form is None:
+        return trec_lines(table, layout, tag)
+    from rankgauge.formats.tables import delimited_text, json_lines_text, json_text
+
     match form:
         case "csv" | "tsv":
             texts = delimited_text(table, layout, form)
         case "jsonl":
             texts = json_lines_text(table, layout)
-        case "json":
-            texts = json_text(table)
         case _:
-            return trec_lines(table, layout, tag)
+            texts = json_text(table)
     return (text.encode() for text in texts)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,8 +44,7 @@ _SHOWN = 8
 _EXACT = 2**53
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The words of one kind of input.
 
     Attributes:
@@ -99,8 +97,7 @@ RUN = Layout(
 )
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """The names of the columns that were chosen."""
 
     query: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import sys
@@ -87,7 +86,9 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             if start.startswith(magic):
                 raise FormatError(f"this is {what}, wanted plain text or gzip", path=name, fix=fix)
         if start.startswith(_GZIP):
-            yield cast("BinaryIO", gzip.GzipFile(fileobj=buffered))
+            from gzip import GzipFile
+
+            yield cast("BinaryIO", GzipFile(fileobj=buffered))
         else:
             yield buffered
         if source == "-":
@@ -246,7 +247,9 @@ def _room(stream: BinaryIO) -> int:
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:
     """The error for one of `_FAULTS`, met behind this line."""
-    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+    from gzip import BadGzipFile
+
+    if isinstance(error, OSError) and not isinstance(error, BadGzipFile):
         reason = error.strerror or error
         return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)
     return FormatError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter, itemgetter
@@ -301,8 +302,9 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
             where=source,
             fix="pass one column: array[:, 0]",
         )
-    # Of a masked array only a list says what is masked.
-    return values.tolist() if isinstance(values, np.ma.MaskedArray) else values
+    # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
+    masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
+    return values.tolist() if masked else values
 
 
 def _series(values: Any) -> npt.NDArray[Any] | list[Any]:

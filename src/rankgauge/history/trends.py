@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many, some
-from rankgauge.plots import plot_history
-from rankgauge.plotting import Plot
 from rankgauge.render import Cell, Table, to_html
+
+if TYPE_CHECKING:
+    from rankgauge.plotting import Plot
 
 __all__ = ["Point", "Trend", "trend_of"]
 
@@ -140,6 +142,8 @@ class Trend:
         Args:
             last: Show the latest so many; all if left out.
         """
+        from rankgauge.plots import plot_history
+
         shown = self.points if last is None else self.points[-last:]
         dates = [str(point.entry.time.date()) for point in shown]
         if len(set(dates)) < len(dates):

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -27,8 +27,7 @@ _SMALLEST = 1e-5
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What is said once about a measure, and feeds parser, docs, command line and tests.
 
     Attributes:
@@ -51,7 +50,7 @@ class Declaration:
     """
 
     name: str
-    kernel: Kernel = field(repr=False)
+    kernel: Kernel
     defaults: Mapping[str, Value]
     required: tuple[str, ...]
     at: str

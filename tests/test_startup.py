@@ -1,0 +1,164 @@
+"""What is loaded, and when: a cold process waits for nothing that it does not use."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+import rankgauge
+from rankgauge.cli.evaluate import evaluate
+from rankgauge.cli.fuse import fuse
+from rankgauge.cli.main import cli
+
+# Whoever starts the process (coverage, an editable install) may have loaded some already.
+CODE = """
+import sys
+{first}
+before = set(sys.modules)
+try:
+    {then}
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+EVALUATION = {
+    "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
+    "formats.layout", "formats.lines", "formats.memory", "formats.quick", "formats.trec", "gather",
+    "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.graded",
+    "kernels.measure", "kernels.partial", "model", "notes", "table",
+}  # fmt: skip
+# Each takes longer to load than a small file takes to read.
+HEAVY = {
+    "csv", "email", "gzip", "hashlib", "importlib.metadata", "json", "numpy.ma", "pathlib",
+    "random", "rich", "secrets", "statistics", "traceback", "urllib.parse",
+}  # fmt: skip
+COMMANDS = {"cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.output", "cli.progress"}
+
+
+def loaded(then, first="", env=None):
+    """The modules that a process loads with these words, beyond those before them."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(first=first, then=then)],
+        capture_output=True, text=True, check=True, encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},
+    )  # fmt: skip
+    return set(done.stderr.splitlines()[-1].split()), done.stdout
+
+
+def command(*words, first="", env=None):
+    """The same of a command, with what it prints."""
+    then = f"sys.argv = {['rankgauge', *words]!r}; from rankgauge.cli import main; main()"
+    return loaded(then, first, env)
+
+
+def ours(modules):
+    return {name.partition(".")[2] for name in modules if name.startswith("rankgauge.")}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Judgments and a run as they come: not sorted by score, with equal ones."""
+    rng = random.Random(7)
+    rows = [(query, doc) for query in range(60) for doc in range(30)]
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("".join(f"{q} 0 d{d} {rng.randint(0, 2)}\n" for q, d in rows[::3]))
+    run.write_text("".join(f"{q} Q0 d{d} 0 {rng.randint(0, 99) / 8} a\n" for q, d in rows))
+    return str(qrels), str(run)
+
+
+def test_importing_it_loads_no_other_module_of_it():
+    found, _ = loaded("import rankgauge", first="import importlib, typing")
+    assert found == {"rankgauge"} | (found & {"__future__"})
+
+
+def test_evaluating_two_files_loads_what_it_uses(files):
+    found, said = loaded(
+        f"import rankgauge; print(rankgauge.evaluate(*{files!r}, ['nDCG@10', 'AP', 'P(rel=2)@5']))",
+        first="import numpy",
+    )
+    assert "nDCG@10" in said
+    assert ours(found) == EVALUATION
+    assert not found & HEAVY
+
+
+def test_evaluating_two_files_on_the_command_line_loads_what_it_uses(files):
+    found, said = command("evaluate", *files, "-m", "AP", first="import numpy, click, click.parser")
+    assert "60 queries" in said
+    assert ours(found) == EVALUATION | COMMANDS | {
+        "render",
+        "reports",
+        "reports.evaluations",
+        "usecases",
+    }
+    assert not found & HEAVY
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("--version",), *((name, "--help") for name in cli.list_commands(None))],
+    ids=" ".join,
+)
+def test_help_is_there_before_numpy_is(words):
+    found, said = command(*words)
+    assert said
+    assert not {name.partition(".")[0] for name in found} & {"numpy", "rich"}
+
+
+def test_a_shell_completes_words_before_numpy_is_there():
+    env = {
+        "_RANKGAUGE_COMPLETE": "bash_complete", "COMP_WORDS": "rankgauge evaluate --for r",
+        "COMP_CWORD": "3",
+    }  # fmt: skip
+    found, said = command(env=env)
+    assert "rag" in said
+    assert "numpy" not in found
+
+
+WORK = """
+import sys, time
+from rankgauge.cli.progress import working
+with working("reading a.run"):
+    time.sleep({seconds})
+print(*sys.modules)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no such terminal there")
+@pytest.mark.parametrize(("seconds", "shown"), [(0, False), (1.5, True)], ids=["quick", "slow"])
+def test_work_shows_a_sign_of_life_on_a_terminal_once_it_is_slow(seconds, shown):
+    reader, writer = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", WORK.format(seconds=seconds)],
+        stdout=subprocess.PIPE, stderr=writer, text=True, check=True,
+        env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.write(writer, b"end")
+    said = os.read(reader, 1 << 16)
+    os.close(writer)
+    os.close(reader)
+    assert ("rich" in done.stdout.split()) == shown
+    assert (b"reading a.run" in said) == shown
+    assert b"0:00:00" not in said  # the second before it counts, too
+
+
+def test_help_lists_the_commands_in_the_order_in_which_they_are_needed():
+    names = cli.list_commands(None)
+    assert names[:2] == ["evaluate", "compare"]
+    assert [cli.get_command(None, name).name for name in names] == names
+
+
+def test_of_a_command_nobody_knows_all_are_there_to_be_meant():
+    fresh = type(cli)("fresh")
+    assert fresh.get_command(None, "evalute") is None
+    assert list(fresh.commands) == fresh.list_commands(None)
+
+
+def test_words_that_stand_in_help_are_those_that_are_known():
+    """They are written out there: to ask for them would load NumPy."""
+    forms = next(option for option in evaluate.params if option.name == "form")
+    assert tuple(forms.type.choices) == rankgauge.FORMS
+    method, norm = (next(o for o in fuse.params if o.name == name) for name in ("method", "norm"))
+    assert method.help == f"How: {', '.join(rankgauge.FUSION_METHODS)}."
+    assert f": {', '.join(rankgauge.FUSION_NORMS)}." in norm.help
