@@ -25,7 +25,8 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
     "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
-    "formats.layout", "formats.lines", "formats.memory", "formats.quick", "formats.trec", "gather",
+    "formats.layout", "formats.lines", "formats.memory", "formats.pieces",
+    "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.graded",
     "kernels.measure", "kernels.partial", "model", "notes", "table",
 }  # fmt: skip
