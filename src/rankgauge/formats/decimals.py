@@ -87,9 +87,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     return values, sure
 
 
-def _short(
-    data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools
-) -> Words:
+def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
     """The digits of tokens that have eight at most, as whole numbers, without their points.
 
     Args:
