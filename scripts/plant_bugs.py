@@ -114,6 +114,8 @@ TESTS_OF = {
         ("formats/decimals.py", "formats/lines.py", "formats/quick.py"),
         ("tests/formats/test_quick.py", "tests/test_streamed.py"),
     ),
+    "formats/arrow.py": ("tests/formats/test_arrow.py",),
+    "ids.py": (*TESTS, "tests/test_ids.py"),
     "evaluation.py": ("tests/test_streamed.py",),
     "gather.py": ("tests/test_streamed.py",),
     "chunking.py": ("tests/test_chunking.py",),
