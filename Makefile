@@ -52,7 +52,7 @@ test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we s
 	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet tests
 
 test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
-	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py
+	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py
 
 test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters

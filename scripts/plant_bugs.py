@@ -122,6 +122,8 @@ TESTS_OF = {
     "formats/files.py": ("tests/formats/test_files.py", "tests/test_streamed.py"),
     "formats/memory.py": ("tests/formats/test_memory.py",),
     "table.py": ("tests/test_table.py", "tests/test_join.py"),
+    "formats/arrow.py": ("tests/formats/test_arrow.py",),
+    "ids.py": (*TESTS, "tests/test_ids.py"),
     "gather.py": ("tests/test_streamed.py",),
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),

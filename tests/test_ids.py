@@ -137,6 +137,35 @@ def test_many_ids_are_numbered_alike_also_where_hashes_collide(values: list[byte
         assert [part.tolist() for part in ids.unique()] == expected
 
 
+@pytest.mark.parametrize("piece", [1, 2, 3])
+@given(values=COLUMNS, repeated=st.lists(st.integers(0, 5), max_size=30))
+def test_long_columns_are_hashed_and_numbered_in_pieces(
+    piece: int, values: list[bytes], repeated: list[int]
+) -> None:
+    # Rows over bytes of their own, and rows that share them as those of a dictionary do.
+    alone = [int(Ids.of([value]).hashes()[0]) for value in values]
+    for rows in (list(range(len(values))), [row for row in repeated if row < len(values)]):
+        ids = Ids.of(values).take(np.array(rows, dtype=np.int64))
+        taken = [values[row] for row in rows]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("rankgauge.ids._PIECE", piece)
+            codes, names = ids.unique()
+            assert names.tolist() == list(dict.fromkeys(taken))
+            assert [names.tolist()[code] for code in codes] == taken
+            assert ids.hashes().tolist() == [alone[row] for row in rows]
+
+
+def test_hashes_are_kept_and_go_with_the_rows() -> None:
+    ids = Ids.of(["a", "b", "c"])
+    hashes = ids.hashes()
+    assert ids.hashes() is hashes
+    assert ids.take(np.array([2, 0])).hashes().tolist() == hashes[[2, 0]].tolist()
+    assert ids.take(slice(1, 3)).tolist() == [b"b", b"c"]
+    again = pickle.loads(pickle.dumps(ids))
+    for kept in (hashes, again.hashes()):
+        assert not kept.flags.writeable
+
+
 def test_ids_pickle_and_stay_read_only() -> None:
     ids = pickle.loads(pickle.dumps(Ids.of(["a", "bc"])))
     assert ids == Ids.of(["a", "bc"])

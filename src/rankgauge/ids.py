@@ -36,6 +36,9 @@ _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 # What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
 _SPARSE = 16
+# Rows of a piece: what is made of them on the way stays in the cache of a core.
+_PIECE = 1 << 15
+_FEW = 8
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
@@ -73,7 +76,7 @@ class Ids:
     _hashed: npt.NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
-        freeze(self.data, self.starts, self.lengths)
+        freeze(self.data, self.starts, self.lengths, self._hashed)
 
     @classmethod
     def of(cls, values: Iterable[Any], what: str = "id", blame: Blame = _by_row) -> Ids:
@@ -171,7 +174,7 @@ class Ids:
             return 0
         return sum(not _is_text(value) for value in set(self.tolist()))
 
-    def take(self, rows: npt.NDArray[Any]) -> Ids:
+    def take(self, rows: npt.NDArray[Any] | slice) -> Ids:
         """The ids of these rows, over the same bytes."""
         hashed = None if self._hashed is None else self._hashed[rows]
         return Ids(self.data, self.starts[rows], self.lengths[rows], hashed)
@@ -189,7 +192,10 @@ class Ids:
         """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
         if self._hashed is not None:
             return self._hashed
-        hashed = self._hash()
+        hashed = np.empty(len(self), dtype=np.uint64)
+        for start in range(0, len(self), _PIECE):
+            part: Ids = self.take(slice(start, start + _PIECE))
+            hashed[start : start + _PIECE] = part._hash()
         freeze(hashed)
         # Judgments and runs are looked at more than once.
         object.__setattr__(self, "_hashed", hashed)
@@ -250,13 +256,24 @@ class Ids:
         count = len(self)
         if count == 0:
             return np.zeros(0, dtype=np.int64), self
-        rows = np.arange(count)
         # Rows of one query mostly stand together: look up only where the id changes.
-        changes = np.flatnonzero(~self.same(rows[1:], self, rows[:-1])) + 1
-        heads = np.concatenate([[0], changes])
+        heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
         codes, first = self._numbered(heads)
         lengths = np.diff(np.append(heads, count))
         return np.repeat(codes, lengths), self.take(first).compact()
+
+    def _changes(self, start: int) -> IntArray:
+        """The rows of the piece behind this row whose id is not that of the row before."""
+        part: Ids = self.take(slice(start, start + _PIECE + 1))
+        other = part.lengths[1:] != part.lengths[:-1]
+        moved = np.flatnonzero(other | (part.starts[1:] != part.starts[:-1]))
+        if _FEW * len(moved) < len(part):  # most rows share their bytes, as entries of a dictionary
+            return moved[~part.same(moved + 1, part, moved)] + start + 1
+        words = part._words(0, None)
+        other |= words[1:] != words[:-1]
+        alike = np.flatnonzero(~other & (part.lengths[1:] > _WORD))
+        other[alike] = ~part.same(alike + 1, part, alike)
+        return np.flatnonzero(other) + start + 1
 
     def _numbered(self, heads: IntArray) -> tuple[IntArray, IntArray]:
         """The number of each of these ids by first appearance, and a row of each number."""
@@ -301,7 +318,7 @@ class Ids:
             # There is a whole word where an id begins, but not always where one has ended.
             places = np.minimum(places, len(self.data) - _WORD)
         words: npt.NDArray[np.uint64] = self._unaligned[places]
-        words &= _MASKS[np.clip(left, 0, _WORD)]
+        words &= _MASKS.take(np.clip(left, 0, _WORD))
         return words
 
     @property

@@ -266,8 +266,8 @@ def from_columns(queries: Any, docs: Any, values: Any, layout: Layout) -> PairTa
 
 def _from_columns(data: Any, columns: Columns, layout: Layout, source: str) -> PairTable:
     """The chosen columns of a mapping or a narwhals frame."""
-    queries = _column(data[columns.query], columns.query, source)
-    docs = _column(data[columns.doc], columns.doc, source)
+    queries = _ids(data[columns.query], columns.query, source)
+    docs = _ids(data[columns.doc], columns.doc, source)
     values = _column(data[columns.value], columns.value, source)
     if not len(queries) == len(docs) == len(values):
         raise InputError(
@@ -277,13 +277,21 @@ def _from_columns(data: Any, columns: Columns, layout: Layout, source: str) -> P
         )
     blame = _by_row(source)
     return table_of(
-        Ids.of(queries, "query id", blame),
-        Ids.of(docs, "document id", blame),
+        queries if isinstance(queries, Ids) else Ids.of(queries, "query id", blame),
+        docs if isinstance(docs, Ids) else Ids.of(docs, "document id", blame),
         _numbers(values, layout, blame),
         layout,
         source=source,
         columns=columns,
     )
+
+
+def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
+    """A column of ids, which are still to be looked at one by one unless they are packed."""
+    from rankgauge.formats.arrow import packed
+
+    ids = packed(values)
+    return _column(values, name, source) if ids is None else ids
 
 
 def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
@@ -311,7 +319,8 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
     """A series of a library: numbers as an array if none is missing, anything else as a list."""
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        array = values.to_numpy()
+        # An array of pyarrow that is not in chunks refuses what it would have to copy.
+        array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
         # Whole numbers with gaps come as floats.
         if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
             return np.asarray(array)
@@ -385,9 +394,8 @@ def frame_columns(
         if frame is data:
             frame = nw.DataFrame.from_arrow(data, backend="pyarrow")
         chosen = choose(frame.collect_schema().names())
-        frame = frame.select(chosen)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+            frame = frame.select(chosen).collect()
     except nw.exceptions.DuplicateError:
         raise InputError(
             "two columns have the same name", where=source, fix="give each its own name"

@@ -1,0 +1,331 @@
+"""Ids out of the buffers of a column: no Python object for each row.
+
+NumPy arrays, and columns of pandas, polars and pyarrow, keep their values side by side in memory,
+and text there is what :class:`Ids` is: packed bytes. Only sound ids are taken here. What is
+missing, empty or of another kind makes the whole column one for the plain way, which looks at each
+value and says which row is wrong.
+
+No library is imported here: a column brings along the methods that are used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.errors import InputError
+from rankgauge.ids import Ids, IntArray
+
+__all__ = ["packed"]
+
+_Bytes = npt.NDArray[np.uint8]
+
+_SPARE = 8
+# Rows of a piece: what is made of them stays in the cache of a core.
+_PIECE = 1 << 14
+# From so many rows on pyarrow is worth its import.
+_IMPORT = 1 << 20
+# In a column of so many rows a value is read once for all rows that it stands in together, if that
+# are so many on average; the first rows tell whether to try.
+_MANY = 1 << 17
+_LOOKED_AT = 1 << 10
+_RARE = 4
+_ASCII = 128
+# A text of fixed width may be padded to so many times its bytes.
+_PADDED = 4
+_WHOLE = ("int", "uint")
+_OFFSETS: dict[str, Any] = {
+    "string": np.int32,
+    "binary": np.int32,
+    "large_string": np.int64,
+    "large_binary": np.int64,
+}
+_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
+_POLARS_PLAIN = ("String", "Utf8", "Binary")
+_POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")
+# Four decimal digits at a time, as they are written.
+_DIGITS = 4
+_WRITTEN = np.array([b"%04d" % number for number in range(10**_DIGITS)]).view(np.uint32)
+_POWERS = 10 ** np.arange(20, dtype=np.uint64)
+_MINUS = ord("-")
+
+
+def packed(column: Any) -> Ids | None:
+    """The ids of a column of text, bytes or whole numbers, out of its buffers.
+
+    Args:
+        column: A NumPy array, a column of pandas, polars or pyarrow, one of narwhals over these,
+            or anything else.
+
+    Returns:
+        The ids, or None where only the plain way can tell: for any other column, and for one with
+        a value that is missing or no id.
+
+    Example:
+        >>> import numpy as np
+        >>> packed(np.array([7, 42])).tolist()
+        [b'7', b'42']
+        >>> packed(np.array([0.5])) is None
+        True
+    """
+    library = _library(column)
+    if library == "narwhals" and hasattr(column, "to_native"):
+        column = column.to_native()
+        library = _library(column)
+    if library == "pyarrow" and hasattr(column, "type") and hasattr(column, "null_count"):
+        return _of_arrow(column)
+    # What else is called an array may hold masks, or strip blanks.
+    if type(column) in {np.ndarray, np.memmap}:
+        return _of_array(column)
+    if library not in {"pandas", "polars"} or not hasattr(column, "dtype"):
+        return None
+    kind = str(column.dtype)
+    if kind.lower().startswith(_WHOLE):
+        # With gaps, and for intervals, it is no array of whole numbers.
+        return _of_array(np.asarray(column.to_numpy()))
+    return _of_pandas(column, kind) if library == "pandas" else _of_polars(column, kind)
+
+
+def _library(column: Any) -> str:
+    return type(column).__module__.partition(".")[0]
+
+
+def _of_pandas(column: Any, kind: str) -> Ids | None:
+    """A series, an index or an array of pandas: a category by its codes, text if Arrow holds it."""
+    if kind == "category":
+        coded = getattr(column, "cat", column)
+        return _by_code(coded.categories, np.asarray(coded.codes))
+    arrow = getattr(column.dtype, "storage", "").startswith("pyarrow")
+    if arrow or hasattr(column.dtype, "pyarrow_dtype"):
+        return _of_arrow(getattr(column, "array", column).__arrow_array__())
+    return None
+
+
+def _of_polars(column: Any, kind: str) -> Ids | None:
+    """Text of polars, which needs no pyarrow for that but is slower without."""
+    if column.null_count() or not kind.startswith(_POLARS_TEXT):
+        return None
+    if kind in _POLARS_PLAIN:
+        heads = _heads(column, lambda some: (some[1:] != some[:-1]).arg_true().to_numpy())
+        if heads is not None:
+            return _spread(_of_polars(column.gather(heads), kind), heads, len(column))
+    if "pyarrow" in sys.modules or len(column) > _IMPORT:
+        try:
+            return _of_arrow(column.to_arrow())
+        except ImportError:
+            pass
+    if kind == "Binary":
+        return None
+    text = column.cast(str).str
+    data = np.frombuffer(text.join("").item().encode() + bytes(_SPARE), dtype=np.uint8)
+    lengths = text.len_bytes().to_numpy().astype(np.int64)
+    return _sound(data, np.cumsum(lengths) - lengths, lengths)
+
+
+def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | None:
+    """The ids of a column that says for each row which entry of a short list it is."""
+    if not len(codes) or int(codes.min()) < 0:
+        return None
+    ids = packed(entries)
+    if ids is None:
+        try:
+            ids = Ids.of(entries.tolist())
+        except InputError:
+            return None
+    return ids.take(codes.astype(np.int64))
+
+
+def _of_arrow(column: Any) -> Ids | None:
+    """An array of pyarrow, whole or in chunks."""
+    parts = []
+    for chunk in getattr(column, "chunks", [column]):
+        part = _of_chunk(chunk) if len(chunk) else None
+        if part is not None:
+            parts.append(part)
+        elif len(chunk):
+            return None
+    return Ids.joined(parts) if parts else None
+
+
+def _of_chunk(chunk: Any) -> Ids | None:
+    kind = str(chunk.type)
+    if chunk.null_count:
+        return None
+    if kind in _VIEWS:
+        try:
+            return _of_chunk(chunk.cast(_VIEWS[kind]))
+        except NotImplementedError:  # not every pyarrow that has these can turn them into others
+            return None
+    if kind.startswith("dictionary<"):
+        return _by_code(chunk.dictionary, chunk.indices.to_numpy())
+    if kind.startswith(_WHOLE):
+        return _of_array(chunk.to_numpy())
+    return _of_texts(chunk, _OFFSETS[kind]) if kind in _OFFSETS else None
+
+
+def _of_texts(chunk: Any, offset: Any) -> Ids | None:
+    heads = _heads(chunk, _changes_of_arrow)
+    if heads is None:
+        return _of_text(chunk, offset)
+    return _spread(_of_text(chunk.take(heads), offset), heads, len(chunk))
+
+
+def _changes_of_arrow(chunk: Any) -> IntArray:
+    import pyarrow.compute as pc
+
+    other = pc.not_equal(chunk[1:], chunk[:-1])
+    return np.flatnonzero(other.to_numpy(zero_copy_only=False))
+
+
+def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
+    """Where a value is not that of the row before, if that is rare: so the ids of queries mostly.
+
+    Args:
+        column: Text or bytes, none missing.
+        changes: Which rows of a part are followed by another value.
+    """
+    if len(column) < _MANY or _RARE * len(changes(column[:_LOOKED_AT])) > _LOOKED_AT:
+        return None
+    heads = np.append(0, changes(column).astype(np.int64) + 1)
+    return heads if _RARE * len(heads) <= len(column) else None
+
+
+def _spread(ids: Ids | None, heads: IntArray, count: int) -> Ids | None:
+    """So many rows that are those of these ids, each from one of the heads to the next."""
+    if ids is None:
+        return None
+    rows = np.diff(np.append(heads, count))
+    return Ids(ids.data, np.repeat(ids.starts, rows), np.repeat(ids.lengths, rows))
+
+
+def _of_text(chunk: Any, offset: Any) -> Ids | None:
+    """Text or bytes of Arrow, over its own memory, which nobody may change, if it is enough."""
+    _, bounds, content = chunk.buffers()
+    if content is None:
+        return None
+    size = np.dtype(offset).itemsize
+    ends = np.frombuffer(bounds, dtype=offset, count=len(chunk) + 1, offset=size * chunk.offset)
+    first, last = int(ends[0]), int(ends[-1])
+    data = np.frombuffer(content, dtype=np.uint8)[first : last + _SPARE]
+    if len(data) < last - first + _SPARE:
+        data = _spared(data[: last - first])
+    if "string" in str(chunk.type) and int(data.max()) >= _ASCII and not _is_utf8(chunk):
+        return None
+    starts = ends[:-1].astype(np.int64, copy=False)
+    lengths = np.diff(ends).astype(np.int64, copy=False)
+    return _sound(data, starts - first if first else starts, lengths)
+
+
+def _is_utf8(chunk: Any) -> bool:
+    try:
+        chunk.validate(full=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _spared(data: _Bytes) -> _Bytes:
+    """A copy with the spare bytes that ids need behind them."""
+    copy = np.zeros(len(data) + _SPARE, dtype=np.uint8)
+    copy[:-_SPARE] = data
+    return copy
+
+
+def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
+    """Ids that fill their bytes, if they are: none is empty, none holds a NUL."""
+    sound = len(lengths) and int(lengths.min()) > 0 and data[:-_SPARE].all()
+    return Ids(data, starts, lengths) if sound else None
+
+
+def _of_array(values: npt.NDArray[Any]) -> Ids | None:
+    """An array of NumPy: whole numbers, or text that it keeps side by side."""
+    if values.ndim != 1 or not values.size or not values.dtype.itemsize:
+        return None
+    if values.dtype.kind in "iu":
+        return _whole(values)
+    cells = _cells(values)
+    return None if cells is None else _of_cells(cells)
+
+
+def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
+    """Text in cells of one width, with a byte for each character."""
+    kind = values.dtype.kind
+    if kind == "U":
+        native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
+        points = native.view(np.uint32)
+        if int(points.max()) >= _ASCII:
+            return None
+        return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
+    if kind == "T" and not hasattr(values.dtype, "na_object"):
+        # Not even of these does NumPy count a NUL at the end, unless something stands behind it.
+        lengths = _lengths(np.strings.add(values, "|")) - 1
+        width = max(1, int(lengths.max()))
+        if width * len(values) > _PADDED * int(lengths.sum()):
+            return None
+        try:
+            cells = values.astype(f"S{width}")
+        except UnicodeEncodeError:
+            return None
+        return cells if np.array_equal(lengths, _lengths(cells)) else None
+    return values if kind == "S" else None
+
+
+def _lengths(texts: npt.NDArray[Any]) -> IntArray:
+    """The characters of each text, but for NULs at the end where the width is fixed."""
+    found: IntArray = getattr(np, "strings", np.char).str_len(texts)
+    return found.astype(np.int64)
+
+
+def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
+    """Ids in cells of one width, filled up with NULs."""
+    lengths = _lengths(cells)
+    data = _spared(np.ascontiguousarray(cells).view(np.uint8))
+    # Every byte but the filling counts: one that is missing is a NUL within an id.
+    filled = int(np.count_nonzero(data != 0))
+    if not int(lengths.min()) or filled != int(lengths.sum()):
+        return None
+    return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
+
+
+def _whole(numbers: npt.NDArray[Any]) -> Ids | None:
+    """Whole numbers as they are written; what stands in many rows together is written once."""
+    heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    if _RARE * len(heads) > len(numbers):
+        return _written(numbers)
+    return _spread(_written(numbers[heads]), heads, len(numbers))
+
+
+def _written(numbers: npt.NDArray[Any]) -> Ids:
+    """Decimal digits, right-aligned in cells of one width."""
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    digits = len(str(max(highest, -lowest)))
+    words = -(-(digits + (lowest < 0)) // _DIGITS)
+    cells = np.zeros((len(numbers) + _SPARE // _DIGITS, words), dtype=np.uint32)
+    lengths = np.ones(len(numbers), dtype=np.int64)
+    for start in range(0, len(numbers), _PIECE):
+        piece = numbers[start : start + _PIECE]
+        # Unsigned, the lowest number has a counterpart above 0, too.
+        left = piece.astype(np.uint64)
+        if lowest < 0:
+            np.negative(left, out=left, where=piece < 0)
+        if digits < 10:
+            left = left.astype(np.uint32)
+        for power in _POWERS[1:digits].astype(left.dtype):
+            lengths[start : start + _PIECE] += left >= power
+        for word in reversed(range(words)):
+            rest = left // 10**_DIGITS
+            cells[start : start + len(piece), word] = _WRITTEN[left - rest * 10**_DIGITS]
+            left = rest
+    width = words * _DIGITS
+    data = cells.view(np.uint8).reshape(-1)
+    starts = np.arange(1, len(numbers) + 1) * width - lengths
+    if lowest < 0:
+        negative = np.flatnonzero(numbers < 0)
+        starts[negative] -= 1
+        lengths[negative] += 1
+        data[starts[negative]] = _MINUS
+    return Ids(data, starts, lengths)
