@@ -22,9 +22,9 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
     Beware: two systems can be compared only where it is alike for both.
     Source: Sakai (2007), Alternatives to bpref, SIGIR.
     """
-    seen = run.in_qrels if k is None else run.in_qrels & (run.rank <= k)
+    seen = run.in_qrels if k is None else run.in_qrels & run.within(k)
     looked_at = run.depth(k)
-    share = np.count_nonzero(seen, axis=1) / np.maximum(looked_at, 1)
+    share = run.count(seen) / np.maximum(looked_at, 1)
     return np.where(looked_at > 0, share, np.nan)
 
 
@@ -58,7 +58,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values
     Beware: queries with many relevant documents decide it.
     Source: trec_eval, measure num_rel_ret.
     """
-    return np.count_nonzero(run.hits(rel, k), axis=1).astype(np.float64)
+    return run.found(rel, k).astype(np.float64)
 
 
 @measure(better="lower", undefined="skip", bounds=(1.0, math.inf), also=("first_relevant_rank",))
