@@ -106,7 +106,7 @@ class Evaluation:
         count 0, or are left out where the policy or the measure says ``skip``. With weights the
         mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
         """
-        return self._means(np.arange(len(self.query_ids)))
+        return self._means(None)
 
     def by_group(self) -> dict[str, dict[str, float]]:
         """The mean of each measure in each group, by group and measure.
@@ -123,16 +123,17 @@ class Evaluation:
             rows.setdefault(label, []).append(row)
         return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
-    def _means(self, rows: IntArray) -> dict[str, float]:
-        return {
-            str(measure): self._mean_of(column, measure, rows)
-            for column, measure in enumerate(self.measures)
-        }
-
-    def _mean_of(self, column: int, measure: Measure, rows: IntArray) -> float:
-        shares = None if self.weights is None else [self.weights[row] for row in rows.tolist()]
+    def _means(self, rows: IntArray | None) -> dict[str, float]:
+        """The means over these queries; over all without."""
+        values = self.per_query if rows is None else self.per_query[rows]
+        shares: Sequence[float] | None = self.weights
+        if rows is not None and self.weights is not None:
+            shares = [self.weights[row] for row in rows.tolist()]
         skipped = self.policies.undefined == "skip"
-        return measure.mean(self.per_query[rows, column].tolist(), shares, skip_undefined=skipped)
+        return {
+            str(measure): measure.mean(column.tolist(), shares, skip_undefined=skipped)
+            for measure, column in zip(self.measures, values.T, strict=True)
+        }
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """One value; NaN where it is undefined.

@@ -13,6 +13,7 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
 from rankgauge.judged import BoolArray, Values
+from rankgauge.kernels.coverage import judged_shares
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.mapped import mapped
 from rankgauge.model import Policies, Qrels, Run
@@ -66,7 +67,6 @@ class Plan:
         measures: The measures.
         depths: Their cut-offs and 10, ascending: where it is said how much was judged.
         deepest: The deepest of their cut-offs, 10 without one.
-        coverage: Judged@k for each of these.
         first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
             where the first relevant documents stand; the notes say it.
         judged_apart: Whether any tells documents judged not relevant from those not judged.
@@ -78,7 +78,6 @@ class Plan:
         depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
         self.deepest = depths[-1] if depths else _JUDGED_AT
         self.depths = sorted({*depths, _JUDGED_AT})
-        self.coverage = [parse(f"Judged@{depth}") for depth in self.depths]
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
         self.judged_apart = any(_reads_judged(measure) for measure in measures)
@@ -224,8 +223,7 @@ class Gathering:
                 for number, measure in columns:
                     self.values[at, number] = measure.values(block)
                 if source is joined:
-                    for number, covered in enumerate(plan.coverage):
-                        self.judged[at, number] = covered.values(block)
+                    self.judged[at] = judged_shares(block, plan.depths)
                     for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
                         ranks[at] = first.values(block)
 

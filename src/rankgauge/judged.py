@@ -168,6 +168,12 @@ class JudgedRun:
         """(Q,) the relevant documents that were retrieved, in the first `k`."""
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
 
+    def first(self, rel: float) -> IntArray:
+        """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
+        return self.once(
+            ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
+        )
+
     def relevant(self, rel: float) -> IntArray:
         """(Q,) all relevant documents of the query, retrieved or not."""
         return self.once(("relevant", rel), lambda: self.count(self.ideal >= rel))

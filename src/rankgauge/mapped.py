@@ -10,10 +10,12 @@ and the table is made, which finds it and says what it is.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+import sys
+from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -34,8 +36,8 @@ _NUMBERS = (float, int, np.floating, np.integer)
 _EXACT = 2.0**53
 # Queries that are joined at a time: bounds what is kept of them in Python's objects.
 _BLOCK = 2048
-# So many ids are searched for in a text before it is quicker to look at the type of each.
-_FEW = 8
+# Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
+_SIZED = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,98 +82,23 @@ def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
     queries, rankings = list(run), list(run.values())
-    if set(map(type, queries)) != {str} or not _are_ids("\n".join(queries)):
+    if set(map(type, queries)) != {str} or not _are_ids("\n".join(queries), run):
         return None
     known, documents = qrels.texts
     numbers = [known.get(query, -1) for query in queries]
+    pools = [documents[number] if number >= 0 else () for number in numbers]
     blocks = []
     for start in range(0, len(queries), _BLOCK):
-        block = _Block(ties)
         part = slice(start, start + _BLOCK)
-        for ranking, number in zip(rankings[part], numbers[part], strict=True):
-            try:
-                simple = block.add(ranking, documents[number] if number >= 0 else ())
-            except (TypeError, ValueError, ArithmeticError, RuntimeError):
-                # A key that is no text, or scores that cannot be added or compared.
-                return None
-            if not simple:
-                return None
-        blocks.append(block.ranks())
+        try:
+            ranks = _ranks(rankings[part], pools[part], ties)
+        except (TypeError, ValueError, ArithmeticError, RuntimeError):
+            # A key that is no text, or scores that cannot be added or compared.
+            return None
+        if ranks is None:
+            return None
+        blocks.append(ranks)
     return Mapped(_joined(qrels, np.array(numbers), rankings, blocks), queries, rankings)
-
-
-class _Block:
-    """The ranks of judged documents, gathered from a few queries."""
-
-    def __init__(self, ties: Ties) -> None:
-        self._ties = ties
-        # For each judgment its document's score, for each score that is there how many are lower,
-        # and how many are not higher.
-        self._scores: list[float | None] = []
-        self._lower: list[int] = []
-        self._upto: list[int] = []
-        # For each query how many are there, and how many documents were retrieved.
-        self._found: list[int] = []
-        self._sizes: list[int] = []
-        # How far below the first of its group of equal scores one stands.
-        self._moved: dict[int, int] = {}
-
-    def add(self, ranking: Mapping[str, float], judged: Sequence[str]) -> bool:
-        """Take one more query; False where something about it is not simple."""
-        if not ranking:
-            self._scores += [None] * len(judged)
-            return True
-        text = "\n".join(ranking)
-        if not _are_ids(text):
-            return False
-        ordered = _ascending(ranking)
-        if ordered is None:
-            plain = _of_floats(ranking)
-            if plain is None:
-                return False
-            ranking, ordered = plain, sorted(plain.values())
-        scores = [*map(ranking.get, judged)]
-        found = [score for score in scores if score is not None]
-        if len(found) < len(judged) and not _all_seen(ranking, text, judged, scores):
-            return False
-        lower = [bisect_left(ordered, score) for score in found]
-        upto = [bisect_right(ordered, score) for score in found]
-        if sum(upto) - sum(lower) > len(found):
-            docs = [doc for doc, score in zip(judged, scores, strict=True) if score is not None]
-            self._break_ties(ranking, docs, lower, upto)
-        self._scores += scores
-        self._lower += lower
-        self._upto += upto
-        self._found.append(len(found))
-        self._sizes.append(len(ordered))
-        return True
-
-    def _break_ties(
-        self, ranking: Mapping[str, float], docs: list[str], lower: list[int], upto: list[int]
-    ) -> None:
-        """Find the place of each of these documents in its group of equal scores."""
-        tied = [doc for doc, a, b in zip(docs, lower, upto, strict=True) if b - a > 1]
-        groups: dict[float, list[str]] = {ranking[doc]: [] for doc in tied}
-        for doc, score in ranking.items():
-            if score in groups:
-                groups[score].append(doc)
-        if self._ties == "trec":
-            for group in groups.values():
-                # Text stands in the order of its characters, which is that of their bytes.
-                group.sort(reverse=True)
-        places = {doc: place for group in groups.values() for place, doc in enumerate(group)}
-        start = len(self._lower)
-        self._moved.update((start + n, places[doc]) for n, doc in enumerate(docs) if doc in places)
-
-    def ranks(self) -> _Ranks:
-        """All of them."""
-        lower, upto = np.array(self._lower, np.int64), np.array(self._upto, np.int64)
-        sizes = np.repeat(np.array(self._sizes, np.int64), self._found)
-        first = sizes - upto + 1
-        rank = first.copy()
-        rank[list(self._moved)] += np.fromiter(self._moved.values(), np.int64, len(self._moved))
-        retrieved = np.array([score is not None for score in self._scores], dtype=bool)
-        return _Ranks(retrieved, rank, first, sizes - lower)
 
 
 class _Ranks(NamedTuple):
@@ -190,9 +117,75 @@ class _Ranks(NamedTuple):
     last: IntArray
 
 
-def _are_ids(text: str) -> bool:
-    """Whether ids, joined by line feeds, are sound: none empty, no NUL, no lone surrogate."""
-    if "\0" in text or "\n\n" in f"\n{text}\n":
+def _ranks(
+    rankings: Sequence[Mapping[str, float]], pools: Sequence[tuple[str, ...]], ties: Ties
+) -> _Ranks | None:
+    """The ranks of judged documents; None where something about a ranking is not simple."""
+    # For each judgment its document's score; for each that is there, how many are lower.
+    scores: list[float | None] = []
+    lower: list[int] = []
+    # For each query how many are there, and how many documents were retrieved.
+    found: list[int] = []
+    sizes: list[int] = []
+    tied: dict[int, list[int]] = {}
+    for ranking, pool in zip(rankings, pools, strict=True):
+        if not ranking:
+            scores += [None] * len(pool)
+            continue
+        ids = "\n".join(ranking)
+        if not (_all_plain(ranking) and _are_ids(ids, ranking)):
+            return None
+        ordered = _ascending(ranking)
+        if ordered is None:
+            plain = _of_floats(ranking)
+            if plain is None:
+                return None
+            ranking, ordered = plain, sorted(plain.values())  # noqa: PLW2901 - the same ranking
+        of_pool = [*map(ranking.get, pool)]
+        known = [score for score in of_pool if score is not None]
+        below = [bisect_left(ordered, score) for score in known]
+        ordered.append(math.inf)
+        if [a for a, score in zip(below, known, strict=True) if ordered[a + 1] == score]:
+            docs = [doc for doc, score in zip(pool, of_pool, strict=True) if score is not None]
+            for number, *ranks in _places(ranking, docs, below, ties):
+                tied[len(lower) + number] = ranks
+        scores += of_pool
+        lower += below
+        found.append(len(known))
+        sizes.append(len(ranking))
+    last = np.repeat(np.array(sizes, np.int64), found) - np.array(lower, np.int64)
+    first, rank = last.copy(), last.copy()
+    if tied:
+        entries = list(tied)
+        first[entries], rank[entries] = np.array(list(tied.values())).T
+    retrieved = np.array([score is not None for score in scores], dtype=bool)
+    return _Ranks(retrieved, rank, first, last)
+
+
+def _places(
+    ranking: Mapping[str, float], docs: list[str], below: list[int], ties: Ties
+) -> Iterator[tuple[int, int, int]]:
+    """Of each of these documents that has equals: its number, the first of their ranks, its own."""
+    groups: dict[float, list[str]] = {ranking[doc]: [] for doc in docs}
+    for doc, score in ranking.items():
+        if score in groups:
+            groups[score].append(doc)
+    tied = [group for group in groups.values() if len(group) > 1]
+    if ties == "trec":
+        for group in tied:
+            # Text stands in the order of its characters, which is that of their bytes.
+            group.sort(reverse=True)
+    places = {doc: (place, len(group)) for group in tied for place, doc in enumerate(group)}
+    for number, (doc, lower) in enumerate(zip(docs, below, strict=True)):
+        if doc in places:
+            place, size = places[doc]
+            first = len(ranking) - lower - size + 1
+            yield number, first, first + place
+
+
+def _are_ids(text: str, ids: Container[str]) -> bool:
+    """Whether these ids, joined to a text, are sound: none is empty, no NUL, no lone surrogate."""
+    if "" in ids or "\0" in text:
         return False
     if text.isascii():
         return True
@@ -232,18 +225,35 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
     return dict(zip(ranking, scores.tolist(), strict=True)) if np.isfinite(scores).all() else None
 
 
-def _all_seen(
-    ranking: Mapping[str, float], text: str, judged: Sequence[str], scores: Sequence[float | None]
-) -> bool:
-    """Whether a judged document that was not found is surely not there.
+def _all_plain(ranking: Mapping[str, float]) -> bool:
+    """Whether all its keys are text and of no class of their own.
 
-    A class of text may have a hash of its own (an enumeration has), and a dict does not find its
-    members by their text. If there is one, its text is in that of the ranking.
+    Such a class may have a hash of its own (an enumeration has), and a dict does not find its
+    members by their text.
     """
-    missing = [doc for doc, score in zip(judged, scores, strict=True) if score is None]
-    if len(missing) < _FEW and not any(map(text.__contains__, missing)):
-        return True
-    return set(map(type, ranking)) == {str}
+    return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
+
+
+@cache
+def _plain_sizes() -> frozenset[int]:
+    """The sizes that only dicts have whose keys are all plain text, as far as they are known.
+
+    CPython needs no room for the hashes of such keys, so that one look at its size can tell what
+    is in a dict. With any other Python the sizes are the same, and none is left.
+    """
+    plain, others = set[int](), set[int]()
+    for power in range(3, _SIZED):
+        # A table is filled to two thirds.
+        keys = [str(number) for number in range((1 << power) * 2 // 3)]
+        plain.add(sys.getsizeof(dict.fromkeys(keys)))
+        others.add(sys.getsizeof(dict.fromkeys([_Text(""), *keys[1:]])))
+    return frozenset(plain - others)
+
+
+class _Text(str):
+    """A class of text, as good as any."""
+
+    __slots__ = ()
 
 
 def _joined(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import JudgedRun, Values
+from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.measure import measure
 
 _LEVELS = tuple(level / 10 for level in range(11))
@@ -73,7 +73,7 @@ def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     Beware: it does not see the second relevant document nor the rank of the first.
     Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
     """
-    return (run.found(rel, k) > 0).astype(np.float64)
+    return (run.first(rel) <= k).astype(np.float64)
 
 
 @measure(trec="recip_rank", also=("MRR", "ReciprocalRank", "MeanReciprocalRank"))
@@ -89,8 +89,9 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
-    first = np.where(run.hits(rel, k), 1.0 / run.rank, 0.0).max(axis=1)
-    return _defined(first, run.relevant(rel))
+    first = run.first(rel)
+    value = np.where(first <= (UNRANKED - 1 if k is None else k), 1.0 / first, 0.0)
+    return _defined(value, run.relevant(rel))
 
 
 @measure(trec="map", trec_cut="map_cut_{k}", also=("MAP", "AveragePrecision"))

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -169,7 +169,15 @@ class Measure:
             return dict(self.params).get(word, self.declaration.defaults.get(word))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept can be made again; it need not travel.
+        return {"name": self.name, "params": self.params}
+
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         declared, bound = self.declaration, dict(self.params)
         for name, params in declared.also.items():
             # F(beta=2) has a name of its own in the field: F2.
@@ -238,10 +246,15 @@ class Measure:
 
     def values(self, run: JudgedRun) -> Values:
         """(Q,) its value for each query of a judged run, NaN where undefined."""
+        kernel, words, judged_only = self._call
+        return kernel(run.judged_only() if judged_only else run, **words)
+
+    @cached_property
+    def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
+        """The kernel, its words, and whether it sees judged documents only."""
         words = {**self.declaration.defaults, **dict(self.params)}
-        if words.pop("judged_only", False):
-            run = run.judged_only()
-        return self.declaration.kernel(run, **words)
+        judged_only = bool(words.pop("judged_only", False))
+        return self.declaration.kernel, words, judged_only
 
     def mean(
         self,
@@ -261,6 +274,9 @@ class Measure:
         Returns:
             NaN without values, or if all weights are 0.
         """
+        plain = self.declaration.mean == "arithmetic" and weights is None
+        if plain and len(values) and not math.isnan(total := math.fsum(values)):
+            return total / len(values)
         shares = [1.0] * len(values) if weights is None else weights
         pairs = list(zip(shares, values, strict=True))
         if skip_undefined or self.declaration.undefined == "skip":
