@@ -131,7 +131,7 @@ class Evaluation:
             shares = [self.weights[row] for row in rows.tolist()]
         skipped = self.policies.undefined == "skip"
         return {
-            str(measure): measure.mean(column.tolist(), shares, skip_undefined=skipped)
+            str(measure): measure.mean(column, shares, skip_undefined=skipped)
             for measure, column in zip(self.measures, values.T, strict=True)
         }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ def _ranks(
     # For each query how many are there, and how many documents were retrieved.
     found: list[int] = []
     sizes: list[int] = []
-    tied: dict[int, list[int]] = {}
+    tied: dict[int, tuple[int, int]] = {}
     for ranking, pool in zip(rankings, pools, strict=True):
         if not ranking:
             scores += [None] * len(pool)
@@ -145,10 +145,14 @@ def _ranks(
         known = [score for score in of_pool if score is not None]
         below = [bisect_left(ordered, score) for score in known]
         ordered.append(math.inf)
-        if [a for a, score in zip(below, known, strict=True) if ordered[a + 1] == score]:
+        equal = {score for a, score in zip(below, known, strict=True) if ordered[a + 1] == score}
+        if equal:
+            above = _above(ranking, equal, ties)
             docs = [doc for doc, score in zip(pool, of_pool, strict=True) if score is not None]
-            for number, *ranks in _places(ranking, docs, below, ties):
-                tied[len(lower) + number] = ranks
+            for entry, (doc, score) in enumerate(zip(docs, known, strict=True), len(lower)):
+                if score in equal:
+                    upto = bisect_right(ordered, score, 0, len(ranking))
+                    tied[entry] = (len(ranking) - upto + 1, above[doc])
         scores += of_pool
         lower += below
         found.append(len(known))
@@ -157,30 +161,24 @@ def _ranks(
     first, rank = last.copy(), last.copy()
     if tied:
         entries = list(tied)
-        first[entries], rank[entries] = np.array(list(tied.values())).T
+        first[entries], above_them = np.array(list(tied.values())).T
+        rank[entries] = first[entries] + above_them
     retrieved = np.array([score is not None for score in scores], dtype=bool)
     return _Ranks(retrieved, rank, first, last)
 
 
-def _places(
-    ranking: Mapping[str, float], docs: list[str], below: list[int], ties: Ties
-) -> Iterator[tuple[int, int, int]]:
-    """Of each of these documents that has equals: its number, the first of their ranks, its own."""
-    groups: dict[float, list[str]] = {ranking[doc]: [] for doc in docs}
-    for doc, score in ranking.items():
-        if score in groups:
-            groups[score].append(doc)
-    tied = [group for group in groups.values() if len(group) > 1]
-    if ties == "trec":
-        for group in tied:
+def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
+    """How many documents of the same score stand above each of those with these scores."""
+    docs = list(ranking)
+    scores = np.fromiter(ranking.values(), np.float64, len(docs))
+    above: dict[str, int] = {}
+    for score in equal:
+        group = [docs[row] for row in np.flatnonzero(scores == score).tolist()]
+        if ties == "trec":
             # Text stands in the order of its characters, which is that of their bytes.
             group.sort(reverse=True)
-    places = {doc: (place, len(group)) for group in tied for place, doc in enumerate(group)}
-    for number, (doc, lower) in enumerate(zip(docs, below, strict=True)):
-        if doc in places:
-            place, size = places[doc]
-            first = len(ranking) - lower - size + 1
-            yield number, first, first + place
+        above.update(zip(group, range(len(group)), strict=True))
+    return above
 
 
 def _are_ids(text: str, ids: Container[str]) -> bool:

@@ -258,7 +258,7 @@ class Measure:
 
     def mean(
         self,
-        values: Sequence[float],
+        values: Sequence[float] | Values,
         weights: Sequence[float] | None = None,
         *,
         skip_undefined: bool = False,
@@ -274,12 +274,14 @@ class Measure:
         Returns:
             NaN without values, or if all weights are 0.
         """
-        plain = self.declaration.mean == "arithmetic" and weights is None
-        if plain and len(values) and not math.isnan(total := math.fsum(values)):
-            return total / len(values)
+        skipped = skip_undefined or self.declaration.undefined == "skip"
+        if isinstance(values, np.ndarray):
+            if self.declaration.mean == "arithmetic" and weights is None:
+                return _plain_mean(values, skip=skipped)
+            values = values.tolist()
         shares = [1.0] * len(values) if weights is None else weights
         pairs = list(zip(shares, values, strict=True))
-        if skip_undefined or self.declaration.undefined == "skip":
+        if skipped:
             pairs = [(w, v) for w, v in pairs if not math.isnan(v)]
         else:
             pairs = [(w, 0.0 if math.isnan(v) else v) for w, v in pairs]
@@ -403,6 +405,17 @@ class Measure:
         parse(self)  # refuses a curve
         ((measured, values),) = self._of_queries(Qrels.of(qrels), run)
         return measured.mean(values.tolist())
+
+
+def _plain_mean(values: Values, *, skip: bool) -> float:
+    """The arithmetic mean of many values; an undefined one is 0, or left out."""
+    number = len(values)
+    total = math.fsum(values.tolist())
+    if math.isnan(total):
+        known = values[~np.isnan(values)]
+        number = len(known) if skip else number
+        total = math.fsum(known.tolist())
+    return total / number if number else math.nan
 
 
 def parse(text: str | Measure) -> Measure:
