@@ -116,6 +116,8 @@ TESTS_OF = {
     ),
     "evaluation.py": ("tests/test_streamed.py",),
     "gather.py": ("tests/test_streamed.py",),
+    "mapped.py": ("tests/test_mapped.py",),
+    "model.py": (*TESTS, "tests/test_mapped.py"),
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),
     "loading/folders.py": ("tests/loading/test_folders.py",),

@@ -65,6 +65,9 @@ class Plan:
 
     Attributes:
         measures: The measures.
+        columns: Their numbers.
+        of_grades: The numbers of those that read how relevant a document is.
+        of_judgments: Those of the others.
         depths: Their cut-offs and 10, ascending: where it is said how much was judged.
         deepest: The deepest of their cut-offs, 10 without one.
         first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
@@ -74,6 +77,9 @@ class Plan:
 
     def __init__(self, measures: tuple[Measure, ...]) -> None:
         self.measures = measures
+        self.columns = range(len(measures))
+        self.of_grades = [n for n in self.columns if measures[n].declaration.reads == "grades"]
+        self.of_judgments = [n for n in self.columns if n not in self.of_grades]
         cutoffs = {value for m in measures for word, value in m.params if word == "k"}
         depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
         self.deepest = depths[-1] if depths else _JUDGED_AT
@@ -128,7 +134,7 @@ class Gathering:
         self.tied = self.removed = self.documents = self.matched = 0
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
-        self.sample = Ids.of([])
+        self.sample: Ids | None = None
         self.notes = [*qrels.table.notes]
 
     def select(self, queries: Iterable[Any]) -> None:
@@ -170,7 +176,7 @@ class Gathering:
         self.matched += len(joined.rank)
         if len(self.run_ids) < SHOWN:
             self.run_ids += block.first
-        if not self.matched and block.documents and not len(self.sample):
+        if not self.matched and block.documents and self.sample is None:
             self.sample = block.sample()
         if block.run is not None:
             self.settings = self.settings or dict(block.run.settings)
@@ -213,15 +219,13 @@ class Gathering:
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:
         plan = self.plan
         for source in (joined,) if graded is joined else (joined, graded):
-            columns = [
-                (number, measure)
-                for number, measure in enumerate(plan.measures)
-                if graded is joined or (measure.declaration.reads == "grades") == (source is graded)
-            ]
+            columns: Sequence[int] = plan.columns
+            if graded is not joined:
+                columns = plan.of_grades if source is graded else plan.of_judgments
             for places, block in source.blocks(rows):
                 at = rows[places]
-                for number, measure in columns:
-                    self.values[at, number] = measure.values(block)
+                for column in columns:
+                    self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
                     self.judged[at] = judged_shares(block, plan.depths)
                     for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
@@ -231,8 +235,8 @@ class Gathering:
         """The values of all blocks, and what there is to say about them."""
         if not (self.seen & self.wanted).any():
             raise self._mismatch()
-        if self.documents and not self.matched:
-            self._refuse_near_misses()
+        if self.sample is not None and not self.matched:
+            self._refuse_near_misses(self.sample)
         if self.policies.queries == "intersection":
             self.wanted &= self.seen
         missing = np.flatnonzero(self.wanted & ~self.seen)
@@ -291,9 +295,9 @@ class Gathering:
             fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
         )
 
-    def _refuse_near_misses(self) -> None:
+    def _refuse_near_misses(self, sample: Ids) -> None:
         """No document is judged: a fair zero, unless ids that are meant to be equal are not."""
-        near = near_match(self.sample.tolist(), self._judged_sample().tolist())
+        near = near_match(sample.tolist(), self._judged_sample().tolist())
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
@@ -303,7 +307,7 @@ class Gathering:
             )
 
     def _said(self, coverage: Mapping[int, float], rows: IntArray | slice) -> Iterator[str]:
-        if not self.matched and self.documents:
+        if not self.matched and self.sample is not None:
             yield (
                 "WARNING: no retrieved document is among the judged ones of its query: the run has "
                 f"{some(self.sample.shown())}, the judgments have "

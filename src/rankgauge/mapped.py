@@ -91,7 +91,9 @@ def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
     for start in range(0, len(queries), _BLOCK):
         part = slice(start, start + _BLOCK)
         try:
-            ranks = _ranks(rankings[part], pools[part], ties)
+            # Numbers of NumPy warn where they are added; here that only leads to another look.
+            with np.errstate(all="ignore"):
+                ranks = _ranks(rankings[part], pools[part], ties)
         except (TypeError, ValueError, ArithmeticError, RuntimeError):
             # A key that is no text, or scores that cannot be added or compared.
             return None
@@ -226,8 +228,7 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
 def _all_plain(ranking: Mapping[str, float]) -> bool:
     """Whether all its keys are text and of no class of their own.
 
-    Such a class may have a hash of its own (an enumeration has), and a dict does not find its
-    members by their text.
+    Such a class may have a hash of its own: then a dict does not find its members by their text.
     """
     return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
 
@@ -258,13 +259,16 @@ def _joined(
     qrels: Qrels, of_run: IntArray, rankings: Iterable[Mapping[str, float]], blocks: list[_Ranks]
 ) -> Joined:
     """The ranks of all queries, in the order of the judgments."""
-    retrieved, rank, first, last = map(np.concatenate, zip(*blocks, strict=True))
+    retrieved, rank, first, last = (
+        map(np.concatenate, zip(*blocks, strict=True)) if len(blocks) > 1 else blocks[0]
+    )
     judged = of_run[of_run >= 0]
-    starts, sizes = qrels.table.offsets[judged], np.diff(qrels.table.offsets)[judged]
+    starts = qrels.table.offsets[judged]
+    sizes = qrels.table.offsets[judged + 1] - starts
     number = np.repeat(judged, sizes)[retrieved]
-    ends = np.cumsum(sizes)
-    rows = (np.repeat(starts - (ends - sizes), sizes) + np.arange(len(retrieved)))[retrieved]
-    by_number = np.argsort(of_run, kind="stable")[len(of_run) - len(judged) :]
+    before = np.cumsum(sizes) - sizes
+    rows = (np.repeat(starts - before, sizes) + np.arange(len(retrieved)))[retrieved]
+    by_number = np.argsort(of_run)[len(of_run) - len(judged) :]
     numbers = of_run[by_number]
     order = np.lexsort((rank, number))
     counts = np.bincount(np.searchsorted(numbers, number), minlength=len(numbers))

@@ -52,6 +52,7 @@ def nDCG(
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
+    found = _dcg(run, gain, k)
     judged = run.once(("ideal", gain), lambda: _ideal(_pool(run, gain)))
     if ideal == "judged":
         best = judged
@@ -60,7 +61,7 @@ def nDCG(
     else:
         best = _ideal(_gains(run, gain))
     whole = run.total(best[:, :k])
-    value = _dcg(run, gain, k) / np.where(whole > 0, whole, 1.0)
+    value = found / np.where(whole > 0, whole, 1.0)
     # With another ideal nothing may be gained from what was retrieved: a bad ranking, hence 0.
     return np.where(judged[:, 0] > 0, value, np.nan)
 
