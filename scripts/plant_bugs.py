@@ -125,6 +125,8 @@ TESTS_OF = {
     "formats/arrow.py": ("tests/formats/test_arrow.py",),
     "ids.py": (*TESTS, "tests/test_ids.py"),
     "gather.py": ("tests/test_streamed.py",),
+    "mapped.py": ("tests/test_mapped.py",),
+    "model.py": (*TESTS, "tests/test_mapped.py"),
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),
     "loading/folders.py": ("tests/loading/test_folders.py",),

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -18,7 +18,7 @@ from rankgauge.errors import InputError, MissingExtra, UnknownName
 from rankgauge.formats.files import read_ids
 from rankgauge.formats.layout import RUN, columns_of
 from rankgauge.formats.memory import is_frame
-from rankgauge.gather import Gathering
+from rankgauge.gather import Gathering, Plan
 from rankgauge.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse, parse_all
@@ -104,7 +104,7 @@ class Evaluation:
         count 0, or are left out where the policy or the measure says ``skip``. With weights the
         mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
         """
-        return self._means(np.arange(len(self.query_ids)))
+        return self._means(None)
 
     def by_group(self) -> dict[str, dict[str, float]]:
         """The mean of each measure in each group, by group and measure.
@@ -121,16 +121,17 @@ class Evaluation:
             rows.setdefault(label, []).append(row)
         return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
-    def _means(self, rows: IntArray) -> dict[str, float]:
-        return {
-            str(measure): self._mean_of(column, measure, rows)
-            for column, measure in enumerate(self.measures)
-        }
-
-    def _mean_of(self, column: int, measure: Measure, rows: IntArray) -> float:
-        shares = None if self.weights is None else [self.weights[row] for row in rows.tolist()]
+    def _means(self, rows: IntArray | None) -> dict[str, float]:
+        """The means over these queries; over all without."""
+        values = self.per_query if rows is None else self.per_query[rows]
+        shares: Sequence[float] | None = self.weights
+        if rows is not None and self.weights is not None:
+            shares = [self.weights[row] for row in rows.tolist()]
         skipped = self.policies.undefined == "skip"
-        return measure.mean(self.per_query[rows, column].tolist(), shares, skip_undefined=skipped)
+        return {
+            str(measure): measure.mean(column, shares, skip_undefined=skipped)
+            for measure, column in zip(self.measures, values.T, strict=True)
+        }
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """One value; NaN where it is undefined.
@@ -377,23 +378,23 @@ def evaluate(
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    measured = _measures(measures)
-    policies = Policies(
-        ties=ties, queries=_which(queries), duplicates=duplicates, undefined=undefined
-    )
+    plan = _plan(measures)
+    policies = _policies((ties, _which(queries), duplicates, undefined))
     chosen = _selected(queries)
     if run is None:
         from rankgauge.records import Records
 
         records = Records.of(qrels)
-        gathering = _gathering((records.qrels, records.graded), measured, policies, chosen)
+        gathering = _gathering((records.qrels, records.graded), plan, policies, chosen)
         gathering.notes.extend(records.notes)
         gathering.add(records.run)
     else:
         truth = Qrels.of(qrels)
-        gathering = _gathering((truth, truth), measured, policies, chosen)
-        if not (_is_path(run) and _streamed(gathering, run)):
-            gathering = _gathering((truth, truth), measured, policies, chosen)
+        gathering = _gathering((truth, truth), plan, policies, chosen)
+        if _is_path(run) and not _streamed(gathering, run):
+            gathering = _gathering((truth, truth), plan, policies, chosen)
+            gathering.add(run)
+        elif not _is_path(run):
             for block in _blocks(run):
                 gathering.add(block)
     gathered = gathering.finished()
@@ -401,9 +402,9 @@ def evaluate(
     return Evaluation(
         run_name=gathered.run_name,
         query_ids=gathered.query_ids,
-        measures=measured,
+        measures=plan.measures,
         per_query=gathered.values,
-        undefined=np.isnan(gathered.values),
+        undefined=gathered.undefined,
         policies=policies,
         counts=gathered.counts,
         coverage=gathered.coverage,
@@ -423,11 +424,11 @@ def _selected(queries: Queries) -> Iterable[Any] | None:
 
 def _gathering(
     truth: tuple[Qrels, Qrels],
-    measures: tuple[Measure, ...],
+    plan: Plan,
     policies: Policies,
     chosen: Iterable[Any] | None,
 ) -> Gathering:
-    gathering = Gathering(*truth, measures, policies)
+    gathering = Gathering(*truth, plan, policies)
     if chosen is not None:
         gathering.select(chosen)
     return gathering
@@ -471,32 +472,50 @@ def _which(queries: Queries) -> Literal["all", "intersection", "given"]:
     )
 
 
-def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Measure, ...]:
-    names: Iterable[str | Measure]
+def _plan(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
+    names: tuple[Any, ...]
     if given is None:
         names = DEFAULT_MEASURES
     elif isinstance(given, str | Measure):
         names = (given,)
     elif isinstance(given, Iterable):
-        names = given
+        names = tuple(given)
     else:
         raise InputError(
             f"got {given!r:.60} for the measures", where="measures",
             fix='give names, such as ["nDCG@10", "AP"]',
         )  # fmt: skip
+    for name in names:
+        if not isinstance(name, str | Measure):
+            parse_all(name)  # which refuses it
+    return _planned(names)
+
+
+@lru_cache(maxsize=256)
+def _planned(names: tuple[str | Measure, ...]) -> Plan:
+    """What these measures need: kept, since a loop over runs asks for the same each time."""
     # Each once: a column has one name.
     found = dict.fromkeys(measure for name in names for measure in parse_all(name))
     if not found:
         raise InputError(
             "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
         )
-    return tuple(found)
+    return Plan(tuple(found))
 
 
-def _blocks(run: Any) -> Iterator[Run]:
+def _policies(words: tuple[Any, ...]) -> Policies:
+    """Kept by their words; what is no word is refused by the policies themselves."""
+    known = all(isinstance(word, str) for word in words)
+    return _kept_policies(*words) if known else Policies(*words)
+
+
+_kept_policies = lru_cache(maxsize=64)(Policies)
+
+
+def _blocks(run: Any) -> Iterator[Any]:
     """The run, or its blocks if it is an iterator of them."""
     if not isinstance(run, Iterator):
-        yield Run.of(run)
+        yield run
         return
     first = next(run, None)
     if first is None:
@@ -504,10 +523,10 @@ def _blocks(run: Any) -> Iterator[Run]:
             "the iterator is empty", where="run", fix="yield at least one block of queries"
         )
     if not _is_block(first):
-        yield Run.of(chain([first], run))
+        yield chain([first], run)
         return
-    yield Run.of(first)
-    yield from map(Run.of, run)
+    yield first
+    yield from run
 
 
 def _is_block(item: Any) -> bool:

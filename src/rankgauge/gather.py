@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
-from rankgauge.judged import Values
+from rankgauge.judged import BoolArray, Values
+from rankgauge.kernels.coverage import judged_shares
 from rankgauge.kernels.measure import Measure, parse
+from rankgauge.mapped import mapped
 from rankgauge.model import Policies, Qrels, Run
 from rankgauge.notes import (
     SHOWN,
@@ -26,7 +28,7 @@ from rankgauge.notes import (
 )
 from rankgauge.table import distinct
 
-__all__ = ["Gathered", "Gathering"]
+__all__ = ["Gathered", "Gathering", "Plan"]
 
 _JUDGED_AT = 10
 _SAMPLE = 10_000
@@ -42,6 +44,7 @@ class Gathered:
         query_ids: (Q,) the queries evaluated, as text.
         ids: The same, as they are kept.
         values: (Q, M) the value of each measure, NaN where undefined.
+        undefined: (Q, M) where it is.
         counts: What happened to how many queries and documents.
         coverage: The mean share of judged documents at each cut-off, and at 10.
         notes: The same in sentences.
@@ -52,41 +55,87 @@ class Gathered:
     query_ids: tuple[str, ...]
     ids: Ids
     values: Values
+    undefined: BoolArray
     counts: Mapping[str, int]
     coverage: Mapping[int, float]
     notes: tuple[str, ...]
 
 
+class Plan:
+    """What measures need, worked out once for all runs that are evaluated by them.
+
+    Attributes:
+        measures: The measures.
+        columns: Their numbers.
+        of_grades: The numbers of those that read how relevant a document is.
+        of_judgments: Those of the others.
+        depths: Their cut-offs and 10, ascending: where it is said how much was judged.
+        deepest: The deepest of their cut-offs, 10 without one.
+        first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
+            where the first relevant documents stand; the notes say it.
+        judged_apart: Whether any tells documents judged not relevant from those not judged.
+    """
+
+    def __init__(self, measures: tuple[Measure, ...]) -> None:
+        self.measures = measures
+        self.columns = range(len(measures))
+        self.of_grades = [n for n in self.columns if measures[n].declaration.reads == "grades"]
+        self.of_judgments = [n for n in self.columns if n not in self.of_grades]
+        cutoffs = {value for m in measures for word, value in m.params if word == "k"}
+        depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
+        self.deepest = depths[-1] if depths else _JUDGED_AT
+        self.depths = sorted({*depths, _JUDGED_AT})
+        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
+        self.first_ranks = list(dict.fromkeys(firsts))
+        self.judged_apart = any(_reads_judged(measure) for measure in measures)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One block of a run, joined.
+
+    Attributes:
+        joined: With the judgments that say what is relevant.
+        graded: With those that have the grades, which are mostly the same.
+        documents: How many documents it has.
+        first: Its first queries, as they are shown.
+        unknown: Its queries without judgments.
+        sample: Makes a column of its first documents.
+        run: It itself, if there is a table of it.
+        removed: How many documents were left out since they stood there before.
+    """
+
+    joined: Joined
+    graded: Joined
+    documents: int
+    first: Sequence[str]
+    unknown: Iterable[bytes]
+    sample: Callable[[], Ids]
+    run: Run | None = None
+    removed: int = 0
+
+
 class Gathering:
     """Values gathered block by block; the only mutable thing here, and it never leaves."""
 
-    def __init__(
-        self, qrels: Qrels, graded: Qrels, measures: tuple[Measure, ...], policies: Policies
-    ) -> None:
+    def __init__(self, qrels: Qrels, graded: Qrels, plan: Plan, policies: Policies) -> None:
         if not len(qrels):
             raise InputError(
                 "the judgments hold no query", where="judgments", fix="give at least one"
             )
         self.qrels, self.graded, self.policies = qrels, graded, policies
-        self.measures = measures
-        cutoffs = {value for m in measures for word, value in m.params if word == "k"}
-        depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
-        self.deepest = depths[-1] if depths else _JUDGED_AT
-        self.depths = sorted({*depths, _JUDGED_AT})
-        self.coverage = [parse(f"Judged@{depth}") for depth in self.depths]
-        # The mean of RR hides where the first relevant documents stand; the notes say it.
-        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
-        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
-        self.judged_apart = any(_reads_judged(measure) for measure in measures)
-        self.values = np.full((len(qrels), len(measures)), np.nan)
-        self.judged = np.full((len(qrels), len(self.depths)), np.nan)
+        self.plan = plan
+        # Column after column: they are written and averaged one by one.
+        self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
+        self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
+        self.first_ranks = [np.full(len(qrels), np.nan) for _ in plan.first_ranks]
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
         self.tied = self.removed = self.documents = self.matched = 0
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
-        self.sample = Ids.of([])
+        self.sample: Ids | None = None
         self.notes = [*qrels.table.notes]
 
     def select(self, queries: Iterable[Any]) -> None:
@@ -104,10 +153,10 @@ class Gathering:
         if not self.wanted.any():
             raise InputError("the list of queries is empty", where="queries", fix="name some")
 
-    def add(self, run: Run) -> None:
-        """Evaluate one block of the run."""
-        table = run.without_repeats(self.policies.duplicates)
-        joined = join(self.qrels, run, ties=self.policies.ties, table=table)
+    def add(self, run: Any) -> None:
+        """Evaluate one block of the run: anything that :meth:`Run.of` takes."""
+        block = self._of_dicts(run) or self._of_table(Run.of(run))
+        joined, graded = block.joined, block.graded
         again = joined.numbers[self.seen[joined.numbers]]
         if len(again):
             raise InputError(
@@ -116,76 +165,118 @@ class Gathering:
                 fix="yield all documents of a query in one block",
             )
         self.seen[joined.numbers] = True
-        graded = joined
-        if self.graded is not self.qrels:
-            graded = join(self.graded, run, ties=self.policies.ties, table=table)
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
-        tied = joined.tied(judged_apart=self.judged_apart)
+        judged_apart = self.plan.judged_apart
+        tied = joined.tied(judged_apart=judged_apart)
         if graded is not joined:
-            tied = distinct(np.append(tied, graded.tied(judged_apart=self.judged_apart)))
+            tied = distinct(np.append(tied, graded.tied(judged_apart=judged_apart)))
         self.tied += int(self.wanted[tied].sum())
-        self.unknown.update(run.table.queries.take(joined.unknown_queries).tolist())
-        self.removed += len(run.table) - len(table)
-        self.documents += len(table)
+        self.unknown.update(block.unknown)
+        self.removed += block.removed
+        self.documents += block.documents
         self.matched += len(joined.rank)
-        self.name = self.name or run.name
-        self.settings = self.settings or dict(run.settings)
-        self.notes += [note for note in run.table.notes if note not in self.notes]
         if len(self.run_ids) < SHOWN:
-            self.run_ids += run.query_ids[:SHOWN]
-        if len(table) and not len(self.sample):
-            self.sample = table.docs.take(np.arange(min(_SAMPLE, len(table)))).compact()
+            self.run_ids += block.first
+        if not self.matched and block.documents and self.sample is None:
+            self.sample = block.sample()
+        if block.run is not None:
+            self.settings = self.settings or dict(block.run.settings)
+            self.notes += [note for note in block.run.table.notes if note not in self.notes]
+        self.name = self.name or (Run.name if block.run is None else block.run.name)
         self.last = (joined, graded)
 
+    def _of_dicts(self, run: Any) -> _Block | None:
+        """A run of plain dicts, of which no table is made; None for any other."""
+        if self.graded is not self.qrels:
+            return None
+        found = mapped(self.qrels, run, ties=self.policies.ties)
+        if found is None:
+            return None
+        return _Block(
+            joined=found.joined,
+            graded=found.joined,
+            documents=found.documents(),
+            first=found.first(SHOWN),
+            unknown=found.unknown(),
+            sample=lambda: found.sample(_SAMPLE),
+        )
+
+    def _of_table(self, run: Run) -> _Block:
+        table = run.without_repeats(self.policies.duplicates)
+        joined = graded = join(self.qrels, run, ties=self.policies.ties, table=table)
+        if self.graded is not self.qrels:
+            graded = join(self.graded, run, ties=self.policies.ties, table=table)
+        return _Block(
+            joined=joined,
+            graded=graded,
+            documents=len(table),
+            first=run.query_ids[:SHOWN],
+            unknown=run.table.queries.take(joined.unknown_queries).tolist(),
+            sample=lambda: table.docs.take(np.arange(min(_SAMPLE, len(table)))).compact(),
+            run=run,
+            removed=len(run.table) - len(table),
+        )
+
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:
-        for source in (joined, graded):
-            columns = [
-                (number, measure)
-                for number, measure in enumerate(self.measures)
-                if graded is joined or (measure.declaration.reads == "grades") == (source is graded)
-            ]
+        plan = self.plan
+        for source in (joined,) if graded is joined else (joined, graded):
+            columns: Sequence[int] = plan.columns
+            if graded is not joined:
+                columns = plan.of_grades if source is graded else plan.of_judgments
             for places, block in source.blocks(rows):
                 at = rows[places]
-                for number, measure in columns:
-                    self.values[at, number] = measure.values(block)
+                for column in columns:
+                    self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
-                    for number, covered in enumerate(self.coverage):
-                        self.judged[at, number] = covered.values(block)
-                    for first, ranks in self.first_ranks.items():
+                    self.judged[at] = judged_shares(block, plan.depths)
+                    for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
                         ranks[at] = first.values(block)
-            if graded is joined:
-                break
 
     def finished(self) -> Gathered:
         """The values of all blocks, and what there is to say about them."""
         if not (self.seen & self.wanted).any():
             raise self._mismatch()
-        if self.documents and not self.matched:
-            self._refuse_near_misses()
+        if self.sample is not None and not self.matched:
+            self._refuse_near_misses(self.sample)
         if self.policies.queries == "intersection":
             self.wanted &= self.seen
         missing = np.flatnonzero(self.wanted & ~self.seen)
-        self._calculate(*self.last, missing)
-        rows = np.flatnonzero(self.wanted)
+        if len(missing):
+            self._calculate(*self.last, missing)
+        # Kept with the judgments, so that the next run finds them made.
+        query_ids, ids = self.qrels.query_ids, self.qrels.table.queries
+        rows: IntArray | slice = slice(None)
+        if not self.wanted.all():
+            rows = np.flatnonzero(self.wanted)
+            query_ids = tuple(map(query_ids.__getitem__, rows.tolist()))
+            ids = ids.take(rows)
         values = self.values[rows]
+        undefined = np.isnan(values)
         counts = {
-            "queries": len(rows),
+            "queries": len(query_ids),
             "missing_from_run": len(missing),
             "without_judgments": len(self.unknown),
             "tied": self.tied,
             "documents": self.documents,
             "duplicates_removed": self.removed,
         }
+        coverage = self._coverage(rows)
         return Gathered(
             run_name=self.name,
             settings=self.settings,
-            # Kept with the judgments, so that the next run finds them made.
-            query_ids=tuple(map(self.qrels.query_ids.__getitem__, rows.tolist())),
-            ids=self.qrels.table.queries.take(rows),
+            query_ids=query_ids,
+            ids=ids,
             values=values,
+            undefined=undefined,
             counts=counts,
-            coverage=self._coverage(rows),
-            notes=tuple(self._said(counts, values, rows)),
+            coverage=coverage,
+            notes=(
+                queries_note(counts, self.policies),
+                ties_note(counts, self.policies),
+                *self._said(coverage, rows),
+                *undefined_notes(self.plan.measures, undefined, self.policies),
+                *self._said_of_inputs(),
+            ),
         )
 
     def _mismatch(self) -> MismatchError:
@@ -205,9 +296,9 @@ class Gathering:
             fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
         )
 
-    def _refuse_near_misses(self) -> None:
+    def _refuse_near_misses(self, sample: Ids) -> None:
         """No document is judged: a fair zero, unless ids that are meant to be equal are not."""
-        near = near_match(self.sample.tolist(), self._judged_sample().tolist())
+        near = near_match(sample.tolist(), self._judged_sample().tolist())
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
@@ -216,24 +307,23 @@ class Gathering:
                 fix="use the same document ids in both",
             )
 
-    def _said(self, counts: Mapping[str, int], values: Values, rows: IntArray) -> Iterator[str]:
-        yield queries_note(counts, self.policies)
-        yield ties_note(counts, self.policies)
-        if not self.matched and self.documents:
+    def _said(self, coverage: Mapping[int, float], rows: IntArray | slice) -> Iterator[str]:
+        if not self.matched and self.sample is not None:
             yield (
                 "WARNING: no retrieved document is among the judged ones of its query: the run has "
                 f"{some(self.sample.shown())}, the judgments have "
                 f"{some(self._judged_sample().shown())}; "
                 "check that both use the same document ids"
             )
-        covered = self._coverage(rows)
-        if covered:
-            known = f"Judged@{self.deepest} = {covered[self.deepest]:.3f}"
+        if coverage:
+            deepest = self.plan.deepest
+            known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             yield f"documents without a judgment count as not relevant; {known}"
-        for first, ranks in self.first_ranks.items():
+        for first, ranks in zip(self.plan.first_ranks, self.first_ranks, strict=True):
             yield first_ranks_note(first, ranks[rows])
-        yield from undefined_notes(self.measures, values, self.policies)
-        pooled = int((self.qrels.table.values < 0).sum())
+
+    def _said_of_inputs(self) -> Iterator[str]:
+        pooled = int(np.count_nonzero(self.qrels.table.values < 0))
         if pooled:
             yield f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged"
         if self.removed:
@@ -243,13 +333,15 @@ class Gathering:
             )
         yield from dict.fromkeys(self.notes)
 
-    def _coverage(self, rows: IntArray) -> dict[int, float]:
+    def _coverage(self, rows: IntArray | slice) -> dict[int, float]:
         """The mean share of judged documents at each cut-off; empty if nothing was retrieved."""
         known = self.judged[rows]
-        known = known[~np.isnan(known[:, 0])]
-        if not len(known):
+        nothing = np.isnan(known[:, 0])
+        if nothing.all():
             return {}
-        columns = zip(self.depths, known.T.tolist(), strict=True)
+        if nothing.any():
+            known = known[~nothing]
+        columns = zip(self.plan.depths, known.T.tolist(), strict=True)
         return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
     def _judged_sample(self) -> Ids:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.ids import IntArray
+from rankgauge.ids import IntArray, freeze
 from rankgauge.table import FloatArray
 
 __all__ = ["UNRANKED", "JudgedRun", "Values", "discounts"]
 
 Values: TypeAlias = FloatArray
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 # Past every cut-off, and still safe to add 1 to.
 UNRANKED = 2**62
+# From so many rows on, whole columns are quicker to add than row after row.
+_TALL = 64
 
 
 class _Discounts:
@@ -89,6 +91,8 @@ class JudgedRun:
     retrieved: IntArray
     ideal: FloatArray
     n_judged: IntArray
+    # What several measures read, by what it is of: neither compared nor pickled.
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_grades(
@@ -126,28 +130,72 @@ class JudgedRun:
         return all(
             np.array_equal(getattr(self, part.name), getattr(other, part.name))
             for part in fields(self)
+            if part.init
         )
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        return {part.name: getattr(self, part.name) for part in fields(self)}
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.init}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _made={})
+
+    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
+        """An array that several measures read: made when the first of them asks, read-only.
+
+        Args:
+            key: What it is and of what: a name with every parameter that it depends on.
+            make: Makes it.
+        """
+        found: _Array | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            freeze(found)
+        return found
+
+    def within(self, k: int) -> BoolArray:
+        """(Q, J) whether a document stands in the first `k`."""
+        return self.once(("within", k), lambda: self.rank <= k)
 
     def hits(self, rel: float, k: int | None = None) -> BoolArray:
         """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
-        found = self.judged & (self.grade >= rel)
-        return found if k is None else found & (self.rank <= k)
+        if k is None:
+            return self.once(("hits", rel), lambda: self.judged & (self.grade >= rel))
+        return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
+
+    def found(self, rel: float, k: int | None = None) -> IntArray:
+        """(Q,) the relevant documents that were retrieved, in the first `k`."""
+        return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
+
+    def first(self, rel: float) -> IntArray:
+        """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
+        return self.once(
+            ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
+        )
 
     def relevant(self, rel: float) -> IntArray:
         """(Q,) all relevant documents of the query, retrieved or not."""
-        return np.count_nonzero(self.ideal >= rel, axis=1)
+        return self.once(("relevant", rel), lambda: self.count(self.ideal >= rel))
+
+    def divisor(self, rel: float) -> FloatArray:
+        """(Q,) the same to divide by: NaN where there is none, which makes a value undefined."""
+        whole = self.relevant(rel)
+        return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 
     def non_relevant(self, rel: float) -> IntArray:
         """(Q,) all documents judged not relevant, retrieved or not."""
-        return np.count_nonzero((self.ideal >= 0) & (self.ideal < rel), axis=1)
+        return self.count((self.ideal >= 0) & (self.ideal < rel))
+
+    def discounts(self) -> FloatArray:
+        """(Q, J) the discount of each document's rank, 0 where padded."""
+        return self.once("discounts", lambda: discounts(self.rank))
+
+    @staticmethod
+    def count(flags: BoolArray) -> IntArray:
+        """(Q,) how many are set in each row; `np.count_nonzero` takes longer to begin."""
+        counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
+        return counts
 
     @staticmethod
     def total(values: npt.NDArray[Any]) -> FloatArray:
@@ -156,7 +204,14 @@ class JudgedRun:
         The only way a kernel adds numbers: other sums of NumPy add in an order that depends on the
         padding, and the last bit of a value would depend on its neighbours.
         """
-        result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+        if len(values) < _TALL:
+            result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+            return result
+        # The same additions, of one column to all rows at a time.
+        first, *others = values.T
+        result = first.astype(np.float64)
+        for column in others:
+            result += column
         return result
 
     def depth(self, k: int | None) -> IntArray:
@@ -165,10 +220,12 @@ class JudgedRun:
 
     def judged_only(self) -> JudgedRun:
         """The same run without the documents that have no grade >= 0, ranked anew."""
-        return self._judged_only
+        only: JudgedRun | None = self._made.get("judged_only")
+        if only is None:
+            only = self._made["judged_only"] = self._of_judged()
+        return only
 
-    @cached_property
-    def _judged_only(self) -> JudgedRun:
+    def _of_judged(self) -> JudgedRun:
         first = np.argsort(~self.judged, axis=1, kind="stable")
         judged = np.take_along_axis(self.judged, first, axis=1)
         rank = np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED)

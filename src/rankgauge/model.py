@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -17,7 +18,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
-from rankgauge.ids import Id, IntArray, freeze, id_bytes
+from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 
 __all__ = [
@@ -36,6 +37,7 @@ Undefined: TypeAlias = Literal["zero", "skip"]
 
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
+_NO_TEXT = "\0"
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,18 @@ class Qrels(_Pairs):
         return Sieve(self.index[0])
 
     @cached_property
+    def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:
+        """The number of each query by its text, and the documents of each query as text.
+
+        An id that is no text in UTF-8 is a NUL here, which no text may be.
+        """
+        ends = self.table.offsets.tolist()
+        docs = _decoded(self.table.docs)
+        names = {name: number for number, name in enumerate(_decoded(self.table.queries))}
+        names.pop(_NO_TEXT, None)
+        return names, [tuple(docs[a:b]) for a, b in pairwise(ends)]
+
+    @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
         """All grades >= 0, descending within each query, and the offsets of the queries."""
         rows = np.flatnonzero(self.table.values >= 0)
@@ -388,6 +402,19 @@ class Run(_Pairs):
             scores = self.table.values[group]
             keep[group[0] if policy == "first" else group[int(np.argmax(scores))]] = True
         return self.table.keep(np.flatnonzero(keep))
+
+
+def _decoded(ids: Ids) -> list[str]:
+    """Every id as text; `_NO_TEXT` where it is none."""
+    values = ids.tolist()
+    try:
+        return [value.decode() for value in values]
+    except UnicodeDecodeError:
+        texts = (value.decode("utf-8", "replace") for value in values)
+        return [
+            text if text.encode() == value else _NO_TEXT
+            for text, value in zip(texts, values, strict=True)
+        ]
 
 
 def _table_of(source: Any, layout: Layout) -> PairTable:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rankgauge.judged import Values
+from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Policies
 
@@ -52,14 +52,11 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
 
 def first_ranks_note(first: Measure, ranks: Values) -> str:
     """Where the first relevant documents stand: what a mean of RR does not say."""
-    found = ranks[~np.isnan(ranks)]
-    bounds = (0, 1, 3, 10, math.inf)
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
-    parts = [
-        f"{name} for {int(((found > low) & (found <= high)).sum())}"
-        for name, low, high in zip(names, bounds, bounds[1:], strict=False)
-    ]
-    nowhere = len(ranks) - len(found)
+    # What is nowhere (NaN) comes behind all others.
+    places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
+    *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
+    parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
     level = "" if first.rel == 1 else f" (rel={first.rel})"
     return (
         f"first relevant document{level}: {', '.join(parts)}, nowhere for {many(nowhere, 'query')}"
@@ -67,12 +64,14 @@ def first_ranks_note(first: Measure, ranks: Values) -> str:
 
 
 def undefined_notes(
-    measures: Sequence[Measure], values: Values, policies: Policies
+    measures: Sequence[Measure], undefined: BoolArray, policies: Policies
 ) -> Iterator[str]:
     """One sentence for all measures that share a number of undefined values and its treatment."""
+    if not undefined.any():
+        return
     grouped: dict[tuple[int, bool], list[str]] = {}
     for column, measure in enumerate(measures):
-        number = int(np.isnan(values[:, column]).sum())
+        number = int(np.count_nonzero(undefined[:, column]))
         skipped = policies.undefined == "skip" or measure.declaration.undefined == "skip"
         if number:
             grouped.setdefault((number, skipped), []).append(str(measure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import JudgedRun, Values
+from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.measure import measure
 
 _LEVELS = tuple(level / 10 for level in range(11))
@@ -24,7 +24,7 @@ def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
-    return np.count_nonzero(run.hits(rel, k), axis=1) / k
+    return run.found(rel, k) / k
 
 
 @measure(trec="recall_{k}", also=("Recall",))
@@ -41,7 +41,7 @@ def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
-    return _share(np.count_nonzero(run.hits(rel, k), axis=1), run.relevant(rel))
+    return run.found(rel, k) / run.divisor(rel)
 
 
 @measure(
@@ -59,9 +59,8 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
     Beware: at a fixed k its best possible value depends on R; prefer P and R beside each other.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
-    found = np.count_nonzero(run.hits(rel, k), axis=1)
-    relevant = run.relevant(rel)
-    return _f_measure(found, relevant, np.full(len(found), k), beta)
+    found = run.found(rel, k)
+    return _f_measure(found, run.relevant(rel), np.full(len(found), k), beta)
 
 
 @measure(trec="success_{k}", also=("Hit", "HitRate", "HR"))
@@ -74,7 +73,7 @@ def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     Beware: it does not see the second relevant document nor the rank of the first.
     Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
     """
-    return (np.count_nonzero(run.hits(rel, k), axis=1) > 0).astype(np.float64)
+    return (run.first(rel) <= k).astype(np.float64)
 
 
 @measure(trec="recip_rank", also=("MRR", "ReciprocalRank", "MeanReciprocalRank"))
@@ -90,9 +89,9 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
-    found = run.hits(rel, k)
-    first = np.where(found, 1.0 / run.rank, 0.0).max(axis=1)
-    return _share(first, run.relevant(rel), divide=False)
+    first = run.first(rel)
+    value = np.where(first <= (UNRANKED - 1 if k is None else k), 1.0 / first, 0.0)
+    return _defined(value, run.relevant(rel))
 
 
 @measure(trec="map", trec_cut="map_cut_{k}", also=("MAP", "AveragePrecision"))
@@ -110,17 +109,14 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R")
     Source: Harman (1995), Overview of the fourth Text REtrieval Conference; Buckley and Voorhees
     (2000), Evaluating evaluation measure stability, SIGIR.
     """
-    total, found = _precisions(run, k, rel)
-    relevant = run.relevant(rel)
-    if norm == "k":
-        divisor = np.full(len(relevant), k, dtype=np.int64)
-    elif norm == "retrieved":
-        divisor = np.maximum(found, 1)
-    elif norm == "min(k,R)" and k is not None:
-        divisor = np.minimum(relevant, k)
-    else:
-        divisor = relevant
-    return np.where(relevant > 0, total / np.maximum(divisor, 1), np.nan)
+    total = _precisions(run, k, rel)
+    if norm == "k" and k is not None:
+        return _defined(total / k, run.relevant(rel))
+    if norm == "retrieved":
+        return _defined(total / np.maximum(run.found(rel, k), 1), run.relevant(rel))
+    if norm == "min(k,R)" and k is not None:
+        return total / np.minimum(run.divisor(rel), k)
+    return total / run.divisor(rel)
 
 
 @measure(trec="gm_map", mean="geometric", also=("gm_map",))
@@ -135,8 +131,7 @@ def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: one query without any relevant document found pulls it down strongly.
     Source: Robertson (2006), On GMAP: and other transformations, CIKM.
     """
-    total, _ = _precisions(run, None, rel)
-    return _share(total, run.relevant(rel))
+    return _precisions(run, None, rel) / run.divisor(rel)
 
 
 @measure(trec="Rprec", also=("R-Precision", "RPrecision"))
@@ -152,9 +147,8 @@ def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: the window differs from query to query, so it is no model of a page of results.
     Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
     """
-    relevant = run.relevant(rel)
-    found = run.hits(rel) & (run.rank <= relevant[:, None])
-    return _share(np.count_nonzero(found, axis=1), relevant)
+    found = run.hits(rel) & (run.rank <= run.relevant(rel)[:, None])
+    return run.count(found) / run.divisor(rel)
 
 
 @measure(trec="set_P", also=("SetPrecision",))
@@ -170,7 +164,7 @@ def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
-    return _share(np.count_nonzero(run.hits(rel), axis=1), run.retrieved)
+    return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
 
 
 @measure(trec="set_recall", also=("SetRecall",))
@@ -186,7 +180,7 @@ def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
     """
-    return _share(np.count_nonzero(run.hits(rel), axis=1), run.relevant(rel))
+    return run.found(rel) / run.divisor(rel)
 
 
 @measure(trec="set_F")
@@ -202,8 +196,7 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
     Beware: see F.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
-    found = np.count_nonzero(run.hits(rel), axis=1)
-    return _f_measure(found, run.relevant(rel), run.retrieved, beta)
+    return _f_measure(run.found(rel), run.relevant(rel), run.retrieved, beta)
 
 
 @measure(trec="set_map")
@@ -218,10 +211,9 @@ def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: it is not an average over ranks.
     Source: trec_eval, measure set_map.
     """
-    found = np.count_nonzero(run.hits(rel), axis=1).astype(np.float64)
+    found = run.found(rel).astype(np.float64)
     relevant = run.relevant(rel)
-    product = found * found / np.maximum(run.retrieved * relevant, 1)
-    return np.where(relevant > 0, product, np.nan)
+    return _defined(found * found / np.maximum(run.retrieved * relevant, 1), relevant)
 
 
 @measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
@@ -238,7 +230,7 @@ def IPrec(run: JudgedRun, *, recall: float, rel: float = 1) -> Values:
     Beware: interpolation never falls where precision does.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
-    return _share(_interpolated(run, recall, rel), run.relevant(rel), divide=False)
+    return _defined(_interpolated(run, recall, rel), run.relevant(rel))
 
 
 @measure(trec="11pt_avg", also=("11pt_avg", "11pt", "IPrec11"))
@@ -254,7 +246,7 @@ def IPrecAvg(run: JudgedRun, *, rel: float = 1) -> Values:
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
     points = np.stack([_interpolated(run, level, rel) for level in _LEVELS], axis=1)
-    return _share(run.total(points) / len(_LEVELS), run.relevant(rel), divide=False)
+    return _defined(run.total(points) / len(_LEVELS), run.relevant(rel))
 
 
 @measure(stated=("p",), also=("rank-biased precision",))
@@ -292,36 +284,36 @@ def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """
-    seen = run.judged if k is None else run.judged & (run.rank <= k)
+    seen = run.judged if k is None else run.judged & run.within(k)
     return 1 - (1 - p) * run.total(np.where(seen, _patience(run, p), 0.0))
 
 
-def _share(part: Values | IntArray, whole: IntArray, *, divide: bool = True) -> Values:
-    """part / whole, NaN where the whole is 0."""
-    divisor = np.maximum(whole, 1) if divide else 1
-    return np.where(whole > 0, part / divisor, np.nan)
+def _defined(values: Values, whole: IntArray) -> Values:
+    """The values, NaN where there is nothing that they could be a share of."""
+    return np.where(whole > 0, values, np.nan)
 
 
 def _f_measure(found: IntArray, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
     weight = beta * beta
     divisor = weight * relevant + looked_at
-    value = (1 + weight) * found / np.where(relevant > 0, divisor, 1)
-    return np.where(relevant > 0, value, np.nan)
+    return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
 
 
-def _precisions(run: JudgedRun, k: int | None, rel: float) -> tuple[Values, IntArray]:
-    """The sum of the precisions at the relevant ranks, and how many there are."""
-    found = run.hits(rel, k)
-    counts = np.cumsum(found, axis=1, dtype=np.int64)
-    return run.total(np.where(found, counts / run.rank, 0.0)), counts[:, -1]
+def _precisions(run: JudgedRun, k: int | None, rel: float) -> Values:
+    """The sum of the precisions at the relevant ranks."""
+    return run.total(np.where(run.hits(rel, k), _upto(run, rel) / run.rank, 0.0))
+
+
+def _upto(run: JudgedRun, rel: float) -> IntArray:
+    """(Q, J) the relevant documents down to each document."""
+    return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
 
 
 def _interpolated(run: JudgedRun, recall: float, rel: float) -> Values:
-    found = run.hits(rel)
-    counts = np.cumsum(found, axis=1, dtype=np.int64)
+    counts = _upto(run, rel)
     # As trec_eval: the number of relevant documents that makes this recall.
     wanted = (recall * run.relevant(rel) + 0.9).astype(np.int64)
-    reached = found & (counts >= wanted[:, None])
+    reached = run.hits(rel) & (counts >= wanted[:, None])
     return np.where(reached, counts / run.rank, 0.0).max(axis=1)
 
 

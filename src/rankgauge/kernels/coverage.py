@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,10 +23,15 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
     Beware: two systems can be compared only where it is alike for both.
     Source: Sakai (2007), Alternatives to bpref, SIGIR.
     """
-    seen = run.in_qrels if k is None else run.in_qrels & (run.rank <= k)
-    looked_at = run.depth(k)
-    share = np.count_nonzero(seen, axis=1) / np.maximum(looked_at, 1)
-    return np.where(looked_at > 0, share, np.nan)
+    return judged_shares(run, [k])[:, 0]
+
+
+def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
+    """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
+    seen = [run.in_qrels if k is None else run.in_qrels & run.within(k) for k in depths]
+    known = np.stack([run.count(flags) for flags in seen], axis=1)
+    looked_at = np.stack([run.depth(k) for k in depths], axis=1)
+    return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
 
 
 @measure(trec="num_ret", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False)
@@ -58,7 +64,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values
     Beware: queries with many relevant documents decide it.
     Source: trec_eval, measure num_rel_ret.
     """
-    return np.count_nonzero(run.hits(rel, k), axis=1).astype(np.float64)
+    return run.found(rel, k).astype(np.float64)
 
 
 @measure(better="lower", undefined="skip", bounds=(1.0, math.inf), also=("first_relevant_rank",))
@@ -74,5 +80,5 @@ def FirstRel(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: its mean is over the queries with a hit only: read it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
-    first = np.where(run.hits(rel), run.rank, UNRANKED).min(axis=1)
+    first = run.first(rel)
     return np.where(first < UNRANKED, first.astype(np.float64), np.nan)

@@ -30,7 +30,7 @@ def DCG(run: JudgedRun, *, k: int | None = None, gain: Value = "linear") -> Valu
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
-    return _dcg(run, _gains(run, gain), k)
+    return _dcg(run, gain, k)
 
 
 @measure(trec="ndcg", trec_cut="ndcg_cut_{k}", reads="grades")
@@ -52,20 +52,18 @@ def nDCG(
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
     """
-    gains = _gains(run, gain)
-    judged = _gain_of(run.ideal, run.ideal >= 0, gain)
+    found = _dcg(run, gain, k)
+    judged = run.once(("ideal", gain), lambda: _ideal(_pool(run, gain)))
     if ideal == "judged":
-        pool = judged
+        best = judged
     elif ideal == "topk" and k is not None:
-        pool = np.where(run.rank <= k, gains, 0.0)
+        best = _ideal(np.where(run.within(k), _gains(run, gain), 0.0))
     else:
-        pool = gains
-    best = -np.sort(-pool, axis=1)[:, :k]
-    ranks = np.arange(1, best.shape[1] + 1)
-    whole = run.total(best * discounts(ranks))
-    value = _dcg(run, gains, k) / np.where(whole > 0, whole, 1.0)
+        best = _ideal(_gains(run, gain))
+    whole = run.total(best[:, :k])
+    value = found / np.where(whole > 0, whole, 1.0)
     # With another ideal nothing may be gained from what was retrieved: a bad ranking, hence 0.
-    return np.where((judged > 0).any(axis=1), value, np.nan)
+    return np.where(judged[:, 0] > 0, value, np.nan)
 
 
 @measure(reads="grades", stated=("top",), also=("ExpectedReciprocalRank",))
@@ -88,7 +86,7 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
             f"grade {highest:g} is above the top grade {top:g} of ERR",
             fix=f"state the top of your scale, top={highest:g} or more, wherever you compare",
         )
-    seen = run.judged if k is None else run.judged & (run.rank <= k)
+    seen = run.judged if k is None else run.judged & run.within(k)
     stops = _gain_of(run.grade, seen, "exp") / math.pow(2.0, top)
     reaches = np.ones_like(stops)
     reaches[:, 1:] = np.multiply.accumulate(1 - stops, axis=1)[:, :-1]
@@ -96,7 +94,19 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
 
 def _gains(run: JudgedRun, gain: Value) -> Values:
-    return _gain_of(run.grade, run.judged, gain)
+    """(Q, J) the gain of each document retrieved."""
+    return run.once(("gains", gain), lambda: _gain_of(run.grade, run.judged, gain))
+
+
+def _pool(run: JudgedRun, gain: Value) -> Values:
+    """(Q, I) the gain of each document judged."""
+    return _gain_of(run.ideal, run.ideal >= 0, gain)
+
+
+def _ideal(gains: Values) -> Values:
+    """The gains of each query best first, discounted by the rank it then has."""
+    best = -np.sort(-gains, axis=1)
+    return best * discounts(np.arange(1, best.shape[1] + 1))
 
 
 def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:
@@ -131,6 +141,6 @@ def _gain_exponential(grade: float) -> float:
     return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
 
 
-def _dcg(run: JudgedRun, gains: Values, k: int | None) -> Values:
-    seen = gains if k is None else np.where(run.rank <= k, gains, 0.0)
-    return run.total(seen * discounts(run.rank))
+def _dcg(run: JudgedRun, gain: Value, k: int | None) -> Values:
+    gained = run.once(("gained", gain), lambda: _gains(run, gain) * run.discounts())
+    return run.total(gained if k is None else np.where(run.within(k), gained, 0.0))

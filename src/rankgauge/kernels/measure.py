@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -168,7 +168,15 @@ class Measure:
             return dict(self.params).get(word, self.declaration.defaults.get(word))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept can be made again; it need not travel.
+        return {"name": self.name, "params": self.params}
+
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         declared, bound = self.declaration, dict(self.params)
         for name, params in declared.also.items():
             # F(beta=2) has a name of its own in the field: F2.
@@ -237,14 +245,19 @@ class Measure:
 
     def values(self, run: JudgedRun) -> Values:
         """(Q,) its value for each query of a judged run, NaN where undefined."""
+        kernel, words, judged_only = self._call
+        return kernel(run.judged_only() if judged_only else run, **words)
+
+    @cached_property
+    def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
+        """The kernel, its words, and whether it sees judged documents only."""
         words = {**self.declaration.defaults, **dict(self.params)}
-        if words.pop("judged_only", False):
-            run = run.judged_only()
-        return self.declaration.kernel(run, **words)
+        judged_only = bool(words.pop("judged_only", False))
+        return self.declaration.kernel, words, judged_only
 
     def mean(
         self,
-        values: Sequence[float],
+        values: Sequence[float] | Values,
         weights: Sequence[float] | None = None,
         *,
         skip_undefined: bool = False,
@@ -260,9 +273,14 @@ class Measure:
         Returns:
             NaN without values, or if all weights are 0.
         """
+        skipped = skip_undefined or self.declaration.undefined == "skip"
+        if isinstance(values, np.ndarray):
+            if self.declaration.mean == "arithmetic" and weights is None:
+                return _plain_mean(values, skip=skipped)
+            values = values.tolist()
         shares = [1.0] * len(values) if weights is None else weights
         pairs = list(zip(shares, values, strict=True))
-        if skip_undefined or self.declaration.undefined == "skip":
+        if skipped:
             pairs = [(w, v) for w, v in pairs if not math.isnan(v)]
         else:
             pairs = [(w, 0.0 if math.isnan(v) else v) for w, v in pairs]
@@ -386,6 +404,17 @@ class Measure:
         parse(self)  # refuses a curve
         ((measured, values),) = self._of_queries(Qrels.of(qrels), run)
         return measured.mean(values.tolist())
+
+
+def _plain_mean(values: Values, *, skip: bool) -> float:
+    """The arithmetic mean of many values; an undefined one is 0, or left out."""
+    number = len(values)
+    total = math.fsum(values.tolist())
+    if math.isnan(total):
+        known = values[~np.isnan(values)]
+        number = len(known) if skip else number
+        total = math.fsum(known.tolist())
+    return total / number if number else math.nan
 
 
 def parse(text: str | Measure) -> Measure:
