@@ -15,7 +15,7 @@ ENOUGH = 0.4  # seconds of calls
 MOST = 101
 
 
-def timed(call: Callable[[], Any]) -> dict[str, Any]:
+def timed(call: Callable[[], Any], enough: float = ENOUGH) -> dict[str, Any]:
     """Medians of CPU and wall seconds, the peak in MiB, and what the first call returned.
 
     The first call is not timed: it warms what can be warmed. The peak is that of the first call,
@@ -26,7 +26,7 @@ def timed(call: Callable[[], Any]) -> dict[str, Any]:
     found = call()
     peak = memory_peak() - before
     cpu, wall = [], []
-    while not cpu or (sum(cpu) < ENOUGH and len(cpu) < MOST):
+    while not cpu or (sum(cpu) < enough and len(cpu) < MOST):
         clock, used = time.perf_counter(), time.process_time()
         call()
         cpu.append(time.process_time() - used)

@@ -17,7 +17,8 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -137,12 +138,17 @@ class Plan:
         work = question.work
         if work.large and not self.large:
             return None
-        print(f"  {question.form}, {work}, {len(question.measures)} measures", file=sys.stderr)
         if self.tiny:
-            question = Question(TINY, question.form, question.measures, question.pipe)
-        return ask_all(
-            question, self.peers, self.large_rounds if work.large else self.rounds, self.data
-        )
+            return _tiny(replace(question, work=replace(TINY, gz=work.gz)), self.peers, self.data)
+        print(f"  {question.form}, {work}, {len(question.measures)} measures", file=sys.stderr)
+        rounds = self.large_rounds if work.large else self.rounds
+        return ask_all(question, self.peers, rounds, self.data)
+
+
+@cache
+def _tiny(question: Question, peers: tuple[Engine, ...], data: Path) -> Answers:
+    """One answer for all questions that differ in size only."""
+    return ask_all(question, peers, 1, data)
 
 
 def beside(plan: Plan, questions: Sequence[Question], unit: str) -> str:
@@ -222,7 +228,7 @@ def growth_table(plan: Plan) -> str:
     found = []
     for growth in GROWTHS:
         rows, before = [], dict[str, Took]()
-        for step, question in growth.steps:
+        for step, question in growth.steps[: 2 if plan.tiny else None]:
             if (answers := plan.ask(question)) is None:
                 continue
             cells = [_grown(answers.took.get(name), before.get(name)) for name in names]
@@ -268,7 +274,7 @@ def start_table(plan: Plan) -> str:
             words = engine.command(str(qrels), str(run), engine.computes(MEASURES))
             commands[f"{engine.name} in a shell, 50 × 100"] = words
     took: dict[str, list[Took]] = {name: [] for name in commands}
-    for _ in range(3 * plan.rounds):
+    for _ in range(1 if plan.tiny else 3 * plan.rounds):
         for name, words in commands.items():
             took[name].append(process(words))
     middle = {name: median(some) for name, some in took.items()}

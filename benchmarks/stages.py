@@ -1,6 +1,6 @@
 """Our own stages beside those of the last release, so that a regression is seen.
 
-    python benchmarks/stages.py             # the present beside the last release in history.csv
+    python benchmarks/stages.py [STAGE...]  # the present beside the last release in history.csv
     python benchmarks/stages.py --record    # keep the present there, under its version
 
 Machines differ, so times are kept in loads, too: how many times as long as a fixed piece of work in
@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -167,7 +167,7 @@ def in_process(name: str, data: Path, *, tiny: bool = False) -> dict[str, float]
     call = prepare(TINY if tiny else work, data)
     load()
     before = load()
-    took = timed(call)
+    took = timed(call, 0.0) if tiny else timed(call)
     return {"cpu": took["cpu"], "peak": took["peak"], "load": (before + load()) / 2}
 
 
@@ -185,15 +185,21 @@ def _apart(name: str, data: Path, *, tiny: bool) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def measured(data: Path, rounds: int, *, tiny: bool = False) -> list[dict[str, str]]:
-    """All stages as rows of the history: medians of rounds, stages in turn."""
-    missing = [lib for lib in ("pandas", "polars") if not find_spec(lib)]
-    names = [name for name in (*STARTS, *STAGES) if name.partition(",")[0] not in missing]
+def here() -> list[str]:
+    """The stages that can be measured with what is installed."""
+    missing = [library for library in ("pandas", "polars") if not find_spec(library)]
+    return [name for name in (*STARTS, *STAGES) if name.partition(",")[0] not in missing]
+
+
+def measured(
+    names: Sequence[str], data: Path, rounds: int, *, tiny: bool = False
+) -> list[dict[str, str]]:
+    """Stages as rows of the history: medians of rounds, stages in turn."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
             found[name].append(_apart(name, data, tiny=tiny))
-    here = {
+    known = {
         "version": version("rankgauge"),
         "date": date.today().isoformat(),  # noqa: DTZ011 - a day for the eye
         "python": platform.python_version(),
@@ -206,7 +212,7 @@ def measured(data: Path, rounds: int, *, tiny: bool = False) -> list[dict[str, s
         loads = statistics.median(one["cpu"] / one["load"] for one in some)
         peak = statistics.median(one["peak"] for one in some)
         numbers = {"cpu_ms": f"{cpu * 1000:.3f}", "loads": f"{loads:.4f}"}
-        rows.append({**here, "stage": name, **numbers, "peak_mib": f"{peak:.1f}"})
+        rows.append({**known, "stage": name, **numbers, "peak_mib": f"{peak:.1f}"})
     return rows
 
 
@@ -259,6 +265,7 @@ def _changes(row: Mapping[str, str], old: Mapping[str, str] | None) -> list[str]
 def main() -> None:
     """Measure and compare, or record, or be one stage."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("stages", nargs="*", help="'start: --help' and the like; without: all")
     parser.add_argument("--record", action="store_true", help="keep it in the history")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--history", type=Path, default=HISTORY)
@@ -269,7 +276,9 @@ def main() -> None:
     if given.stage:
         print(json.dumps(in_process(given.stage, given.data, tiny=given.tiny)))
         return
-    rows = measured(given.data, given.rounds, tiny=given.tiny)
+    if unknown := {*given.stages} - {*here()}:
+        parser.error(f"no stage {'; '.join(sorted(unknown))}")
+    rows = measured(given.stages or here(), given.data, given.rounds, tiny=given.tiny)
     print(beside(rows, kept(given.history)))
     if given.record:
         record(given.history, rows)
