@@ -186,6 +186,6 @@ def unlike(engine: Engine, took: dict[str, Took], ours: Took) -> str:
     if engine.other:
         return ""
     for name, value in took[engine.name].means.items():
-        if not math.isclose(value, ours.means[name], rel_tol=0, abs_tol=engine.tolerance):
+        if not math.isclose(value, ours.means[name], rel_tol=0, abs_tol=engine.within(name)):
             return f"says {name} = {value:.6f}, rankgauge says {ours.means[name]:.6f}"
     return ""

@@ -95,6 +95,14 @@ def test_a_time_counts_only_where_means_agree():
     assert nothing.startswith("says AP = nan")
 
 
+def test_a_measure_whose_ties_an_engine_orders_in_its_own_way_may_be_further_off():
+    peer = ENGINES["ir_measures"]
+    ours = Took(1, 1, 1, {"RR@10": 0.5, "RR": 0.5})
+    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR@10": 0.51})}, ours) == ""
+    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR@10": 0.53})}, ours)
+    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR": 0.51})}, ours)
+
+
 def test_means_of_other_definitions_are_not_compared():
     peer = ENGINES["sklearn"]
     took = {peer.name: Took(1, 1, 1, {"nDCG@10": 0.9})}
