@@ -159,7 +159,10 @@ def ask_all(question: Question, peers: Sequence[Engine], rounds: int, data: Path
             _tried(question, engine, data)
     found: dict[str, list[Took]] = {engine.name: [] for engine in (OURS, *able)}
     for turn in range(rounds):
-        found[OURS.name].append(question.ask(OURS, data))
+        try:
+            found[OURS.name].append(question.ask(OURS, data))
+        except Refused as error:
+            raise Refused(f"rankgauge, {question.form}, {question.work}: {error}") from None
         for engine in able:
             if engine.name in left_out or (turn and engine.heavy):
                 continue
