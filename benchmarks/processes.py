@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def ask_all(question: Question, peers: Sequence[Engine], rounds: int, data: Path
     able = [engine for engine in able if engine.name not in left_out]
     for engine in able:
         if engine.heavy:  # it keeps on disk what it compiles: compiling is not of every day
-            _tried(question, engine, data)
+            _tried(question.form, question.measures, engine, data)
     found: dict[str, list[Took]] = {engine.name: [] for engine in (OURS, *able)}
     for turn in range(rounds):
         try:
@@ -176,10 +177,11 @@ def ask_all(question: Question, peers: Sequence[Engine], rounds: int, data: Path
     return Answers(question, {n: one for n, one in took.items() if n not in left_out}, left_out)
 
 
-def _tried(question: Question, engine: Engine, data: Path) -> None:
-    small = Question(Work(3, 10, 2), question.form, question.measures)
+@cache
+def _tried(form: str, measures: tuple[str, ...], engine: Engine, data: Path) -> None:
+    """Ask an engine once on a few rows, before its first time is taken."""
     try:
-        small.ask(engine, data)
+        Question(Work(3, 10, 2), form, measures).ask(engine, data)
     except Refused:
         return  # it will say so itself when its time is taken
 
