@@ -280,14 +280,15 @@ def start_table(plan: Plan) -> str:
     middle = {name: median(some) for name, some in took.items()}
     bare = middle["python -c pass"].cpu
     rows = [
-        (f"`{name}`" if "," not in name else name, *map(number, _milliseconds(one, bare)))
+        (f"`{name}`" if "," not in name else name, *_milliseconds(one, bare))
         for name, one in middle.items()
     ]
     return table(("start-up, whole process", "CPU ms", "over bare Python", "wall ms", "MiB"), rows)
 
 
-def _milliseconds(took: Took, bare: float) -> tuple[float, ...]:
-    return took.cpu * 1000, max(took.cpu - bare, 0) * 1000, took.wall * 1000, took.peak
+def _milliseconds(took: Took, bare: float) -> tuple[str, ...]:
+    over = number((took.cpu - bare) * 1000) if took.cpu > bare else "–"
+    return number(took.cpu * 1000), over, number(took.wall * 1000), number(took.peak)
 
 
 TABLES: dict[str, Callable[[Plan], str]] = {
@@ -299,11 +300,12 @@ TABLES: dict[str, Callable[[Plan], str]] = {
 }
 
 
-def conditions(peers: Sequence[Engine], missing: Sequence[str]) -> str:
-    """On what it was measured, and who could not take part."""
-    engines = ", ".join(engine.version() for engine in peers)
+def conditions(plan: Plan, missing: Sequence[str]) -> str:
+    """On what it was measured, how often, and who could not take part."""
+    engines = ", ".join(engine.version() for engine in (OURS, *plan.peers))
     with_them = f"Python {platform.python_version()}, NumPy {version('numpy')}, {engines}"
-    lines = [f"{os.cpu_count()} cores, {with_them}."]
+    large = f"{plan.large_rounds} of large workloads" if plan.large else "without large workloads"
+    lines = [f"{os.cpu_count()} cores, {with_them}. Rounds: {plan.rounds}, {large}."]
     return "\n\n".join([*lines, *([f"Left out: {'; '.join(missing)}."] if missing else [])])
 
 
@@ -323,7 +325,7 @@ def main() -> None:
     missing = [why for engine in PEERS if (why := engine.missing())]
     peers = tuple(engine for engine in PEERS if not engine.missing())
     plan = Plan(peers, given.data, given.rounds, given.large_rounds, given.large, given.tiny)
-    said = {"conditions": conditions((OURS, *peers), missing)}
+    said = {"conditions": conditions(plan, missing)}
     print(said["conditions"], flush=True)
     for name in given.tables or TABLES:
         said[name] = TABLES[name](plan)
