@@ -6,6 +6,8 @@ SAMPLE := src/rankgauge/sample
 PARALLEL := --numprocesses auto --dist loadfile
 # What make demo uses, besides the core (a comma would end an argument of a call below).
 DEMO := '.[bm25,plots]'
+# Words for the benchmarks: make bench-peers BENCH='--large --write docs/explain/speed.md'
+BENCH ?=
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 
@@ -43,10 +45,14 @@ docs: .venv/dev.stamp ## build the pages into build/docs (works without a networ
 	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --builder html docs build/docs
 	@echo "open build/docs/index.html"
 
-bench: .venv-bench/bench.stamp ## speed against its budgets
-	.venv-bench/bin/python benchmarks/run.py
-	.venv-bench/bin/python benchmarks/files.py
-	.venv-bench/bin/python benchmarks/running.py
+bench: .venv-bench/bench.stamp ## speed beside light peers, and beside our last release
+	.venv-bench/bin/python benchmarks/run.py $(BENCH)
+	.venv-bench/bin/python benchmarks/stages.py
+
+bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large with millions of rows
+	.venv-peers/bin/python benchmarks/run.py $(BENCH)
+	.venv-peers/bin/python benchmarks/comparing.py $(BENCH)
+	.venv-peers/bin/python benchmarks/running.py $(BENCH)
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
 	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet tests
@@ -61,7 +67,7 @@ mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find 
 	.venv/bin/python scripts/plant_bugs.py
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-adapters .venv-bench .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -80,6 +86,13 @@ clean: ## remove everything that make has made
 .venv-bench/bench.stamp: $(SETUP)
 	@$(call environment,$(@D))
 	@$(call install,$(@D),constraints.txt,--editable . --group bench)
+	@touch $@
+
+.venv-peers/peers.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@$(call install,$(@D),constraints.txt,torch==2.13.0)
+	@$(call install,$(@D),constraints.txt,--editable . --group peers)
 	@touch $@
 
 .venv-lowest/lowest.stamp: $(SETUP) constraints-lowest.txt
@@ -128,4 +141,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test check fast cover docs bench test-lowest test-frames test-adapters mutants clean
+.PHONY: help demo test check fast cover docs bench bench-peers test-lowest test-frames test-adapters mutants clean

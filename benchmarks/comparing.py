@@ -1,24 +1,26 @@
 """How long a comparison takes, beside the peer that has one: prints a table in Markdown.
 
-    python benchmarks/comparing.py
+    python benchmarks/comparing.py [--large] [--write PAGE]
 
 Judgments and runs are prepared in the form each engine likes best before the clock starts; what is
 timed is the one call that evaluates, tests and corrects. Each engine runs in a process of its own.
-The peer (ranx) is heavy and is not installed for this: without it its column is empty. Its Fisher
-test is the same randomisation test by sign flips, of every pair, without correction, interval and
-win/tie/loss.
+The peer is ranx; where it is not installed its column is empty. Its Fisher test is the same
+randomisation test by sign flips, of every pair, without correction, interval and win/tie/loss.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import subprocess
 import sys
 import time
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
+from page import number, put, table
 
 TEN = ("ndcg@10", "map", "mrr", "precision@5", "precision@10", "recall@5", "recall@10", "ndcg@5",
        "hit_rate@1", "hit_rate@5")  # fmt: skip
@@ -28,12 +30,10 @@ OURS = {
     "hit_rate@5": "Success@5",
 }  # fmt: skip
 # queries, documents of a run, runs, measures, permutations
-WORK = (
-    (7000, 100, 2, 1, 10_000),
-    (1000, 20, 10, 10, 1_000),
-    (1000, 20, 100, 10, 10_000),
-)
-PATIENCE = 900
+SMALL = ((7000, 100, 2, 1, 10_000), (1000, 20, 10, 10, 1_000))
+LARGE = ((1000, 20, 100, 10, 10_000),)
+TINY = ((5, 4, 2, 1, 10),)
+PATIENCE = 200  # seconds for the peer
 
 Columns = tuple[list[str], list[str], list[float]]
 
@@ -85,32 +85,46 @@ def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
 
 
 def _apart(engine: str, work: tuple[int, int, int, int, int]) -> float | None:
-    """The CPU seconds of one call in a process of its own; None if it takes too long."""
-    words = [sys.executable, __file__, engine, json.dumps(work)]
+    """The CPU seconds of one call in a process of its own; None if the peer takes too long."""
+    words = [sys.executable, __file__, "--engine", engine, "--work", json.dumps(work)]
+    limit = None if engine == "rankgauge" else PATIENCE
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return None
     return float(done.stdout)
 
 
+def _row(work: tuple[int, int, int, int, int]) -> tuple[str, ...]:
+    queries, _, runs, measures, draws = work
+    what = f"{runs} × {queries:,} × {measures}, {draws:,}"
+    ours = _apart("rankgauge", work)
+    if importlib.util.find_spec("ranx") is None:
+        return (what, number(ours), "–", "–")
+    theirs = _apart("ranx", work)
+    if theirs is None:
+        return (what, number(ours), f"not done after {PATIENCE}", "–")
+    return (what, number(ours), number(theirs), number(theirs / ours))
+
+
 def main() -> None:
-    """Print the table."""
-    if len(sys.argv) > 1:
-        queries, depth, runs, measures, draws = json.loads(sys.argv[2])
-        print(_timed(sys.argv[1], (queries, depth, runs, measures, draws)))
+    """Print the table, or be one engine of it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--large", action="store_true", help="4,950 pairs by ten measures, too")
+    parser.add_argument("--tiny", action="store_true", help="a few rows: shows that it runs")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table there")
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.engine:
+        print(_timed(given.engine, given.work))
         return
-    there = importlib.util.find_spec("ranx") is not None
-    print("| runs × queries × measures, permutations | rankgauge s | ranx s | ranx / rankgauge |")
-    print("| --- | ---: | ---: | ---: |")
-    for work in WORK:
-        queries, _, runs, measures, draws = work
-        ours = _apart("rankgauge", work)
-        theirs = _apart("ranx", work) if there else None
-        peer = "–" if not there else f"over {PATIENCE}" if theirs is None else f"{theirs:.1f}"
-        ratio = f"{theirs / ours:.1f}" if theirs and ours else "–"
-        what = f"{runs} × {queries:,} × {measures}, {draws:,}"
-        print(f"| {what} | {ours:.2f} | {peer} | {ratio} |")
+    works = TINY if given.tiny else SMALL + LARGE * given.large
+    head = ("runs × queries × measures, permutations", "rankgauge s", "ranx s", "ranx / rankgauge")
+    said = table(head, map(_row, works))
+    print(said)
+    if given.write:
+        put(given.write, "comparing", said)
 
 
 if __name__ == "__main__":

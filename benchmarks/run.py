@@ -1,157 +1,337 @@
-"""How fast rankgauge is beside its peers: prints a table in Markdown.
+"""How fast rankgauge is beside every peer that is installed: prints tables in Markdown.
 
-    python benchmarks/run.py [--large]
+    python benchmarks/run.py [files dicts frames growth start] [--large] [--write PAGE]
 
-Each engine runs in a process of its own, one after the other, so that none warms the caches of
-another; times are the CPU seconds of that process (user and system), medians of several rounds. A
-ratio above 1 says that rankgauge is quicker. All engines compute the same 18 measures; before a
-time counts, the means are compared.
+Every engine runs in fresh processes, in turn with the others, round after round; numbers are the
+medians. CPU is user and system time. A ratio above 1 says that rankgauge needs less of it; a ratio
+that misses its goal is said so. What an engine does not compute is not asked of it, and a time
+counts only where its means agree with ours. Inputs are made from a seed, under build/benchmarks.
+
+--large adds millions of rows: about twenty minutes with every peer, and 2 GB of files.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from importlib import metadata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
-from workloads import MEASURES, TREC_MEASURES, Judgments, Rankings, made
+from engines import OURS, PEERS, Engine
+from page import number, put, table
+from processes import Answers, Question, Took, ask_all, median, process
+from workloads import MEASURES, MORE, Work, files
 
-ENGINES = ("rankgauge", "pytrec_eval", "ir_measures")
-SMALL = ((1, 100, 9), (100, 100, 9), (50, 1000, 168))
-LARGE = ((7000, 1000, 2), (100_000, 100, 5))
+DATA = Path(__file__).parent.parent / "build" / "benchmarks"
 
-
-def _prepared(engine: str, qrels: Judgments) -> Callable[[Rankings], dict[str, float]]:
-    """Judgments prepared once; what is timed is the call on a run."""
-    if engine == "rankgauge":
-        import rankgauge
-
-        truth = rankgauge.Qrels.of(qrels)
-        return lambda run: rankgauge.evaluate(truth, run, MEASURES).mean()
-    if engine == "pytrec_eval":
-        import pytrec_eval
-
-        names = {m: _trec(m) for m in MEASURES}
-        evaluator = pytrec_eval.RelevanceEvaluator(qrels, TREC_MEASURES)
-
-        def means(run: Rankings) -> dict[str, float]:
-            rows = evaluator.evaluate(run).values()
-            return {m: sum(row[n] for row in rows) / len(qrels) for m, n in names.items()}
-
-        return means
-    import ir_measures
-
-    wanted = [ir_measures.parse_measure(name) for name in MEASURES]
-    evaluator = ir_measures.evaluator(wanted, qrels)
-    return lambda run: {str(m): v for m, v in evaluator.calc_aggregate(run).items()}
+S, M = Work(50, 1000, 168), Work(700, 1000, 2)
+LARGE = Work(7000, 1000, 1, large=True)
+REAL = Work(7000, 1000, 1, "real", large=True)
+MIXED = Work(7000, 1000, 1, "mixed", large=True)
+MANY = Work(100_000, 100, 5, large=True)
+TINY = Work(3, 10, 4)
 
 
-def _trec(name: str) -> str:
-    stem, _, cut = name.partition("@")
-    stems = {"nDCG": "ndcg_cut", "R": "recall", "Success": "success", "P": "P"}
-    return f"{stems[stem]}_{cut}" if cut else {"AP": "map", "RR": "recip_rank"}[stem]
+def asked(*some: tuple[Work, str]) -> tuple[Question, ...]:
+    """Questions with the 20 measures."""
+    return tuple(Question(work, form, MEASURES) for work, form in some)
 
 
-def timed(engine: str, queries: int, docs: int, judged: int) -> None:
-    """Inside the process of one engine: print seconds and means as JSON."""
-    qrels, run = made(queries, docs, judged)
-    evaluate = _prepared(engine, qrels)
-    means = evaluate(run)
-    seconds = []
-    rounds = 3 if queries * docs > 1_000_000 else 15
-    for _ in range(rounds):
-        started = time.process_time()
-        evaluate(run)
-        seconds.append(time.process_time() - started)
-    print(json.dumps({"seconds": statistics.median(seconds), "means": means}))
+FILES = (
+    *asked((S, "Python"), (S, "CLI"), (M, "Python"), (M, "CLI")),
+    Question(Work(700, 1000, 2, gz=True), "Python", MEASURES),
+    Question(M, "CLI", MEASURES, pipe=True),
+    *asked((LARGE, "Python"), (LARGE, "CLI"), (REAL, "Python"), (MIXED, "Python"), (MIXED, "CLI")),
+    *asked((MANY, "Python"), (MANY, "CLI")),
+)
+DICTS = asked(
+    (Work(1, 100, 9), "dicts"),
+    (Work(100, 100, 9), "dicts"),
+    (S, "dicts"),
+    (Work(50, 1000, 168, "mixed"), "dicts"),
+    (LARGE, "dicts"),
+    (MANY, "dicts"),
+)
+FRAMES = asked((S, "pandas"), (S, "polars"), (LARGE, "pandas"), (LARGE, "polars"))
+
+# At least so many times as much CPU as ours, by workload, form and peer.
+GOALS = {
+    (LARGE, "Python"): {"pytrec_eval": 6, "ir_measures": 20, "ranx": 20},
+    (LARGE, "CLI"): {"trec_eval": 6},
+    (MANY, "Python"): {"pytrec_eval": 5},
+    (MANY, "CLI"): {"trec_eval": 50},
+    (MIXED, "Python"): {"pytrec_eval": 2},
+    (MIXED, "CLI"): {"trec_eval": 2},
+    (REAL, "Python"): {"pytrec_eval": 4},
+    (S, "Python"): {"ir_measures": 2},
+    (S, "CLI"): {"ir_measures": 1.2},
+    (Work(100, 100, 9), "dicts"): {"pytrec_eval": 3, "ir_measures": 20, "ranx": 25},
+    (S, "dicts"): {"pytrec_eval": 2.5},
+    (LARGE, "dicts"): {"pytrec_eval": 8},
+    (MANY, "dicts"): {"pytrec_eval": 3},
+    (S, "pandas"): {"ir_measures": 20},
+    (S, "polars"): {"ir_measures": 20},
+    (LARGE, "pandas"): {"ir_measures": 50},
+    (LARGE, "polars"): {"ir_measures": 50},
+}
+# At most so many MiB of ours.
+ROOM = {(LARGE, "Python"): 350, (REAL, "Python"): 350, (MIXED, "Python"): 800}
+# At most so many times what ten measures less cost.
+TEN_MORE = 1.1
 
 
-def _asked(*words: str) -> str:
-    return subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, check=True
-    ).stdout
+@dataclass(frozen=True)
+class Growth:
+    """What grows: a heading, and what is asked, each with what stands in its first cell."""
+
+    head: str
+    steps: tuple[tuple[str, Question], ...]
 
 
-def _in_memory(sizes: tuple[tuple[int, int, int], ...]) -> None:
-    print("| dicts, queries × documents | " + " | ".join(f"{e} ms" for e in ENGINES), end=" | ")
-    print(" | ".join(f"{e} / rankgauge" for e in ENGINES[1:]) + " |")
-    print("| --- " + "| ---: " * (2 * len(ENGINES) - 1) + "|")
-    for size in sizes:
-        found = {e: json.loads(_asked(__file__, "--engine", e, *map(str, size))) for e in ENGINES}
-        ours = found["rankgauge"]
-        for engine in ENGINES[1:]:
-            for name, value in found[engine]["means"].items():
-                if abs(value - ours["means"][name]) > 1e-6:
-                    sys.exit(f"{engine} {name}: {value} against {ours['means'][name]}")
-        cells = [f"{found[e]['seconds'] * 1000:.2f}" for e in ENGINES]
-        ratios = [_ratio(found[e]["seconds"] / ours["seconds"]) for e in ENGINES[1:]]
-        print(f"| {size[0]:,} × {size[1]:,} | " + " | ".join(cells + ratios) + " |")
+def growing_measures(work: Work, form: str) -> Growth:
+    """The same with more and more measures."""
+    some = (*MEASURES, *MORE)
+    steps = ((str(n), Question(work, form, some[:n])) for n in (1, 10, 20, 30))
+    shown = "dicts" if form == "dicts" else "files"
+    return Growth(f"measures, {shown}, {work}", tuple(steps))
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+GROWTHS = (
+    Growth(
+        "queries, dicts, × 100 documents",
+        tuple(
+            (f"{queries:,}", Question(Work(queries, 100, 9), "dicts", MEASURES))
+            for queries in (100, 1000, 10_000)
+        ),
+    ),
+    Growth(
+        "documents, dicts, 100 queries ×",
+        tuple(
+            (f"{docs:,}", Question(Work(100, docs, 9), "dicts", MEASURES))
+            for docs in (10, 100, 1000)
+        ),
+    ),
+    growing_measures(S, "dicts"),
+    growing_measures(M, "Python"),
+    growing_measures(LARGE, "Python"),
+)
 
 
-def _cpu(*words: str) -> float:
-    """Median CPU seconds of a whole process."""
+@dataclass(frozen=True)
+class Plan:
+    """What is run: peers, sizes, and how often."""
+
+    peers: tuple[Engine, ...]
+    data: Path
+    rounds: int
+    large_rounds: int = 1
+    large: bool = False
+    tiny: bool = False
+
+    def ask(self, question: Question) -> Answers | None:
+        """Ask all of them, or nobody if it is too large."""
+        work = question.work
+        if work.large and not self.large:
+            return None
+        if self.tiny:
+            return _tiny(replace(question, work=replace(TINY, gz=work.gz)), self.peers, self.data)
+        print(f"  {question.form}, {work}, {len(question.measures)} measures", file=sys.stderr)
+        rounds = self.large_rounds if work.large else self.rounds
+        return ask_all(question, self.peers, rounds, self.data)
+
+
+@cache
+def _tiny(question: Question, peers: tuple[Engine, ...], data: Path) -> Answers:
+    """One answer for all questions that differ in size only."""
+    return ask_all(question, peers, 1, data)
+
+
+def beside(plan: Plan, questions: Sequence[Question], unit: str) -> str:
+    """A table of questions: a row for each engine."""
+    many = {"s": 1.0, "ms": 1000.0}[unit]
+    left_out: dict[str, list[str]] = {}
+    rows, used = [], set()
+    for question in questions:
+        if (answers := plan.ask(question)) is None:
+            continue
+        rows += [*_rows(question, answers, many)]
+        used |= answers.took.keys()
+        for name, why in answers.left_out.items():
+            left_out.setdefault(f"{name} {why}", []).append(_what(question))
+    head = ("queries × documents", "engine (measures)", f"CPU {unit}", f"wall {unit}", "MiB")
+    whole = table((*head, "CPU / ours", "goal"), rows, words=2)
+    notes = [f"- {', '.join(places)}: {what}." for what, places in left_out.items()]
+    return "\n\n".join(filter(None, (whole, "\n".join([*_agreement(plan, used), *notes]))))
+
+
+def _what(question: Question) -> str:
+    form = "" if question.form == "dicts" else f", {question.form}"
+    return f"{question.work}{form}{', through a pipe' if question.pipe else ''}"
+
+
+def _rows(question: Question, answers: Answers, many: float) -> Iterator[Sequence[str]]:
+    key = (question.work, question.form)
+    ours = answers.took[OURS.name]
+    for name, took in answers.took.items():
+        engine = next(e for e in (OURS, *PEERS) if e.name == name)
+        shown = f"{name} ({len(engine.computes(question.measures))}){'*' * bool(engine.other)}"
+        numbers = (number(took.cpu * many), number(took.wall * many), number(took.peak))
+        if engine is OURS:
+            room = None if question.pipe else ROOM.get(key)
+            held = "" if not room else _held(took.peak <= room, f"≤ {room} MiB")
+            yield (_what(question), shown, *numbers, "", held)
+            continue
+        goal = None if question.pipe else GOALS.get(key, {}).get(name)
+        ratio = took.cpu / ours.cpu
+        held = "" if goal is None else _held(ratio >= goal, f"≥ {goal}")
+        yield ("", shown, *numbers, number(ratio), held)
+
+
+def _held(good: bool, goal: str) -> str:  # noqa: FBT001 - what is said of a goal
+    return goal if good else f"{goal} **missed**"
+
+
+def _agreement(plan: Plan, used: set[str]) -> Iterator[str]:
+    for engine in plan.peers:
+        if engine.name not in used:
+            continue
+        if engine.other:
+            yield f"- \\* A reference of speed only, its means are other ones: {engine.other}."
+        elif engine.ties:
+            yield f"- Means of {engine.name} are ours to {engine.tolerance:g}: {engine.ties}."
+
+
+def files_table(plan: Plan) -> str:
+    """Whole processes that read judgments and a run from files."""
+    return beside(plan, FILES, "s")
+
+
+def dicts_table(plan: Plan) -> str:
+    """Calls on mappings in memory, judgments prepared."""
+    return beside(plan, DICTS, "ms")
+
+
+def frames_table(plan: Plan) -> str:
+    """Calls on data frames in memory, judgments prepared."""
+    return beside(plan, FRAMES, "ms")
+
+
+def growth_table(plan: Plan) -> str:
+    """How cost grows with queries, documents and measures, one table each."""
+    peers = [engine for engine in plan.peers if "dicts" in engine.forms and not engine.heavy]
+    names = [OURS.name, *(engine.name for engine in peers)]
     found = []
-    for _ in range(9):
-        before = _spent_by_children()
-        subprocess.run([sys.executable, *words], capture_output=True, check=True)
-        found.append(_spent_by_children() - before)
-    return statistics.median(found)
+    for growth in GROWTHS:
+        rows, before = [], dict[str, Took]()
+        for step, question in growth.steps[: 2 if plan.tiny else None]:
+            if (answers := plan.ask(question)) is None:
+                continue
+            cells = [_grown(answers.took.get(name), before.get(name)) for name in names]
+            if growth.head.startswith("measures"):
+                cells.append(_ten_more(answers, before))
+            rows.append((step, *cells))
+            before = answers.took
+        if rows:
+            head = (growth.head, *(f"{name} CPU ms (times the last)" for name in names))
+            goal = ("goal",) if growth.head.startswith("measures") else ()
+            found.append(table((*head, *goal), rows))
+    return "\n\n".join(found)
 
 
-def _spent_by_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def _grown(took: Took | None, before: Took | None) -> str:
+    if took is None:
+        return "–"
+    shown = number(took.cpu * 1000)
+    return shown if before is None else f"{shown} ({took.cpu / before.cpu:.2f})"
 
 
-def _start_up() -> None:
-    bare = _cpu("-c", "pass")
-    print("\n| start-up, whole process | CPU ms | over bare Python |\n| --- | ---: | ---: |")
-    rows = {
-        "python -c pass": ("-c", "pass"),
-        "import rankgauge": ("-c", "import rankgauge"),
-        "import numpy": ("-c", "import numpy"),
-        "import pytrec_eval": ("-c", "import pytrec_eval"),
-        "import ir_measures": ("-c", "import ir_measures"),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        qrels, run = made(50, 100, 20)
-        for name, data in (("qrels.json", qrels), ("run.json", run)):
-            Path(folder, name).write_text(json.dumps(data), encoding="utf-8")
-        files = (str(Path(folder, "qrels.json")), str(Path(folder, "run.json")))
-        rows["rankgauge evaluate, 50 × 100"] = ("-m", "rankgauge", "evaluate", *files)
-        for name, words in rows.items():
-            spent = _cpu(*words)
-            print(f"| {name} | {spent * 1000:.0f} | {(spent - bare) * 1000:.0f} |")
+def _ten_more(answers: Answers, before: dict[str, Took]) -> str:
+    if not before or len(answers.question.measures) == 10:
+        return ""
+    times = answers.took[OURS.name].cpu / before[OURS.name].cpu
+    return _held(times <= TEN_MORE, f"≤ {TEN_MORE:.2f}")
+
+
+def start_table(plan: Plan) -> str:
+    """What it takes to start."""
+    python = sys.executable
+    imports = [("numpy", "numpy")] + [
+        (engine.name, "sklearn.metrics" if engine.name == "sklearn" else engine.name)
+        for engine in (OURS, *plan.peers)
+        if "dicts" in engine.forms
+    ]
+    commands = {"python -c pass": [python, "-c", "pass"]}
+    commands |= {f"import {module}": [python, "-c", f"import {module}"] for _, module in imports}
+    commands["rankgauge --help"] = [python, "-m", "rankgauge", "--help"]
+    qrels, run = files(TINY if plan.tiny else Work(50, 100, 20), plan.data)
+    for engine in (OURS, *plan.peers):
+        if "CLI" in engine.forms:
+            words = engine.command(str(qrels), str(run), engine.computes(MEASURES))
+            commands[f"{engine.name} in a shell, 50 × 100"] = words
+    took: dict[str, list[Took]] = {name: [] for name in commands}
+    for _ in range(1 if plan.tiny else 3 * plan.rounds):
+        for name, words in commands.items():
+            took[name].append(process(words))
+    middle = {name: median(some) for name, some in took.items()}
+    bare = middle["python -c pass"].cpu
+    rows = [
+        (f"`{name}`" if "," not in name else name, *_milliseconds(one, bare))
+        for name, one in middle.items()
+    ]
+    return table(("start-up, whole process", "CPU ms", "over bare Python", "wall ms", "MiB"), rows)
+
+
+def _milliseconds(took: Took, bare: float) -> tuple[str, ...]:
+    over = number((took.cpu - bare) * 1000) if took.cpu > bare else "–"
+    return number(took.cpu * 1000), over, number(took.wall * 1000), number(took.peak)
+
+
+TABLES: dict[str, Callable[[Plan], str]] = {
+    "files": files_table,
+    "dicts": dicts_table,
+    "frames": frames_table,
+    "growth": growth_table,
+    "start": start_table,
+}
+
+
+def conditions(plan: Plan, missing: Sequence[str]) -> str:
+    """On what it was measured, how often, and who could not take part."""
+    engines = ", ".join(engine.version() for engine in (OURS, *plan.peers))
+    with_them = f"Python {platform.python_version()}, NumPy {version('numpy')}, {engines}"
+    large = f"{plan.large_rounds} of large workloads" if plan.large else "without large workloads"
+    lines = [f"{os.cpu_count()} cores, {with_them}. Rounds: {plan.rounds}, {large}."]
+    return "\n\n".join([*lines, *([f"Left out: {'; '.join(missing)}."] if missing else [])])
 
 
 def main() -> None:
-    """Run the whole benchmark, or one engine of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--large", action="store_true", help="millions of rows, minutes")
-    parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
-    parser.add_argument("size", nargs="*", type=int, help=argparse.SUPPRESS)
+    """Measure, print, and write into the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tables", nargs="*", help=f"{', '.join(TABLES)}; without: all")
+    parser.add_argument("--large", action="store_true", help="millions of rows, too")
+    parser.add_argument("--tiny", action="store_true", help="a few rows: shows that it runs")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large-rounds", type=int, default=1)
+    parser.add_argument("--data", type=Path, default=DATA, help="where files are made, and stay")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables there")
     given = parser.parse_args()
-    if given.engine:
-        timed(given.engine, *given.size)
-        return
-    versions = [f"{name} {metadata.version(name)}" for name in ("numpy", "pytrec-eval-terrier")]
-    print(f"Python {platform.python_version()}, {', '.join(versions)}, {os.cpu_count()} cores\n")
-    _in_memory(SMALL + (LARGE if given.large else ()))
-    _start_up()
+    if unknown := {*given.tables} - {*TABLES}:
+        parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
+    missing = [why for engine in PEERS if (why := engine.missing())]
+    peers = tuple(engine for engine in PEERS if not engine.missing())
+    plan = Plan(peers, given.data, given.rounds, given.large_rounds, given.large, given.tiny)
+    said = {"conditions": conditions(plan, missing)}
+    print(said["conditions"], flush=True)
+    for name in given.tables or TABLES:
+        said[name] = TABLES[name](plan)
+        print(f"\n{said[name]}", flush=True)
+        for key in ("conditions", name) if given.write else ():
+            put(given.write, key, said[key])
 
 
 if __name__ == "__main__":

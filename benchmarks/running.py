@@ -1,6 +1,6 @@
 """What the runner of benchmarks adds to a retriever's own time: prints a table in Markdown.
 
-    python benchmarks/running.py [--queries 20000] [--large]
+    python benchmarks/running.py [--queries 20000] [--large] [--write PAGE]
 
 A retriever that does nothing but return ten prepared hits is asked; what is left is ours: calling,
 checking, writing the journal, counting. Each way is measured in a process of its own, and its
@@ -14,13 +14,15 @@ import argparse
 import asyncio
 import gc
 import json
-import os
-import platform
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from page import put, table
 
 from rankgauge.bench.timing import used
 
@@ -114,39 +116,48 @@ def apart(task: str, *words: str) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def table(queries: int, *, large: bool) -> None:
-    """Measure, and print."""
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {queries:,} queries\n")
-    print("| way of asking | microseconds a query, by the clock | of the processor | at most |")
-    print("|---|---:|---:|---:|")
+def ways(queries: int, rounds: int) -> str:
+    """The table of all ways of asking."""
+    rows = []
     for way in WAYS:
-        rounds = [apart("overhead", way, str(queries)) for _ in range(3)]
-        wall, cpu = (sorted(one[key] for one in rounds)[1] for key in ("wall", "cpu"))
-        most = BUDGETS.get(way)
-        print(f"| {way} | {wall:.0f} | {cpu:.0f} | {most or '–'} |")
+        some = [apart("overhead", way, str(queries)) for _ in range(rounds)]
+        wall, cpu = (statistics.median(one[key] for one in some) for key in ("wall", "cpu"))
+        rows.append((way, f"{wall:.0f}", f"{cpu:.0f}", str(BUDGETS.get(way, "–"))))
+    head = ("way of asking", "microseconds a query, by the clock", "of the processor", "at most")
+    return table(head, rows)
+
+
+def others(*, large: bool) -> str:
+    """An endpoint far away and, if large, the memory that many queries need."""
     far = apart("far")
-    ratio = far["seconds"] / far["least"]
-    print(
-        f"\n{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} at once: "
-        f"{far['seconds']:.2f} s, {ratio:.2f} times the least possible ({far['least']:.2f} s)."
+    said = (
+        f"{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} at once: "
+        f"{far['seconds']:.2f} s, {far['seconds'] / far['least']:.2f} times the least possible "
+        f"({far['least']:.2f} s)."
     )
-    if large:
-        print("\n| queries | MiB for running | for evaluating |")
-        print("|---:|---:|---:|")
-        for count in (100_000, 1_000_000):
-            found = apart("memory", str(count))
-            print(f"| {count:,} | {found['running']:.0f} | {found['evaluating']:.0f} |")
+    if not large:
+        return said
+    rows = []
+    for count in (100_000, 1_000_000):
+        found = apart("memory", str(count))
+        rows.append((f"{count:,}", f"{found['running']:.0f}", f"{found['evaluating']:.0f}"))
+    return f"{said}\n\n{table(('queries', 'MiB for running', 'for evaluating'), rows)}"
 
 
 def main() -> None:
     """Print the table, or do one task of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--queries", type=int, default=20_000)
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="a million queries, too")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables there")
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.task:
-        table(given.queries, large=given.large)
+        said = f"{ways(given.queries, given.rounds)}\n\n{others(large=given.large)}"
+        print(said)
+        if given.write:
+            put(given.write, "running", said)
         return
     name, *words = given.task
     tasks: dict[str, Callable[[], dict[str, float]]] = {

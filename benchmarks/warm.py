@@ -1,0 +1,40 @@
+"""A process of its own for one engine that is asked again and again: times of one call, as JSON.
+
+    python benchmarks/warm.py '{"engine": ..., "form": ..., "work": ..., "measures": ...}'
+
+Judgments are prepared before the clock runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+from clock import timed
+from engines import ENGINES
+from workloads import Work, columns, mappings
+
+
+def main() -> None:
+    """Ask, and print what came of it."""
+    asked = json.loads(sys.argv[1])
+    qrels, run = inputs(Work(**asked["work"]), asked["form"])
+    evaluate = ENGINES[asked["engine"]].prepared(qrels, asked["measures"])
+    took = timed(lambda: evaluate(run))
+    took["means"] = took.pop("found")
+    print(json.dumps(took))
+
+
+def inputs(work: Work, form: str) -> tuple[Any, Any]:
+    """Judgments and a run, as dicts or as data frames of the library that a form names."""
+    if form == "dicts":
+        return mappings(work)
+    library = importlib.import_module(form)
+    qrels, run = columns(work)
+    return library.DataFrame(qrels), library.DataFrame(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Every script of benchmarks runs to its end, on a few rows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SPEED = Path(__file__).parent.parent.parent / "docs" / "explain" / "speed.md"
+MARKS = ["conditions", "files", "dicts", "frames", "growth", "start", "comparing", "running"]
+
+
+@pytest.fixture
+def page(tmp_path):
+    page = tmp_path / "speed.md"
+    page.write_text("".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in MARKS))
+    return page
+
+
+def test_the_page_of_speed_has_a_place_for_every_table():
+    assert re.findall(r"<!-- table: (\w+) -->", SPEED.read_text(encoding="utf-8")) == MARKS
+
+
+def test_a_table_is_printed_and_written(script, page, tmp_path):
+    said = script("run.py", "dicts", "--tiny", "--data", tmp_path, "--write", page)
+    assert "| 100 × 100 | rankgauge (20) |" in said
+    assert re.search(r"\|  \| pytrec_eval \(18\) \|.*\| ≥ 3", said)
+    written = page.read_text(encoding="utf-8")
+    assert "| 1 × 100 | rankgauge (20) |" in written
+    assert "cores, Python" in written
+    assert "<!-- table: files -->\n<!-- end -->" in written
+
+
+@pytest.mark.slow
+def test_all_tables_are_printed(script, tmp_path):
+    said = script("run.py", "--tiny", "--data", tmp_path)
+    assert said.count("| queries × documents | engine (measures) |") == 3
+    for head in ("queries, dicts", "documents, dicts", "measures, dicts", "measures, files"):
+        assert f"| {head}" in said
+    assert "| `import rankgauge` |" in said
+    assert "stopped" not in said.replace("trec_eval stopped: trec_eval: Quit", "")
+
+
+def test_a_table_that_is_not_known_is_refused(script):
+    with pytest.raises(AssertionError, match="no table dict; there are files, dicts"):
+        script("run.py", "dict")
+
+
+@pytest.mark.slow
+def test_comparing_and_running_print_and_write(script, page):
+    assert "| 2 × 5 × 1, 10 |" in script("comparing.py", "--tiny", "--write", page)
+    said = script("running.py", "--queries", 20, "--rounds", 1, "--write", page)
+    assert "| four threads with a time limit |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
