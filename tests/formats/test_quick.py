@@ -368,9 +368,42 @@ def test_numbers_are_those_of_python_to_the_last_bit():
     assert certain > 30_000
 
 
-@pytest.mark.parametrize("write", [lambda v: f"{v:.6f}", repr, lambda v: repr(v * 1e8)],
-                         ids=["six places", "all digits", "large"])  # fmt: skip
+def nearest(places):
+    """Numbers with so many places that come as near as they can to the middle of two floats.
+
+    m / 10^places is at (2 M + 1) 2^-j, but for 1 in the whole numbers m 2^(j - places) and
+    (2 M + 1) 5^places: modular inverses give such m.
+    """
+    fives = 5**places
+    for shift in range(30, 62):
+        for off in (-1, 1):
+            first = off * pow(pow(2, shift, fives), -1, fives) % fives
+            for times in range(40):
+                number = first + fives * times * max(1, 10**18 // fives // 41)
+                odd = (number * 2**shift - off) // fives
+                if odd % 2 and odd.bit_length() == 54 and number < 10**19:
+                    digits = f"{number:0{places + 1}d}"
+                    yield f"{digits[:-places]}.{digits[-places:]}".encode()
+
+
+def test_numbers_hard_by_the_middle_of_two_floats_are_those_of_python():
+    tokens = [token for places in range(1, 20) for token in nearest(places)]
+    assert len(tokens) > 200
+    for token, value, sure in zip(tokens, *read(tokens), strict=True):
+        assert not sure or float(token) == value, token
+
+
+@pytest.mark.parametrize("write", [lambda v: f"{v:.6f}", repr, lambda v: repr(v * 1e8), str],
+                         ids=["six places", "all digits", "large", "of any length"])  # fmt: skip
 def test_what_retrievers_write_is_hardly_ever_left_to_python(write):
     rng = random.Random(4)
-    _, sure = read([write(rng.uniform(-5, 30)).encode() for _ in range(20_000)])
+    numbers = [rng.uniform(-5, 30) for _ in range(20_000)]
+    if write is str:
+        numbers = [
+            round(number, rng.randrange(1, 8) if n % 3 else None)
+            for n, number in enumerate(numbers)
+        ]
+    tokens = [write(number).encode() for number in numbers]
+    values, sure = read(tokens)
+    assert values[sure].tolist() == [float(t) for t, s in zip(tokens, sure, strict=True) if s]
     assert sure.mean() > 0.99
