@@ -260,6 +260,7 @@ AWRY = {
     "two blanks, and a line within a line": b"q1  Q0 a 1\n0.5 t q1 Q0 b 1 0.5 t\n",
     "two blanks, and an empty line": b"q1  Q0 a 1 0.5 t\n\n",
     "two blanks, and a form feed": b"q1  Q0 a 1 0.5\x0ct\n",
+    "two blanks, and a carriage return between fields": b"q1  Q0 a 1 0.5\rt\n",
     "two blanks, and a control character": b"q1  Q0 a\x011 0.5 t\n",
     "queries that are a part of the next": b"q Q0 a 1 1 t\nq11 Q0 b 1 1 t\nq1 Q0 a 1 1 t\n",
 }
