@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import Batch, batches, few_scores, joined
 
 from rankgauge.judged import UNRANKED, JudgedRun, discounts
+from rankgauge.kernels.measure import parse
 
 
 def _only_block(made: Batch) -> JudgedRun:
@@ -133,3 +134,17 @@ def test_equal_runs_are_equal_and_travel_by_pickle() -> None:
     assert pickle.loads(pickle.dumps(run)) == run
     assert run != JudgedRun.from_grades([0, 3, 1])
     assert run != "a run"
+
+
+@given(batches())
+def test_what_one_measure_keeps_of_a_run_changes_no_value_of_another(made: Batch) -> None:
+    run = _only_block(made)
+    names = (
+        "nDCG", "nDCG(gain=exp)", "nDCG(gain={1:5,2:1})@2", "DCG@3", "DCG(gain=exp)@3", "P@2",
+        "P(rel=2)@2", "P@5", "R@2", "R(rel=2)@5", "RR", "RR(rel=2)@2", "AP", "AP(rel=2)@3",
+        "P(judged_only=True)@2", "IPrec(rel=2)@0.5", "Judged@2", "Success(rel=2)@5",
+    )  # fmt: skip
+    for name in (*names, *reversed(names)):
+        fresh = JudgedRun(**run.__getstate__())
+        wanted = parse(name).values(fresh)
+        assert np.array_equal(parse(name).values(run), wanted, equal_nan=True), name
