@@ -166,6 +166,14 @@ def test_hashes_are_kept_and_go_with_the_rows() -> None:
         assert not kept.flags.writeable
 
 
+def test_hashes_do_not_travel_in_a_pickle() -> None:
+    ids = Ids.of([str(number) for number in range(1000)])
+    before = len(pickle.dumps(ids))
+    hashes = ids.hashes()
+    assert len(pickle.dumps(ids)) == before
+    assert np.array_equal(pickle.loads(pickle.dumps(ids)).hashes(), hashes)
+
+
 def test_ids_pickle_and_stay_read_only() -> None:
     ids = pickle.loads(pickle.dumps(Ids.of(["a", "bc"])))
     assert ids == Ids.of(["a", "bc"])

@@ -126,6 +126,10 @@ class Ids:
         data = np.concatenate([part.data for part in parts])
         return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes can be made again; they need not travel.
+        return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
         self.__dict__.update(state)

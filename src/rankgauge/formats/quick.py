@@ -97,8 +97,9 @@ def quick_blocks(
         elif not ended:
             # One query fills it all: it needs more room.
             data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
-            lines = _Lines(data, layout)
-        rest = rows.last[1] if count else AROUND
+            lines, rows = _Lines(data, layout), Rows(len(data))
+            continue
+        rest = rows.last[1]
         data[AROUND : AROUND + size - rest] = data[rest:size].copy()
         size += AROUND - rest
         rows.clear()
