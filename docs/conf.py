@@ -65,6 +65,7 @@ nitpick_ignore = [
     ("py:class", "rankgauge.database.Database"),
     ("py:class", "rankgauge.kernels.measure.Declaration"),
     ("py:class", "rankgauge.render.Table"),
+    ("py:class", "Table"),
     ("py:class", "rankgauge.table.PairTable"),
 ]
 
