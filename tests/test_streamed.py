@@ -144,6 +144,18 @@ def test_a_packed_file_that_ends_early_is_told_as_when_it_is_read_whole(tmp_path
     assert str(found.value) == str(whole.value)
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_a_line_longer_than_a_piece_is_read_whole(tmp_path, qrels, streamed, monkeypatch):
+    parts = []
+    read = quick.read_into
+    monkeypatch.setattr(quick, "read_into", lambda *args: parts.append(read(*args)) or parts[-1])
+    rows = [*rows_of(3, 20), f"q2 Q0 d{'x' * 60_000} 99 -9 t\n"]
+    path = written(tmp_path, rows)
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [False]
+    assert len(parts) < 10
+
+
 def spoilt(rows, place, line):
     return [*rows[:place], line, *rows[place:]]
 

@@ -150,8 +150,10 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: Rows) -> tuple[int
             taken = stop
         if size >= room:
             return size, False
-        # With what is left of the last line it makes one piece.
-        ahead = max(_PIECE - (size - taken), _LOOK)
+        # With what is left of the last line it makes one piece; a longer line is not taken.
+        ahead = _PIECE - (size - taken)
+        if ahead <= 0:
+            return -1, True
         read = read_into(stream, data[size : min(size + ahead, room)])
         if read is None:
             return -1, True
