@@ -120,6 +120,8 @@ TESTS_OF = {
     ),
     "evaluation.py": ("tests/test_streamed.py", "tests/test_startup.py"),
     "formats/files.py": ("tests/formats/test_files.py", "tests/test_streamed.py"),
+    "formats/naming.py": ("tests/formats/test_files.py",),
+    "formats/writing.py": ("tests/formats/test_files.py",),
     "formats/memory.py": ("tests/formats/test_memory.py",),
     "table.py": ("tests/test_table.py", "tests/test_join.py"),
     "formats/arrow.py": ("tests/formats/test_arrow.py",),
@@ -130,7 +132,7 @@ TESTS_OF = {
     "chunking.py": ("tests/test_chunking.py",),
     "spans.py": ("tests/test_spans.py",),
     "loading/folders.py": ("tests/loading/test_folders.py",),
-    "loading/places.py": ("tests/loading/test_folders.py",),
+    "formats/places.py": ("tests/loading/test_folders.py",),
     "loading/plain.py": ("tests/loading/test_plain.py",),
     "loading/questions.py": ("tests/loading/test_plain.py",),
     "retrievers/deeper.py": (

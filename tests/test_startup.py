@@ -25,7 +25,7 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
     "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
-    "formats.layout", "formats.lines", "formats.memory", "formats.pieces",
+    "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.graded",
     "kernels.measure", "kernels.partial", "mapped", "model", "notes", "table",

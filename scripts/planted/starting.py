@@ -26,7 +26,7 @@ BUGS = (
         "    plan = _plan(measures)\n    import rankgauge.records  # noqa: F401\n"),
     Bug("start: numbers are distinct from the one before", "table.py",
         "ordered = np.sort(numbers, axis=None)", "ordered = np.ravel(numbers)"),
-    Bug("start: the suffix of a file in capitals", "formats/files.py",
+    Bug("start: the suffix of a file in capitals", "formats/naming.py",
         "suffix in name.lower() for suffix", "suffix in name for suffix"),
     Bug("start: masked numbers are not looked for", "formats/memory.py",
         'masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)',

@@ -518,7 +518,9 @@ def write_qrels(qrels: Any, path: Source) -> None:
         >>> target.read_text()
         'q1 0 d1 2\n'
     """
-    files.write_table(Qrels.of(qrels).table, path, JUDGMENTS)
+    from rankgauge.formats.writing import write_table
+
+    write_table(Qrels.of(qrels).table, path, JUDGMENTS)
 
 
 def write_run(run: Any, path: Source) -> None:
@@ -539,5 +541,7 @@ def write_run(run: Any, path: Source) -> None:
         >>> target.read_text()
         'q1 Q0 d1 1 1.0 mine\n'
     """
+    from rankgauge.formats.writing import write_table
+
     run = Run.of(run)
-    files.write_table(run.table, path, RUN, run.name)
+    write_table(run.table, path, RUN, run.name)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.formats.files import format_of
+from rankgauge.formats.naming import format_of
 from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 
 SUFFIXES = [

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from rankgauge import Collection, Document, FormatError, InputError, Query, UnknownName
+from rankgauge.formats.places import FolderPlace
 from rankgauge.loading.folders import other_splits
-from rankgauge.loading.places import FolderPlace
 
 CORPUS = '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QUERIES = '{"_id": "q1", "text": "why"}\n{"_id": "q2", "text": "how"}\n{"_id": "q3", "text": "x"}\n'

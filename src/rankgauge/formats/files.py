@@ -1,39 +1,21 @@
-"""Which reader and which writer a file gets: by its name, else by its first line."""
+"""Which reader a file gets: by its name, else by its first line."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TypeAlias
 
-import numpy as np
-
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.layout import JUDGMENTS, Layout, columns_of
+from rankgauge.formats.layout import Layout, columns_of
 from rankgauge.formats.lines import Source, gathered, numbered_lines, opened, source_name
+from rankgauge.formats.naming import FORMATS, format_of
 from rankgauge.formats.quick import quick_blocks, quick_table
-from rankgauge.formats.trec import is_line, places_of, read_trec, trec_lines
-from rankgauge.ids import show_id
+from rankgauge.formats.trec import is_line, places_of, read_trec
 from rankgauge.table import PairTable
 
-__all__ = [
-    "FORMATS",
-    "format_of",
-    "read_blocks",
-    "read_ids",
-    "read_stream",
-    "read_table",
-    "write_table",
-]
-
-FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
-_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-
-# Smaller by a few percent and four times as slow beyond it.
-_LEVEL = 6
+__all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
 
 
 def read_table(source: Source, layout: Layout, form: str | None = None) -> PairTable:
@@ -186,100 +168,6 @@ def _is_row(first: bytes, layout: Layout) -> bool:
         return False  # an object of many lines, or broken: the reader says so
     columns = columns_of(value, layout) if isinstance(value, dict) else None
     return columns is not None and not isinstance(value[columns.query], list | dict)
-
-
-def format_of(name: str) -> str | None:
-    """The format that a file name stands for, without ``.gz``; None if it says nothing."""
-    if not any(suffix in name.lower() for suffix in _SUFFIXES):
-        return None
-    from pathlib import PurePath
-
-    path = PurePath(name)
-    if path.suffix.lower() == ".gz":
-        path = path.with_suffix("")
-    return _SUFFIXES.get(path.suffix.lower())
-
-
-def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "") -> None:
-    """Write a file: the whole of it or, if something fails, nothing.
-
-    The name decides: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, else TREC; ``.gz`` behind any.
-    ``-`` is standard output, in TREC format.
-
-    Raises:
-        InputError: If the file cannot be written, or the format cannot carry an id.
-    """
-    import secrets
-    from pathlib import Path
-
-    empty = np.flatnonzero(np.diff(table.offsets) == 0)
-    if layout is JUDGMENTS and len(empty) and format_of(source_name(target)) != "json":
-        raise InputError(
-            f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=source_name(target),
-            fix="drop the query, or write JSON: give a path that ends in .json",
-        )
-    if target == "-":
-        # All of it is made before the first byte goes out: ids may not fit.
-        sys.stdout.buffer.writelines(list(_chunks(table, layout, None, tag)))
-        return
-    path = Path(target)
-    if path.is_file():
-        path = path.resolve()  # through a link, to what it points at
-    if path.is_dir():
-        raise InputError("this is a folder", where=source_name(target), fix="name a file in it")
-    chunks = _chunks(table, layout, format_of(source_name(target)), tag)
-    packed = source_name(target).lower().endswith(".gz")
-    # Beside the target, so that the last step is one rename. Pipes and devices are not replaced.
-    whole = not path.exists() or path.is_file()
-    writable = path.with_name(f".{secrets.token_hex(8)}.part") if whole else path
-    try:
-        with writable.open("wb") as raw:
-            _pour(chunks, raw, packed=packed)
-            if whole:
-                raw.flush()
-                os.fsync(raw.fileno())
-        if whole:
-            writable.replace(path)
-    except InputError as error:
-        raise InputError(error.what, where=source_name(target), fix=error.fix) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"cannot be written: {reason}",
-            where=source_name(target),
-            fix="check that the folder is there and may be written to",
-        ) from None
-    finally:
-        if whole:
-            with contextlib.suppress(OSError, ValueError):
-                writable.unlink(missing_ok=True)
-
-
-def _pour(chunks: Iterator[bytes], raw: BinaryIO, *, packed: bool) -> None:
-    if not packed:
-        raw.writelines(chunks)
-        return
-    from gzip import GzipFile
-
-    # No time and no name inside, so that the same run gives the same bytes.
-    with GzipFile("", "wb", _LEVEL, raw, mtime=0) as stream:
-        stream.writelines(chunks)
-
-
-def _chunks(table: PairTable, layout: Layout, form: str | None, tag: str) -> Iterator[bytes]:
-    if form is None:
-        return trec_lines(table, layout, tag)
-    from rankgauge.formats.tables import delimited_text, json_lines_text, json_text
-
-    match form:
-        case "csv" | "tsv":
-            texts = delimited_text(table, layout, form)
-        case "jsonl":
-            texts = json_lines_text(table, layout)
-        case _:
-            texts = json_text(table)
-    return (text.encode() for text in texts)
 
 
 def read_ids(source: Source) -> list[bytes]:

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.files import format_of
 from rankgauge.formats.lines import Source, first_bytes, numbered_lines, opened, source_name
 from rankgauge.formats.memory import frame_columns, is_frame, is_list, labelled, listed, short
+from rankgauge.formats.naming import format_of
 from rankgauge.formats.tables import json_document, json_lines
 from rankgauge.ids import id_bytes, show_id
 

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError
 from rankgauge.formats import sgml
-from rankgauge.formats.files import format_of
 from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
+from rankgauge.formats.naming import format_of
 from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
 

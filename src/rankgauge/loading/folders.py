@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from rankgauge.errors import InputError
 from rankgauge.formats.files import read_stream
 from rankgauge.formats.layout import JUDGMENTS
+from rankgauge.formats.places import ArchivePlace, FolderPlace, Place
 from rankgauge.formats.stored import kept
 from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource
 from rankgauge.loading.parts import Loaded
-from rankgauge.loading.places import ArchivePlace, FolderPlace, Place
 from rankgauge.loading.plain import TEXTS, PageReader, pages_of
 from rankgauge.loading.questions import read_questions
 from rankgauge.model import Qrels

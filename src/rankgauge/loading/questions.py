@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rankgauge.errors import FormatError
-from rankgauge.formats.files import format_of
 from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.naming import format_of
 from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
 from rankgauge.ids import id_bytes, show_id
