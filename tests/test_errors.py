@@ -44,3 +44,14 @@ def test_a_message_says_where_what_and_the_fix() -> None:
 def test_all_are_caught_by_one_and_by_the_error_of_python() -> None:
     assert all(isinstance(error, RankgaugeError) for error in ERRORS)
     assert all(isinstance(error, ValueError | ImportError) for error in ERRORS)
+
+
+def test_a_message_is_short_enough_to_read_and_holds_only_what_can_be_printed() -> None:
+    error = InputError(
+        "got \ud800 and \0 \t" + "x" * 5000 + " in the end", where="a\x1bb", fix="one\ntwo"
+    )
+    assert "\\ud800 and \\x00 \\t" in error.what
+    assert error.what.endswith("x in the end")
+    assert " ... " in error.what
+    assert len(str(error)) < 2000
+    assert (error.where, error.fix) == ("a\\x1bb", "one\ntwo")

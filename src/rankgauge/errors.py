@@ -24,6 +24,9 @@ __all__ = [
     "UnknownName",
 ]
 
+# Characters of a part of a message, and of its end where it is longer.
+_MOST, _END = 1500, 200
+
 
 class RankgaugeError(Exception):
     """Base of every error of this package: what was got, where, and what mends it.
@@ -40,10 +43,10 @@ class RankgaugeError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.fix = fix
+        super().__init__(_printable(what))
+        self.what = _printable(what)
+        self.where = _printable(where)
+        self.fix = _printable(fix)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
@@ -52,6 +55,15 @@ class RankgaugeError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # BaseException pickles positional arguments only; ours are keywords.
         return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+def _printable(text: str) -> str:
+    """The text on a screen: as long as one reads, and without signs that no terminal takes."""
+    if len(text) > _MOST:
+        text = f"{text[: _MOST - _END]} ... {text[-_END:]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def _rebuild(kind: type[RankgaugeError], state: dict[str, Any]) -> RankgaugeError:

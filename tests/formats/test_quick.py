@@ -408,3 +408,12 @@ def test_what_retrievers_write_is_hardly_ever_left_to_python(write):
     values, sure = read(tokens)
     assert values[sure].tolist() == [float(t) for t, s in zip(tokens, sure, strict=True) if s]
     assert sure.mean() > 0.99
+
+
+@pytest.mark.parametrize(
+    "last", [b"q", b"q" * 31, b"q" * 9001, b"q" * 8999 + b"r"], ids=["1", "31", "9001", "another"]
+)
+def test_a_query_of_any_length_is_read_alike_wherever_it_stands(line_by_line, last):
+    long = [b"q" * 9000, b"q" * 8999 + b"r", b"q" * 9000, last]
+    text = b"".join(b"%s Q0 d%d 1 2.5 t\n" % (query, n) for n, query in enumerate(long))
+    assert outcome(text, RUN) == line_by_line(text, RUN)

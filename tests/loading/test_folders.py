@@ -175,6 +175,7 @@ def test_documents_and_topics_of_trec_are_read(tmp_path):
         (TREC + TREC, 12, "line 1, too"),
         ("<top>\n<num>1\n</top>\n", 1, "no title"),
         ("<top>\n<title>x\n</top>\n", 1, "no number"),
+        ("<top>\n</top>\n", 1, "no number"),
     ],
 )
 def test_markup_that_does_not_fit_is_refused_with_its_line(tmp_path, text, line, said):

@@ -29,6 +29,8 @@ _WORD = 8
 _SPARE = 1 << 10
 _SHORT = 1 << 16
 _KEPT = 31 << 20
+# So many words of a query are looked at in every row: there is room for them behind the text.
+_WORDS_OF_ALL = 3
 # Ids up to so many are looked up one by one.
 _FEW = 1 << 9
 # The first n of eight bytes.
@@ -342,12 +344,33 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
     new = np.empty(len(starts), dtype=bool)
     new[0] = True
     np.not_equal(lengths[1:], lengths[:-1], out=new[1:])
-    shortest = int(lengths.min())
-    for number in range(-(-int(lengths.max()) // _WORD)):
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    for number in range(min(-(-longest // _WORD), _WORDS_OF_ALL)):
         word = words[starts + _WORD * number if number else starts]
         if shortest < _WORD * (number + 1):
             # The last bytes of a word are those of what follows.
             left = lengths - _WORD * number if number else lengths
             word &= _FIRST[np.clip(left, 0, _WORD)]
         new[1:] |= word[1:] != word[:-1]
+    if longest > _WORD * _WORDS_OF_ALL:
+        _tell_long_apart(new, words, starts, lengths)
     return np.flatnonzero(new)
+
+
+def _tell_long_apart(
+    new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
+) -> None:
+    """Mark long queries that differ from the row before only behind the words of all."""
+    rows = np.flatnonzero(~new)
+    number = _WORDS_OF_ALL
+    while True:
+        rows = rows[lengths[rows] > _WORD * number]
+        if not len(rows):
+            return
+        kept = _FIRST[np.clip(lengths[rows] - _WORD * number, 0, _WORD)]
+        apart = (
+            words[starts[rows] + _WORD * number] ^ words[starts[rows - 1] + _WORD * number]
+        ) & kept
+        new[rows[apart != 0]] = True
+        rows = rows[apart == 0]
+        number += 1

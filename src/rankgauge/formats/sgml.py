@@ -100,7 +100,7 @@ def _topic(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, 
     key = fields.pop("number", "")
     body = _SUBTOPIC.sub(" ", body)
     tags = list(_PART.finditer(body))
-    ends = [tag.start() for tag in tags[1:]] + [len(body)]
+    ends = [*(tag.start() for tag in tags[1:]), len(body)][: len(tags)]
     parts: dict[str, str] = {}
     for tag, end in zip(tags, ends, strict=True):
         word = tag[1].lower()
