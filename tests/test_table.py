@@ -58,6 +58,17 @@ def test_repeats_are_all_found(rows: list[tuple[str, str, int]]) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("bits", [64, 2, 0])
+@given(rows=ROWS)
+def test_repeats_come_in_the_order_of_their_first_row_whatever_a_hash_is_worth(bits, rows):
+    made = table(rows)
+    kept = np.uint64((1 << bits) - 1)
+    object.__setattr__(made.docs, "_hashed", made.docs.hashes() & kept)
+    pairs = list(zip(made.query_numbers().tolist(), made.docs.tolist(), strict=True))
+    places = {pair: [n for n, other in enumerate(pairs) if other == pair] for pair in pairs}
+    assert made.repeats() == [group for group in places.values() if len(group) > 1]
+
+
 @pytest.mark.parametrize("place", [None, 0, 7, 59])
 @pytest.mark.parametrize("lengths", [(4,), (3, 5)], ids=["alike", "of two lengths"])
 def test_a_repeat_is_found_among_many_queries_of_like_length(

@@ -116,15 +116,29 @@ class PairTable:
         hashes = self.docs.hashes()
         if self._all_differ(hashes):
             return []
-        keys = pair_keys(hashes, self.query_numbers())
+        numbers = self.query_numbers()
+        keys = pair_keys(hashes, numbers)
         ordered = np.sort(keys)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(twice):
             return []
-        rows = np.flatnonzero(np.isin(keys, twice))
-        numbers = self.query_numbers()[rows].tolist()
-        groups: dict[tuple[int, bytes], list[int]] = {}
+        some = np.flatnonzero(np.isin(keys, twice))
+        order = some[np.argsort(keys[some], kind="stable")]
+        alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
         # Equal keys only propose: the ids themselves decide.
+        rows, after = order[alike], order[alike + 1]
+        sure = numbers[rows] == numbers[after]
+        sure &= self.docs.same(rows, self.docs, after)
+        if not sure.all():
+            return self._repeats_among(some)
+        ends = np.flatnonzero(np.diff(alike) > 1) + 1
+        groups = [order[run[0] : run[-1] + 2].tolist() for run in np.split(alike, ends)]
+        return sorted(groups)
+
+    def _repeats_among(self, rows: IntArray) -> list[list[int]]:
+        """The same, by a look at each of these rows."""
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        numbers = self.query_numbers()[rows].tolist()
         for row, number, doc in zip(
             rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True
         ):

@@ -17,6 +17,9 @@ from rankgauge.table import PairTable
 
 __all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
 
+# Lines looked at for the first that says something: they are kept, and a line takes memory.
+_HEAD = 1 << 12
+
 
 def read_table(source: Source, layout: Layout, form: str | None = None) -> PairTable:
     """Read a file (``-`` is standard input).
@@ -113,10 +116,10 @@ def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first that says something."""
+    """The lines up to the first that says something, or so many that nobody wrote them by hand."""
     for number, line in lines:
         yield number, line
-        if line.strip() and not line.lstrip().startswith(b"#"):
+        if number == _HEAD or (line.strip() and not line.lstrip().startswith(b"#")):
             return
 
 
