@@ -8,6 +8,7 @@ PARALLEL := --numprocesses auto --dist loadfile
 DEMO := '.[bm25,plots]'
 # Words for the benchmarks: make bench-peers BENCH='--large --write docs/explain/speed.md'
 BENCH ?=
+FUZZ ?=
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 
@@ -62,6 +63,9 @@ test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 
 test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
+
+fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
+	.venv/bin/python scripts/fuzz.py $(FUZZ)
 
 mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find them
 	.venv/bin/python scripts/plant_bugs.py

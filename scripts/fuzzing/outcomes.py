@@ -1,0 +1,198 @@
+"""What came of a case: read, refused with words, or a fault of ours."""
+
+from __future__ import annotations
+
+import math
+import re
+import resource
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import rankgauge as rg
+from fuzzing.cases import Case
+
+__all__ = ["FAULT", "outcome"]
+
+FAULT = "FAULT"
+_QRELS = {"q1": {"d1": 1, "d2": 0, "7": 2}, "1": {"d1": 1, "007": 1}, "q9": {"d9": 1}}
+_SECONDS_PER_MEGABYTE, _LEAST_SECONDS = 1.0, 2.0
+# By the clock, which other work on the machine makes later.
+_PATIENCE = 20
+# What little may unpack to without a question, so that it may take the time of as much.
+_UNPACKED = 24e6
+# Memory beside the input's: what a reader takes for itself, and what may unpack without a question.
+_TIMES, _FREE = 10, 96 << 20
+_LINE_ENDS = re.compile(rb"\r\n|\n|\r")
+_BLANK = re.compile(rb"[ \t\n\r\x0b\x0c]+")
+
+
+class _TooLongError(BaseException):
+    """It takes too long: no error that anything between here and there would catch."""
+
+
+def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
+    """In a few words what came of it; what begins with `FAULT` must not be.
+
+    Args:
+        case: The case.
+        folder: Where its file may be written.
+        timed: Whether slowness is a fault. That there is no end always is one.
+    """
+    path = folder / case.name
+    if case.name:
+        path.write_bytes(case.data)
+    before = _peak()
+    size = _UNPACKED if case.kind == "bomb" else len(case.data)
+    limit = max(_LEAST_SECONDS, _SECONDS_PER_MEGABYTE * size / 1e6)
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * limit)
+    began = time.process_time()
+    try:
+        said = _TARGETS[case.target](case, path)
+    except rg.RankgaugeError as error:
+        said = _refusal(error)
+    except _TooLongError:
+        said = f"{FAULT}: no end after {_PATIENCE * limit:.0f} s"
+    except Exception as error:  # noqa: BLE001 - anything else is what is looked for
+        said = f"{FAULT}: {type(error).__name__}: {error!s:.200}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    taken = time.process_time() - began
+    if timed and taken > limit:
+        said = f"{FAULT}: {taken:.1f} s for {len(case.data)} bytes ({said})"
+    grown = _peak() - before
+    if grown > _TIMES * len(case.data) + _FREE:
+        said = f"{FAULT}: {grown >> 20} MiB for {len(case.data)} bytes ({said})"
+    if case.name:
+        path.unlink(missing_ok=True)
+    return said
+
+
+def _too_long(_signal: int, _frame: FrameType | None) -> None:
+    raise _TooLongError
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _refusal(error: rg.RankgaugeError) -> str:
+    """What a refusal is worth: it says what and, of a file, where; it prints on one screen."""
+    text = str(error)
+    if not error.what.strip() or not error.what.replace("\n", "").isprintable():
+        return f"{FAULT}: a message of nothing, or one that cannot be printed: {text!a:.200}"
+    if len(text) > 5000:
+        return f"{FAULT}: a message of {len(text)} characters: {text!a:.200}"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"{FAULT}: a message that cannot be written: {text!a:.200}"
+    return f"refused: {type(error).__name__}"
+
+
+def _run(case: Case, path: Path) -> str:
+    run = rg.read_run(path)
+    if not len(run):
+        return f"{FAULT}: a run without a query was read"
+    table = run.table
+    if not all(map(math.isfinite, table.values.tolist())):
+        return f"{FAULT}: a score that is no number was read"
+    return _all_lines(case, len(table)) or "read"
+
+
+def _qrels(case: Case, path: Path) -> str:
+    qrels = rg.read_qrels(path)
+    if not len(qrels):
+        return f"{FAULT}: judgments without a query were read"
+    return _all_lines(case, len(qrels.table)) or "read"
+
+
+def _all_lines(case: Case, rows: int) -> str:
+    """What is wrong if lines of fields were left out; only where lines can be counted."""
+    if not case.plain or case.kind not in {"run", "qrels"}:
+        return ""
+    data = case.data.removeprefix(b"\xef\xbb\xbf")
+    lines = [line for line in _LINE_ENDS.split(data) if _BLANK.sub(b"", line)]
+    said = [line for line in lines if not line.lstrip().startswith(b"#")]
+    first = said[0] if said else b""
+    if first[:1] in b"{[<" or any(sign in first for sign in (b",", b";", b"|")):
+        return ""
+    if rows != len(said):
+        return f"{FAULT}: {rows} rows were read of {len(said)} lines"
+    return ""
+
+
+def _evaluate(_case: Case, path: Path) -> str:
+    asked = ["nDCG@10", "P@2", "R@100", "AP", "RR", "Bpref", "Judged@10"]
+    streamed = rg.evaluate(_QRELS, path, asked)
+    run = rg.read_run(path)
+    whole = rg.evaluate(_QRELS, run, asked)
+    if streamed.to_json() != whole.to_json():
+        return f"{FAULT}: read in blocks it has other numbers than read whole"
+    for measure, mean in whole.mean().items():
+        if not 0 <= mean <= 1:
+            return f"{FAULT}: {measure} is {mean}"
+    found = any(doc in _QRELS.get(query, {}) for query in run for doc in run[query])
+    if not found and not any("WARNING" in note for note in whole.notes):
+        return f"{FAULT}: a zero that nobody is told of"
+    return "read"
+
+
+def _records(_case: Case, path: Path) -> str:
+    rg.evaluate(path, measures=["AP", "nDCG@10"])
+    return "read"
+
+
+def _queries(_case: Case, path: Path) -> str:
+    return _texts(rg.read_queries(path))
+
+
+def _documents(_case: Case, path: Path) -> str:
+    return _texts(rg.read_documents(path))
+
+
+def _texts(found: Any) -> str:
+    return "read" if len(found) else f"{FAULT}: no text was read, and nobody is told"
+
+
+def _ids(_case: Case, path: Path) -> str:
+    rg.evaluate(_QRELS, {"q1": ["d1"]}, "AP", queries=path)
+    return "read"
+
+
+def _collection(_case: Case, path: Path) -> str:
+    rg.Collection.load(path)
+    return "read"
+
+
+def _result(case: Case, _path: Path) -> str:
+    rg.Evaluation.from_json(case.data.decode("utf-8", "replace"))
+    return "read"
+
+
+def _name(case: Case, _path: Path) -> str:
+    measure = rg.parse(case.text)
+    if rg.parse(str(measure)) != measure:
+        return f"{FAULT}: {case.text!a} is {measure}, which is read as another"
+    value = rg.evaluate(_QRELS, {"q1": ["d1", "d2"], "1": ["d5"]}, [measure]).mean()[str(measure)]
+    return f"{FAULT}: {measure} is {value}" if math.isinf(value) else "read"
+
+
+_TARGETS: dict[str, Callable[[Case, Path], str]] = {
+    "run": _run,
+    "qrels": _qrels,
+    "evaluate": _evaluate,
+    "records": _records,
+    "queries": _queries,
+    "documents": _documents,
+    "ids": _ids,
+    "collection": _collection,
+    "result": _result,
+    "name": _name,
+    "check": _run,
+    "convert": _run,
+}
