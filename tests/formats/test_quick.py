@@ -5,7 +5,6 @@ import io
 import os
 import random
 import struct
-import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from rankgauge.formats import files, quick
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.layout import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
+from rankgauge.formats.naming import BrokenPackError
 from rankgauge.formats.pieces import Numbering
 from rankgauge.ids import Ids
 
@@ -307,7 +307,7 @@ def whole(stream, start):
     lines, fault = [start], None
     try:
         lines.extend(stream)
-    except (EOFError, OSError, zlib.error) as error:
+    except (BrokenPackError, OSError) as error:
         fault = error
     body = b"".join(lines)
     data = np.zeros(len(body) + 2 * AROUND, dtype=np.uint8)
