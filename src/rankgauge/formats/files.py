@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TypeAlias
 
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.layout import Layout, columns_of
+from rankgauge.formats.layout import RUN, Layout, columns_of
 from rankgauge.formats.lines import Source, gathered, numbered_lines, opened, source_name
-from rankgauge.formats.naming import FORMATS, format_of
+from rankgauge.formats.naming import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 from rankgauge.formats.quick import quick_blocks, quick_table
 from rankgauge.formats.trec import is_line, places_of, read_trec
 from rankgauge.table import PairTable
@@ -22,22 +22,36 @@ def read_table(source: Source, layout: Layout, form: str | None = None) -> PairT
     """Read a file (``-`` is standard input).
 
     Args:
-        source: The path.
+        source: The path, alone or with its format.
         layout: Judgments or run.
-        form: One of `FORMATS`; found by name and first line if left out.
+        form: The format; found by name and first line if neither says it.
 
     Raises:
         UnknownName: If there is no such format.
         InputError: If the file cannot be read.
     """
-    if form is not None and form not in FORMATS:
-        raise UnknownName(
-            f"no format is called {form!r}",
-            where="format",
-            fix=f"choose one of: {', '.join(FORMATS)}",
-        )
+    source, form = _parted(source, layout, form)
     with opened(source) as stream:
         return read_stream(stream, source_name(source), layout, form)
+
+
+def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
+    """The path and its format, if one is given.
+
+    Raises:
+        UnknownName: If nothing of this kind comes in such a format.
+    """
+    if isinstance(source, InFormat):
+        form = form or source.format
+        source = source.path
+    known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
+    if form is not None and form not in known:
+        raise UnknownName(
+            f"no format of {'runs' if layout is RUN else layout.name} is called {form!r}",
+            where="format",
+            fix=f"choose one of: {', '.join(known)}",
+        )
+    return source, form
 
 
 def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
@@ -67,9 +81,10 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     is asked for.
 
     Args:
-        source: The path.
+        source: The path, alone or with its format.
         layout: Judgments or run.
     """
+    source, given = _parted(source, layout, None)
     name = source_name(source)
     # Without pathlib, here and below: loading it takes longer than to read a small file.
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -80,7 +95,7 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         lines = numbered_lines(stream, name)
         head = list(_head(lines))
         start = head[-1][1] if head else b""
-        form = format_of(name) or _guess(start.strip(), layout)
+        form = given or format_of(name) or _guess(start.strip(), layout)
         if not start or form != "trec" or b"\0" in start or _cut_up(head):
             yield None
             return

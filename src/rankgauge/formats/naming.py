@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "format_of"]
+import os
+from dataclasses import dataclass
 
+__all__ = ["FORMATS", "QRELS_FORMATS", "RUN_FORMATS", "InFormat", "format_of"]
+
+# What is read and written.
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
+# What is read, too: of runs those of three columns.
+QRELS_FORMATS = FORMATS
+RUN_FORMATS = (*FORMATS, "msmarco", "trec3")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+@dataclass(frozen=True)
+class InFormat(os.PathLike[str]):
+    """A file together with its format, wherever a path may stand.
+
+    Args:
+        path: The file; ``-`` is standard input.
+        format: What :func:`read_qrels` and :func:`read_run` take as `format`.
+
+    Example:
+        >>> from rankgauge import Run, sample_path
+        >>> len(Run.of(InFormat(sample_path("runs/bm25.run"), "trec"))) > 0
+        True
+    """
+
+    path: str | os.PathLike[str]
+    format: str
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
 
 
 def format_of(name: str) -> str | None:
