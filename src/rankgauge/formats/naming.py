@@ -9,8 +9,8 @@ __all__ = ["FORMATS", "QRELS_FORMATS", "RUN_FORMATS", "InFormat", "format_of"]
 
 # What is read and written.
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
-# What is read, too: of runs those of three columns.
-QRELS_FORMATS = FORMATS
+# What is only read: judgments of old collections, and runs of three columns.
+QRELS_FORMATS = (*FORMATS, "smart", "npl", "letor")
 RUN_FORMATS = (*FORMATS, "msmarco", "trec3")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
