@@ -60,7 +60,7 @@ def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, s
     known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
     if form is not None and form not in known:
         raise UnknownName(
-            f"no format of {'runs' if layout is RUN else layout.name} is called {form!r}",
+            f"no format is called {form!r}",
             where="format",
             fix=f"choose one of: {', '.join(known)}",
         )
@@ -153,9 +153,9 @@ def _width(line: bytes, form: str) -> int:
 
 def _doubtful(first: bytes) -> bool:
     """Whether the line may be one of something else: cheap, and wrong at times."""
-    return first.startswith((b"<", b".I ")) or any(
-        sign in first for sign in (b" \t", b"\tall\t", b" num_")
-    )
+    if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
+        return True
+    return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
 
 
 def _refuse_others(head: list[tuple[int, bytes]], name: str, layout: Layout) -> None:
@@ -184,7 +184,7 @@ def _refuse_width(first: bytes, name: str, form: str) -> None:
         raise FormatError(
             f"got {width} fields, wanted 3: {THIRDS[form]}",
             path=name,
-            fix="name another format, or none: name and first line say it mostly",
+            fix="name another format, or leave it out: name and first line mostly say it",
         )
 
 

@@ -41,6 +41,13 @@ _DOCUMENTS = (
 _RANKS = ("rank", "position", "pos", "doc_position", "rank_position")
 # Where less is better: no score as it stands.
 _DISTANCES = ("distance", "dist", "_distance", "distances")
+# What files are that have these columns.
+_OTHERS = {
+    "action_name": "this looks like a log of clicks (UBI): make judgments of it first",
+    "user_query": "this looks like a log of queries (UBI), which judges nothing",
+    "winner": "this looks like preferences between two answers, which are not measured here",
+    "_id": "this looks like texts: --collection reads them",
+}
 _SHOWN = 8
 _EXACT = 2**53
 
@@ -177,9 +184,12 @@ def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
         f"need{'s' * (layout is RUN)} one of queries, one of documents and one of {layout.value}s"
     )
     fix = f"name them {', '.join(layout.columns)}"
-    near = next((name for name in names if _word(name) in _DISTANCES), None)
+    words = {_word(name): str(name) for name in names}
+    near = next((words[word] for word in _DISTANCES if word in words), None)
     if layout is RUN and near is not None:
-        fix += f"; {str(near)!r} is no score, as less is better: give it negated"
+        fix += f"; {near!r} is no score, as less is better: give it negated"
+    else:
+        fix += next((f"; {said}" for word, said in _OTHERS.items() if word in words), "")
     return what, fix
 
 
@@ -305,8 +315,7 @@ def _ambiguous(columns: Columns, source: str) -> list[str]:
     if not columns.beside:
         return []
     names = ", ".join(map(repr, columns.beside))
-    chosen = f"{columns.query!r}, {columns.doc!r} and {columns.value!r}"
-    return [f"{source}: read from {chosen}; {names} could be meant, too, and is not read"]
+    return [f"{source}: not read, though it could be meant, too: {names}"]
 
 
 def table_of(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from rankgauge.errors import FormatError
+from rankgauge.formats import sgml, smart
 from rankgauge.formats.layout import RUN, Layout
 from rankgauge.formats.lines import shorten
-from rankgauge.formats.sgml import begins
 
 __all__ = ["refuse"]
 
@@ -47,9 +47,9 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     if deviations is not None:
         said = f"these are means and deviations for trec_eval -Z ({deviations['name'].decode()})"
         return said, _insist(layout)
-    if first.startswith(b"<") and begins(first):
+    if first.startswith(b"<") and sgml.begins(first):
         return "these are topics or documents with tags", _texts(layout)
-    if first.startswith(b".I "):
+    if smart.begins(first):
         return "these are queries or documents in the mark-up of SMART", _texts(layout)
     key, tab, text = first.rstrip().partition(b"\t")
     if tab and b"\t" not in text and b" " in text.strip() and b" " not in key:

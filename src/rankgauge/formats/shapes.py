@@ -65,7 +65,7 @@ class Shaped:
         Raises:
             InputError: If another index has one of the same id: they are two documents.
         """
-        doc, index = _part(hit, "_id", f"{self.name}, query '{_shown(query)}'"), hit.get("_index")
+        doc, index = _id(hit, "_id", f"{self.name}, query '{_shown(query)}'"), hit.get("_index")
         if index is None:
             return doc
         other = self.indices.setdefault(doc, str(index))
@@ -74,8 +74,8 @@ class Shaped:
                 f"document '{_shown(doc)}' stands in the index {other!r} and in {str(index)!r}: "
                 "these are two documents of one id",
                 where=f"{self.name}, query '{_shown(query)}'",
-                fix="write the index into the ids, of judgments and run alike: "
-                "jq '(.. | objects | select(has(\"_index\")) | ._id) |= ...'",
+                fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
+                'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
             )
         return doc
 
@@ -122,7 +122,7 @@ def _request(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     _judgments_only(layout, found.name, "a request of _rank_eval")
     for number, one in enumerate(value["requests"], start=1):
         where = f"{found.name}, request {number}"
-        query = _part(one, "id", where)
+        query = _id(one, "id", where)
         rated = _objects(_part(one, "ratings", where), where)
         found.add(query, [(found.place(doc, query), doc.get("rating")) for doc in rated])
     return found
@@ -188,11 +188,15 @@ def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
 
 def _lists(value: Mapping[str, Any]) -> list[Any]:
     """The judgment lists in it: that of an import, or those that were stored."""
-    if "judgmentRatings" in value:
-        return [value["judgmentRatings"]]
+    given = value.get("judgmentRatings")
+    rated = list(given.values()) if isinstance(given, dict) else given
+    if isinstance(rated, list) and rated and all(isinstance(one, list | dict) for one in rated):
+        # A query of that name has documents with numbers.
+        return [given] if isinstance(rated[0], dict) == isinstance(given, list) else []
     hits = value.get("hits")
-    inner = hits.get("hits") if isinstance(hits, dict) else None
-    sources = [one.get("_source") for one in inner or [] if isinstance(one, dict)]
+    inner = hits.get("hits") if isinstance(hits, dict) else []
+    inner = inner if isinstance(inner, list) else []
+    sources = [one.get("_source") for one in inner if isinstance(one, dict)]
     return [
         one["judgmentRatings"]
         for one in sources
@@ -213,8 +217,8 @@ def _judgment_list(value: Mapping[str, Any], layout: Layout, found: Shaped) -> S
     for number, one in enumerate(_objects(given, found.name), start=1):
         where = f"{found.name}, entry {number} of judgmentRatings"
         rated = _objects(_part(one, "ratings", where), where)
-        query = _part(one, "query", where)
-        found.add(query, [(_part(doc, "docId", where), doc.get("rating")) for doc in rated])
+        query = _id(one, "query", where)
+        found.add(query, [(_id(doc, "docId", where), doc.get("rating")) for doc in rated])
     return found
 
 
@@ -229,12 +233,10 @@ def _case(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     _judgments_only(layout, found.name, "a case of Quepid")
     for number, one in enumerate(value["queries"], start=1):
         where = f"{found.name}, query {number}"
-        query = _part(one, "query" if "query" in one else "query_text", where)
+        query = _id(one, "query" if "query" in one else "query_text", where)
         rated = one.get("ratings") or {}
         if not isinstance(rated, dict):
-            rated = {
-                _part(doc, "doc_id", where): doc.get("rating") for doc in _objects(rated, where)
-            }
+            rated = {_id(doc, "doc_id", where): doc.get("rating") for doc in _objects(rated, where)}
         found.add(query, rated.items())
     return found
 
@@ -261,7 +263,8 @@ def _is_rated(value: Mapping[str, Any]) -> bool:
 
 def _rated(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     _judgments_only(layout, found.name, "ratings of the Rated Ranking Evaluator")
-    holder = value.get("query_placeholder", "$query")
+    holder = value.get("query_placeholder")
+    holder = holder if isinstance(holder, str) else "$query"
     for number, group in enumerate(_groups(value), start=1):
         where = f"{found.name}, group {number}"
         gains = list(_gains(group["relevant_documents"], where))
@@ -273,7 +276,7 @@ def _rated(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
 
 
 def _asked(one: Mapping[str, Any], holder: Any, where: str) -> Any:
-    return _part(_part(one, "placeholders", where), holder, where)
+    return _id(_part(one, "placeholders", where), holder, where)
 
 
 def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
@@ -281,12 +284,12 @@ def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
     if isinstance(given, dict):
         for key, one in given.items():
             if isinstance(one, list):
-                yield from ((doc, key) for doc in one)
+                yield from ((_id({"document": doc}, "document", where), key) for doc in one)
             else:
                 yield key, _part(one, "gain", where)
         return
     for one in _objects(given, where):
-        yield _part(one, "document_id", where), one.get("gain")
+        yield _id(one, "document_id", where), one.get("gain")
 
 
 # ---- what holds no ids of queries
@@ -334,7 +337,7 @@ def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
             f"got {value!r:.60} where a list of objects was wanted", where=where,
-            fix="write it as the tool does that it is for",
+            fix='give a list: [{"_id": "d1", ...}, ...]',
         )  # fmt: skip
     return value
 
@@ -345,6 +348,16 @@ def _part(value: Any, key: Any, where: str) -> Any:
             f"there is no {key!r} in {value!r:.60}", where=where, fix=f"give {key!r} in each"
         )
     return value[key]
+
+
+def _id(value: Any, key: str, where: str) -> str | int:
+    found = _part(value, key, where)
+    if isinstance(found, str | int) and not isinstance(found, bool):
+        return found
+    raise InputError(
+        f"got {found!r:.60} where an id was wanted: {key!r}", where=where,
+        fix="give text or a whole number",
+    )  # fmt: skip
 
 
 def _shown(key: Any) -> str:

@@ -158,7 +158,9 @@ def _header(header: list[str], name: str, layout: Layout) -> tuple[Columns, tupl
     columns = columns_of(header, layout)
     if columns is None:
         what, fix = wrong_columns(header, layout)
-        raise FormatError(what, path=name, line=1, fix=f"{fix}, in the first line")
+        names, mark, more = fix.partition("; ")
+        fix = f"{names}, in the first line{mark}{more}"
+        raise FormatError(what, path=name, line=1, fix=fix)
     chosen = (columns.query, columns.doc, columns.value)
     twice = [column for column in chosen if header.count(column) > 1]
     if twice:
@@ -266,8 +268,9 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
     found = shaped(value, layout, name)
     if found is not None:
         return from_mapping(found.rankings, layout, source=name).said(*found.notes)
-    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        return _of_objects(value, name, layout)
+    rows = _of_objects(value, name, layout) if isinstance(value, list) else None
+    if rows is not None:
+        return rows
     if not isinstance(value, dict):
         raise FormatError(
             f"got {_JSON[type(value)]}, wanted an object",
@@ -277,12 +280,13 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
     return from_mapping(value, layout, source=name)
 
 
-def _of_objects(rows: list[dict[str, Any]], name: str, layout: Layout) -> PairTable:
+def _of_objects(rows: list[Any], name: str, layout: Layout) -> PairTable | None:
     """A list of objects with a query, a document and a number each, as data frames write it."""
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
     columns = columns_of(rows[0], layout)
     if columns is None:
-        what, fix = wrong_columns(rows[0], layout)
-        raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
+        return None
     names = dict.fromkeys((*columns[:3], *columns.beside, *columns.rivals))
     return from_mapping({key: [row.get(key) for row in rows] for key in names}, layout, name)
 

@@ -39,9 +39,10 @@ def read_third(table: PairTable, name: str, form: str | None) -> PairTable:
             )
         return replace(table, values=-table.values).said(said)
     count = int(table.offsets[strange + 1] - table.offsets[strange])
+    ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
         "got 3 fields, and the third may be a rank or a score: for query "
-        f"'{show_id(table.queries[strange])}' it does not count 1 to {count}",
+        f"'{show_id(table.queries[strange])}' it does not count {ranks}",
         path=name,
         fix="say which: --format msmarco (query document rank) or --format trec3 (query document "
         "score); in Python, format='msmarco' or format='trec3'",
