@@ -256,7 +256,7 @@ def _read(lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, form: s
 def _headless(first: bytes, layout: Layout) -> bool:
     """Whether this line between tabs is to be read by the place of its cells: it is no header."""
     cells = first.split(b"\t")
-    if _columns(cells, layout):
+    if _columns(cells, layout) or _table(first, layout):
         return False
     # A line of the right width that has no number is a header in words we do not know.
     return places_of(cells, layout) is None or is_line(cells, layout)
@@ -277,8 +277,12 @@ def _guess(first: bytes, layout: Layout) -> str:
         return "jsonl" if _is_row(first, layout) else "json"
     if _columns(first.split(b"\t"), layout):
         return "tsv"
-    others = (b",", b";", b"|")
-    return "csv" if any(_columns(first.split(by), layout) for by in others) else "trec"
+    return "csv" if _table(first, layout) else "trec"
+
+
+def _table(first: bytes, layout: Layout) -> bool:
+    """Whether this is the header of a table, other than of one with tabs."""
+    return any(by in first and _columns(first.split(by), layout) for by in (b",", b";", b"|"))
 
 
 def _old(first: bytes) -> str:
