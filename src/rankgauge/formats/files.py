@@ -73,12 +73,9 @@ def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = 
     head = list(_head(lines))
     first = head[-1][1].strip() if head else b""
     if b"\0" in first:
-        raise FormatError(
-            "the line holds a NUL byte: this is UTF-16 or no text at all",
-            path=name,
-            line=head[-1][0],
-            fix="save it as UTF-8 text",
-        )
+        from rankgauge.formats.lookalikes import no_text
+
+        raise no_text(first, name, head[-1][0])
     given = form
     form = form or format_of(name) or _guess(first, layout)
     if form == "tsv" and _headless(first, layout):

@@ -9,7 +9,7 @@ from rankgauge.formats import sgml, smart
 from rankgauge.formats.layout import RUN, Layout
 from rankgauge.formats.lines import shorten
 
-__all__ = ["refuse"]
+__all__ = ["no_text", "refuse"]
 
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (
@@ -37,6 +37,21 @@ def refuse(first: bytes, name: str, number: int, layout: Layout) -> None:
     if what:
         wanted = f"{what}, wanted {layout.words}"
         raise FormatError(wanted, path=name, line=number, text=shorten(first), fix=fix)
+
+
+def no_text(first: bytes, name: str, number: int) -> FormatError:
+    """The error for a line with NUL bytes."""
+    fix = "write JSON, CSV or TREC format"
+    if first.startswith(b"\x80"):
+        said = "this is a pickle, which is never loaded, as it may run any code"
+    elif first.startswith(b"\x93NUMPY"):
+        said = "this is an array of NumPy, which has no ids"
+    elif b"ustar" in first:
+        said, fix = "this is a tar archive", "unpack it, and name a file in it"
+    else:
+        said = "the line holds a NUL byte: this is UTF-16 or no text at all"
+        fix = "save it as UTF-8 text"
+    return FormatError(said, path=name, line=number, fix=fix)
 
 
 def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:

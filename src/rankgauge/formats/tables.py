@@ -286,7 +286,8 @@ def _of_objects(rows: list[Any], name: str, layout: Layout) -> PairTable | None:
         return None
     columns = columns_of(rows[0], layout)
     if columns is None:
-        return None
+        what, fix = wrong_columns(rows[0], layout)
+        raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
     names = dict.fromkeys((*columns[:3], *columns.beside, *columns.rivals))
     return from_mapping({key: [row.get(key) for row in rows] for key in names}, layout, name)
 
