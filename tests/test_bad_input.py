@@ -181,7 +181,69 @@ FILES: list[Case] = [
     ("UTF-16 without a mark", lambda: run_file(LINE.decode().encode("utf-16-le"))),
     ("a zip archive", lambda: qrels_file(b"PK\x03\x04rest", "beir.zip")),
     ("a broken line in the middle", lambda: run_file(LINE + b"q1 Q0 d2 2 1.5\n" + LINE)),
-    ("a run of three columns", lambda: run_file("q1\td1\t1\n", "a.tsv")),
+    ("a run of three columns", lambda: run_file("q1\td1\t0.5\n", "a.tsv")),
+    ("a run of two columns", lambda: run_file("q1 d1\n")),
+    ("a run of five columns without Q0", lambda: run_file("q1 d1 1 0.5 tag\n")),
+    (
+        "six columns in the format of three",
+        lambda: rg.read_run(wrote("a.run", LINE), format="msmarco"),
+    ),
+    ("judgments in the format of runs", lambda: rg.read_qrels("a", format="msmarco")),
+    ("what trec_eval prints", lambda: qrels_file("num_ret               \t301\t500\n")),
+    ("what trec_eval prints, as a run", lambda: run_file("runid                 \tall\tx\n")),
+    ("deviations for trec_eval", lambda: qrels_file("301 map 0.1212 0.1545\n")),
+    ("preferences as judgments", lambda: qrels_file("q1 a b d1 1\n")),
+    ("topics as judgments", lambda: qrels_file("<top>\n<num> 1 <title> a\n</top>\n")),
+    ("queries of SMART as a run", lambda: run_file(".I 1\n.W\nwords\n")),
+    ("ids and texts as a run", lambda: run_file("q1\twhat is it\n", "a.tsv")),
+    ("SMART with another line", lambda: qrels_file("1 28 0 0.000000\n1 28 0 2\n")),
+    ("rlv-ass that is not closed", lambda: qrels_file("1\n 12 13\n")),
+    ("rlv-ass without a query", lambda: qrels_file("1\n 12\n/\n 14 15\n")),
+    ("LETOR without a document", lambda: qrels_file("2 qid:1 1:0.5\n")),
+    ("LETOR without a number", lambda: qrels_file("x qid:1 1:0.5 # d1\n")),
+    ("columns of one name", lambda: run_file("qid,docno,score,Score\nq1,d1,1,2\n", "a.csv")),
+    ("distances", lambda: run_file("qid,docno,distance\nq1,d1,1\n", "a.csv")),
+    (
+        "a log of clicks",
+        lambda: qrels_file('{"query_id": "q1", "action_name": "click"}\n', "a.jsonl"),
+    ),
+    (
+        "a request of _rank_eval as a run",
+        lambda: run_file('{"requests": [{"id": "q1", "ratings": []}]}', "a.json"),
+    ),
+    (
+        "a document of two indices",
+        lambda: qrels_file(
+            '{"requests": [{"id": "q1", "ratings": [{"_index": "a", "_id": "1", "rating": 1}, '
+            '{"_index": "b", "_id": "1", "rating": 0}]}]}',
+            "a.json",
+        ),
+    ),
+    (
+        "a rating without an id",
+        lambda: qrels_file('{"requests": [{"id": "q1", "ratings": [{"rating": 1}]}]}', "a.json"),
+    ),
+    (
+        "a rating that is no number",
+        lambda: qrels_file(
+            '{"judgmentRatings": [{"query": "q1", "ratings": [{"docId": "1", "rating": "good"}]}]}',
+            "a.json",
+        ),
+    ),
+    (
+        "ratings that are no list",
+        lambda: qrels_file('{"requests": [{"id": "q1", "ratings": 3}]}', "a.json"),
+    ),
+    (
+        "two judgment lists",
+        lambda: qrels_file(
+            '{"hits": {"hits": [{"_source": {"judgmentRatings": []}}, '
+            '{"_source": {"judgmentRatings": []}}]}}',
+            "a.json",
+        ),
+    ),
+    ("a response of _search", lambda: run_file('{"hits": {"hits": []}}', "a.json")),
+    ("a response of _msearch", lambda: run_file('{"responses": [{"hits": {}}]}', "a.json")),
     ("a run of seven columns", lambda: run_file("q1 Q0 d 1 1 2.5 bm25\n")),
     ("judgments of two columns", lambda: qrels_file("q1 d1\n")),
     ("judgments that change width", lambda: qrels_file("q1 0 d1 1\nq1 d2 1\n")),

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
     from rankgauge.fingerprints import fingerprint as fingerprint
+    from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
+    from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
+    from rankgauge.formats.naming import InFormat as InFormat
     from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
     from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
     from rankgauge.fusion import Fusion as Fusion
@@ -208,6 +211,7 @@ _HOMES = {
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
     "fingerprints": ("fingerprint",),
+    "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "gating.baseline": ("Baseline",),
     "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),

@@ -18,7 +18,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
-from rankgauge.formats.naming import unpacked
+from rankgauge.formats.naming import InFormat, unpacked
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 
@@ -477,7 +477,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
             lz4) too; ``-`` for standard input; a zip archive with one file, or
             ``archive.zip!member``.
         format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it.
+            say it; ``msmarco`` (query, document, rank) or ``trec3`` (query, document, score).
         name: What the run is called; the name of the file, without its endings, if left out.
 
     Raises:
@@ -506,6 +506,7 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
 
 
 def _stem(path: Source) -> str:
+    path = path.path if isinstance(path, InFormat) else path
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
     base = unpacked(base.rpartition(".zip!")[2])
     for ending in _ENDINGS:

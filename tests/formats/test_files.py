@@ -6,14 +6,13 @@ import gzip
 import os
 import stat
 import string
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.errors import InputError
 from rankgauge.formats.naming import format_of
 from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 
@@ -145,82 +144,6 @@ def test_a_run_is_called_by_its_file(tmp_path: Path) -> None:
         assert read_run(tmp_path / name).name == called
     assert read_run(tmp_path / "x", name="mine").name == "mine"
     assert Run.of(tmp_path / "bm25.run.gz").name == "bm25"
-
-
-# What the files of `formats/` are, by a count that shares no code with the reader: queries, rows.
-# 0: they are refused, with this in the message.
-ODD_QRELS = {
-    "cranqrel_as_others_converted_it.txt": (225, 1837),
-    "cranqrel_raw_3col.txt": (225, 1837),
-    "qrels_beir_fiqa.txt": (648, 1706),
-    "qrels_beir_touche.txt": (49, 932),
-    "qrels_covid_round1_trec.txt": (30, 8691),
-    "qrels_dl19_passage.txt.gz": (43, 9260),
-    "qrels_dl20_passage.txt.gz": (54, 11386),
-    "qrels_msmarco_passage_dev_subset.txt": (6980, 7437),
-    "qrels_web2010_negative_grades.txt.gz": (48, 25329),
-    "trec_qrels_decimal_grades.qrels": (18, 3000),
-    "beir-mini/qrels/test.tsv": (53, 101),
-    "beir-mini/qrels/dev_no_header.tsv": (4, 20),
-}
-ODD_RUNS = ("run_dict.json", "run_six_columns.run", "run_tabs_crlf.run.gz")
-REFUSED = {
-    "beir-mini/corpus.jsonl": "the keys are '_id', 'title', 'text', 'metadata'",
-    "beir-mini/queries.jsonl": "the keys are '_id', 'text', 'metadata'",
-    "cisi_rel_raw.txt": "document '0' stands 46 times for query '1'",
-    "cran.qry": "got 2 fields, wanted",
-    "npl_rlv-ass_raw.txt": "got 1 field, wanted",
-    "run_msmarco_3col.tsv": "got 3 fields, wanted 6",
-    "topics_beir_touche.tsv.gz": "got 2 fields, wanted",
-    "topics_trec_sgml.txt": "got 1 field, wanted",
-    "topics_trec_xml.xml": "is not a number",
-    "topics_web_xml.txt": "got 2 fields, wanted",
-}
-
-
-def counted(path: Path) -> tuple[int, int]:
-    """Queries and rows, by counting lines."""
-    data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix == ".gz" else data
-    lines = [line for line in data.decode().split("\n") if line.strip() and line[0] != "#"]
-    rows = Counter(line.split()[0] for line in lines if not line.startswith("query-id"))
-    return len(rows), sum(rows.values())
-
-
-def test_every_odd_file_is_read_or_refused_in_words(data_folder: Path) -> None:
-    folder = data_folder / "formats"
-    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert found == {*ODD_QRELS, *ODD_RUNS, *REFUSED, "beir-mini.zip"}
-    assert read_qrels(folder / "beir-mini.zip") == read_qrels(folder / "beir-mini/qrels/test.tsv")
-    for name, counts in ODD_QRELS.items():
-        qrels = read_qrels(folder / name)
-        assert (len(qrels), len(qrels.table)) == counts == counted(folder / name)
-    first, second, third = (read_run(folder / name, name="run") for name in ODD_RUNS)
-    assert len(first) > 0
-    assert first == second == third
-    for name, said in REFUSED.items():
-        read = read_run if name.startswith("run") else read_qrels
-        with pytest.raises(RankgaugeError) as caught:
-            read(folder / name)
-        assert said in str(caught.value)
-        assert "\nfix: " in str(caught.value)
-
-
-@pytest.mark.parametrize("collection", ["cranfield", "cisi", "npl", "dl20-doc", "trec-eval-sample"])
-def test_every_run_and_qrels_of_the_collections_is_read_whole(
-    collection: str, data_folder: Path
-) -> None:
-    folder = data_folder / collection
-    qrels = [*folder.glob("qrels/*.tsv"), *folder.glob("trec/qrels.txt"), *folder.glob("qrels.t*")]
-    runs = [*folder.glob("runs/*.run.gz"), *folder.glob("results*test*")]
-    assert qrels
-    assert runs
-    for path in qrels:
-        made = read_qrels(path)
-        assert (len(made), len(made.table)) == counted(path)
-    for path in runs:
-        run = read_run(path)
-        assert (len(run), len(run.table)) == counted(path)
 
 
 def test_the_same_judgments_in_two_formats_are_equal(data_folder: Path) -> None:

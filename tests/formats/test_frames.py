@@ -103,7 +103,10 @@ def test_columns_are_known_by_many_names_and_the_choice_is_said(library: Any) ->
     frame = library({"query": ["text"], "qid": ["q1"], "docno": ["d1"], "label": [2]})
     qrels = Qrels.of(frame)
     assert qrels == Qrels.of({"q1": {"d1": 2}})
-    assert qrels.table.notes == ("judgments: columns 'qid', 'docno', 'label'",)
+    assert qrels.table.notes == (
+        "judgments: columns 'qid', 'docno', 'label'",
+        "judgments: not read, though it could be meant, too: 'query'",
+    )
     assert Run.of(PANDAS).table.notes == ()
 
 

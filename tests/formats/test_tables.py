@@ -27,8 +27,6 @@ JUDGED = Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})
 def test_a_header_names_the_columns(
     header: str, delimiter: str, suffix: str, tmp_path: Path
 ) -> None:
-    if (suffix, delimiter) in {("csv", "\t"), ("tsv", ",")}:
-        pytest.skip("the suffix says another delimiter")
     path = tmp_path / f"a.{suffix}"
     text = f"{header}\nq1,d1,2\nq1,d2,0\n\nq2,d1,1\n"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace(",", delimiter).replace("\n", "\r\n").encode())

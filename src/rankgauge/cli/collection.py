@@ -7,6 +7,7 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -41,6 +42,8 @@ def collection() -> None:
     "--run", "runs", multiple=True, metavar="FILE",
     help="A run, to see whether what it retrieved is there; again for more.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
@@ -51,6 +54,8 @@ def info(  # noqa: PLR0917 - one parameter an option
     qrels: str | None,
     split: str | None,
     runs: tuple[str, ...],
+    run_format: str | None,
+    qrels_format: str | None,
     form: str,
 ) -> None:
     """Say what is in COLLECTION, and what in it bends numbers.
@@ -68,9 +73,9 @@ def info(  # noqa: PLR0917 - one parameter an option
     with working(f"reading {source}"):
         found = rankgauge.describe_collection(
             source,
-            None if qrels is None else rankgauge.read_qrels(qrels),
+            None if qrels is None else rankgauge.read_qrels(qrels, format=qrels_format),
             queries=queries,
-            runs=[rankgauge.read_run(run) for run in runs],
+            runs=[rankgauge.read_run(run, format=run_format) for run in runs],
             split=split,
         )
     color = form == "table" and sys.stdout.isatty()

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -50,6 +50,8 @@ __all__ = ["compare"]
     "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
     help="All that are judged, or those that are also in every run.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
@@ -68,6 +70,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     interval: Literal["t", "percentile", "bca"],
     draws: int,
     queries: Literal["all", "intersection"],
+    run_format: str | None,
+    qrels_format: str | None,
     form: str,
     transpose: bool,  # noqa: FBT001 - the same
     short: bool,  # noqa: FBT001 - the same
@@ -85,8 +89,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
-            rankgauge.read_qrels(qrels),
-            read_runs(runs),
+            rankgauge.read_qrels(qrels, format=qrels_format),
+            read_runs(runs, run_format),
             names or None,
             tested=tested or None,
             baseline=baseline,

@@ -7,6 +7,7 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -52,6 +53,8 @@ __all__ = ["diagnose"]
 @click.option(
     "--also", metavar="RUN", help="Another run, to measure what both could reach together."
 )
+@format_option
+@qrels_format_option
 @click.option(
     "--full", is_flag=True,
     help="Also other cut-offs, thresholds, how the queries spread, means by kind of query.",
@@ -72,6 +75,8 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     group_by: str | None,
     bands: str | None,
     also: str | None,
+    run_format: str | None,
+    qrels_format: str | None,
     full: bool,  # noqa: FBT001 - click passes by name
     form: str,
 ) -> None:
@@ -88,8 +93,8 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
-            rankgauge.read_qrels(qrels),
-            rankgauge.read_run(run),
+            rankgauge.read_qrels(qrels, format=qrels_format),
+            rankgauge.read_run(run, format=run_format),
             None if collection is None else rankgauge.Collection.read(collection),
             measure=measure,
             k=k,
@@ -98,7 +103,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             depth=depth,
             bands=bands,
             group_by=group_by,
-            also=None if also is None else rankgauge.read_run(also),
+            also=None if also is None else rankgauge.read_run(also, format=run_format),
         )
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report_diagnosis(diagnosis, form, color=color, full=full), color=color)

@@ -7,7 +7,7 @@ import sys
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -38,11 +38,13 @@ __all__ = ["diff"]
     "-k", "depth", type=click.IntRange(1), default=10, show_default=True,
     help="How many ranks to show.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option(
     "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
 )  # fmt: skip
-def diff(  # noqa: PLR0917 - one parameter an option
+def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run_a: str,
     run_b: str,
@@ -51,6 +53,8 @@ def diff(  # noqa: PLR0917 - one parameter an option
     queries: tuple[str, ...],
     most: int,
     depth: int,
+    run_format: str | None,
+    qrels_format: str | None,
     form: str,
 ) -> None:
     """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
@@ -65,9 +69,10 @@ def diff(  # noqa: PLR0917 - one parameter an option
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
     """  # noqa: D301 - click reads the \b
     with working("looking at 2 runs"):
-        first, second = read_runs([run_a, run_b])
+        first, second = read_runs([run_a, run_b], run_format)
+        truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.diff(
-            rankgauge.read_qrels(qrels), first, second, measure, collection=collection,
+            truth, first, second, measure, collection=collection,
             queries=queries or None, most=most, depth=depth,
         )  # fmt: skip
     color = form == "table" and sys.stdout.isatty()

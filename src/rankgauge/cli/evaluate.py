@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import store_option, told_apart
+from rankgauge.cli.inputs import (
+    format_option,
+    located,
+    qrels_format_option,
+    store_option,
+    told_apart,
+)
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -56,6 +62,8 @@ __all__ = ["evaluate"]
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
 @store_option
 @click.option("--label", default="", metavar="TEXT", help="A word for what is kept: release 2.1.")
@@ -78,6 +86,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    run_format: str | None,
+    qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
     store: str | None,
     label: str,
@@ -108,16 +118,21 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
-        truth = rankgauge.read_qrels(qrels) if runs else rankgauge.Records.of(qrels)
+        truth: rankgauge.Qrels | rankgauge.Records
+        if runs:
+            truth = rankgauge.read_qrels(qrels, format=qrels_format)
+        else:
+            truth = rankgauge.Records.of(qrels)
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
-            run = rankgauge.read_run(path) if path is not None and save else None
+            run = rankgauge.read_run(path, format=run_format) if path and save else None
             read.append(run)
+            where = None if path is None else located(path, run_format)
             evaluations.append(
                 rankgauge.evaluate(
                     truth,
-                    path if run is None else run,
+                    where if run is None else run,
                     measures,
                     ties=ties,
                     queries=_queries(queries),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import counted, say
 from rankgauge.cli.progress import working
 
@@ -63,6 +63,8 @@ __all__ = ["fuse"]
     help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
     "again for more. A parameter given by its own option is fixed.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="With --tune: decides the folds."
 )
@@ -81,6 +83,8 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     folds: int,
     train: str | None,
     grids: tuple[str, ...],
+    run_format: str | None,
+    qrels_format: str | None,
     seed: int,
 ) -> None:
     """Fuse each query of the RUNs into one ranking and write it.
@@ -97,7 +101,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     _fitting(tune)
     given = _numbers(weights, "--weights", ",") if weights is not None else None
     with working(f"fusing {len(runs)} runs"):
-        read = read_runs(runs)
+        read = read_runs(runs, run_format)
         if tune is None:
             made = rankgauge.fuse(
                 read, method, norm=norm, weights=given, k=k, phi=phi, ties=ties, name=name
@@ -106,8 +110,9 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
             fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
+            truth = rankgauge.read_qrels(tune, format=qrels_format)
             tuned = rankgauge.tune_fusion(
-                rankgauge.read_qrels(tune), read, measure, method=method, grid=grid, folds=folds,
+                truth, read, measure, method=method, grid=grid, folds=folds,
                 train=None if train is None else Path(train), seed=seed, ties=ties,
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -46,6 +46,8 @@ _SUMMARY = 1 << 20
     "--latency", nargs=2, metavar="BASELINE NEW",
     help="CSV files (query,latency) of both systems, measured in this job, in turns.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
 @click.option(
@@ -62,6 +64,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
     strict: bool,  # noqa: FBT001 - click passes by name
     noise: tuple[str, ...],
     latency: tuple[str, str] | None,
+    run_format: str | None,
+    qrels_format: str | None,
     junit: str | None,
     as_json: str | None,
     github: bool,  # noqa: FBT001 - click passes by name
@@ -83,8 +87,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
     """  # noqa: D301 - click reads the \b
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
-    judgments, found = rankgauge.read_qrels(qrels), rankgauge.read_run(run)
-    repeats = read_runs(noise)
+    judgments = rankgauge.read_qrels(qrels, format=qrels_format)
+    found = rankgauge.read_run(run, format=run_format)
+    repeats = read_runs(noise, run_format)
     path = baseline or wanted.baseline
     if update_baseline:
         with working("evaluating"):

@@ -8,7 +8,19 @@ import click
 
 import rankgauge
 
-__all__ = ["read_runs", "store_option", "told_apart"]
+__all__ = [
+    "format_option", "located", "qrels_format_option", "read_runs", "store_option", "told_apart",
+]  # fmt: skip
+
+format_option = click.option(
+    "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.RUN_FORMATS),
+    help="The format of the runs, where name and first line mislead or leave it open: "
+    f"{', '.join(rankgauge.RUN_FORMATS)}.",
+)  # fmt: skip
+qrels_format_option = click.option(
+    "--qrels-format", metavar="NAME", type=click.Choice(rankgauge.QRELS_FORMATS),
+    help=f"The same of the judgments: {', '.join(rankgauge.QRELS_FORMATS)}.",
+)  # fmt: skip
 
 store_option = click.option(
     "--history", "store", metavar="FILE|URL",
@@ -24,8 +36,13 @@ def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     ]
 
 
-def read_runs(paths: Sequence[str]) -> list[rankgauge.Run]:
+def located(path: str, form: str | None) -> str | rankgauge.InFormat:
+    """The path, with its format if one is given."""
+    return path if form is None else rankgauge.InFormat(path, form)
+
+
+def read_runs(paths: Sequence[str], form: str | None = None) -> list[rankgauge.Run]:
     """The runs of these files, each with a name of its own."""
-    runs = [rankgauge.read_run(path) for path in paths]
+    runs = [rankgauge.read_run(path, format=form) for path in paths]
     names = told_apart([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]

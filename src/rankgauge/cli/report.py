@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, located, qrels_format_option
 from rankgauge.cli.output import check_writable, write_whole
 from rankgauge.cli.progress import working
 
@@ -28,6 +29,8 @@ __all__ = ["report"]
     "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
     help="Say in it why this run is as it is, and what could be done; without a name: the best.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option("--title", default="", help="The heading; without: the names of the runs.")
 @click.option("--date", default="", help="A date to print; the clock is not asked.")
 @click.option("--plots/--no-plots", default=True, help="Plots need the extra rankgauge[plots].")
@@ -42,6 +45,8 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     baseline: str | None,
     collection: str | None,
     diagnosed: str | None,
+    run_format: str | None,
+    qrels_format: str | None,
     title: str,
     date: str,
     plots: bool,  # noqa: FBT001 - click passes by name
@@ -61,8 +66,8 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     check_writable(output)
     with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
-            qrels,
-            runs,
+            located(qrels, qrels_format),
+            [located(run, run_format) for run in runs],
             names or None,
             baseline=baseline,
             collection=collection,

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option
 from rankgauge.cli.output import counted
 from rankgauge.cli.progress import working
 
@@ -25,6 +26,7 @@ __all__ = ["cut", "sample"]
     "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
     show_default=True, help="A document twice in a ranking: refuse it, or keep one of them.",
 )  # fmt: skip
+@format_option
 @click.option(
     "-o", "--output", default="-", metavar="FILE",
     help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
@@ -35,6 +37,7 @@ def cut(  # noqa: PLR0917 - one parameter an option
     k: int,
     ties: Literal["trec", "input"],
     duplicates: Literal["error", "first", "best"],
+    run_format: str | None,
     output: str,
 ) -> None:
     """Keep the first k documents of each query of a RUN, and write them in the order of ranks.
@@ -46,7 +49,8 @@ def cut(  # noqa: PLR0917 - one parameter an option
       rankgauge cut chunks.run -k 1000 --duplicates first -o once.run
     """  # noqa: D301 - click reads the \b
     with working(f"reading {run}"):
-        top = rankgauge.cut(rankgauge.read_run(run), k, ties=ties, duplicates=duplicates)
+        found = rankgauge.read_run(run, format=run_format)
+        top = rankgauge.cut(found, k, ties=ties, duplicates=duplicates)
     rankgauge.write_run(top, output)
 
 
@@ -60,6 +64,8 @@ def cut(  # noqa: PLR0917 - one parameter an option
     show_default=True, help="Draw from queries that all files have, or from those that any has.",
 )  # fmt: skip
 @click.option("--queries", metavar="FILE", help="Keep these, one id a line; draw none.")
+@format_option
+@qrels_format_option
 @click.option(
     "-o", "--output", metavar="FILE|FOLDER",
     help="Of one file: where to write it (default: standard output). Of several: the folder "
@@ -72,6 +78,8 @@ def sample(  # noqa: PLR0917 - one parameter an option
     seed: int,
     among: Literal["intersection", "union"],
     queries: str | None,
+    run_format: str | None,
+    qrels_format: str | None,
     output: str | None,
 ) -> None:
     """Draw n queries and write each RUN and QRELS with these queries only.
@@ -89,8 +97,8 @@ def sample(  # noqa: PLR0917 - one parameter an option
     if (n is None) == (queries is None):
         raise click.UsageError("give -n NUMBER, or --queries FILE")
     with working(f"reading {len(targets)} files"):
-        judgments = [rankgauge.read_qrels(path) for path in qrels]
-        rankings = [rankgauge.read_run(path) for path in runs]
+        judgments = [rankgauge.read_qrels(path, format=qrels_format) for path in qrels]
+        rankings = [rankgauge.read_run(path, format=run_format) for path in runs]
     chosen: tuple[str, ...] | Path
     if n is None:
         chosen = Path(str(queries))

@@ -49,13 +49,15 @@ def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
         MissingExtra: If neither pyarrow nor polars is installed.
     """
     held, size, start = _held(stream, name)
+    choice = _Choice(name, layout)
     try:
         import pyarrow  # noqa: ICN001, F401 - whether it is there
     except ImportError:
-        frame = _by_polars(held, size, start, _Choice(name, layout))
+        frame = _by_polars(held, size, start, choice)
     else:
-        frame = _by_pyarrow(held, size, start, _Choice(name, layout))
-    return from_frame(frame, layout, name)
+        frame = _by_pyarrow(held, size, start, choice)
+    # What was chosen among all columns: not all of them were read.
+    return from_frame(frame, layout, name, columns=choice.columns)
 
 
 def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
@@ -74,6 +76,7 @@ class _Choice:
 
     def __init__(self, name: str, layout: Layout) -> None:
         self.name, self._layout = name, layout
+        self.columns: Columns | None = None
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
         """The columns among these, whose types are named beside.
@@ -85,13 +88,14 @@ class _Choice:
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
             raise FormatError(what, path=self.name, fix=fix)
-        for column in columns:
+        for column in columns.read:
             if names.count(column) > 1:
                 raise FormatError(
                     f"two columns are called {column!r}", path=self.name,
                     fix="give each its own name",
                 )  # fmt: skip
             self._fitting(column, kinds[names.index(column)])
+        self.columns = columns
         return columns
 
     def _fitting(self, column: str, kind: str) -> None:
@@ -148,7 +152,7 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
         held.seek(0)
     # An id that stands in many rows is held once.
     with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
-        return file.read(columns=list(columns), use_pandas_metadata=False)
+        return file.read(columns=list(columns.read), use_pandas_metadata=False)
 
 
 def _says_again(told: Any, name: str) -> bool:
@@ -171,7 +175,7 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
         schema = reader.schema
         names = schema.names
         columns = choice.of(names, [str(kind) for kind in schema.types])
-    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns])
+    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
     with source() as file, made(file, options=options) as reader:
         batches, taken = [], 0
         count = getattr(reader, "num_record_batches", None)
@@ -205,7 +209,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         if start.startswith(_PARQUET):
             rows = pl.scan_parquet(again()).select(pl.len()).collect().item()
             choice.small_enough(rows, size)
-        return read(again(), columns=list(columns))
+        return read(again(), columns=list(columns.read))
     except FormatError:
         raise
     except (

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TypeAlias
 
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.layout import Layout, columns_of
+from rankgauge.formats.layout import RUN, Layout, columns_of
 from rankgauge.formats.lines import (
+    AROUND,
     Source,
+    Text,
     archive_of,
     gathered,
     is_columnar,
@@ -22,7 +24,7 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.naming import FORMATS, format_of
+from rankgauge.formats.naming import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 from rankgauge.formats.quick import quick_blocks, quick_table
 from rankgauge.formats.trec import is_line, places_of, read_trec
 from rankgauge.table import PairTable
@@ -33,6 +35,10 @@ __all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
 _HEAD = 1 << 12
 # How the ids of datasets begin.
 _LIBRARIES = ("ir_datasets:", "hf:")
+# What has fields and no names: between blanks, or between tabs.
+_FIELDS = ("trec", "cells", "msmarco", "trec3")
+_THREE = 3
+_TAB, _BLANK = 9, 32
 
 
 def read_table(
@@ -41,22 +47,18 @@ def read_table(
     """Read a file (``-`` is standard input), or find the judgments in what holds them.
 
     Args:
-        source: The path of a file, a zip archive, or, for judgments, a folder of BEIR;
-            ``archive.zip!member``; or the id of a dataset, as ``ir_datasets:NAME``, ``hf:NAME``.
+        source: The path, alone or with its format, of a file, a zip archive, or, for judgments, a
+            folder of BEIR; ``archive.zip!member``; or the id of a dataset, as
+            ``ir_datasets:NAME``, ``hf:NAME``.
         layout: Judgments or run.
-        form: One of `FORMATS`; found by name and first line if left out.
+        form: The format; found by name and first line if neither says it.
         split: Which judgments, where a collection has several.
 
     Raises:
         UnknownName: If there is no such format.
         InputError: If the file cannot be read.
     """
-    if form is not None and form not in FORMATS:
-        raise UnknownName(
-            f"no format is called {form!r}",
-            where="format",
-            fix=f"choose one of: {', '.join(FORMATS)}",
-        )
+    source, form = _parted(source, layout, form)
     # Without pathlib, here and below: loading it takes longer than to read a small file.
     if isinstance(source, str) and source.startswith(_LIBRARIES) and not os.path.exists(source):  # noqa: PTH110
         from rankgauge.formats.libraries import read_library
@@ -81,6 +83,25 @@ def read_table(
         return read_stream(stream, source_name(source), layout, form)
 
 
+def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
+    """The path and its format, if one is given.
+
+    Raises:
+        UnknownName: If nothing of this kind comes in such a format.
+    """
+    if isinstance(source, InFormat):
+        form = form or source.format
+        source = source.path
+    known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
+    if form is not None and form not in known:
+        raise UnknownName(
+            f"no format is called {form!r}",
+            where="format",
+            fix=f"choose one of: {', '.join(known)}",
+        )
+    return source, form
+
+
 def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
     """Read what is open already, such as a member of an archive; `name` is for messages."""
     start = start_of(stream)
@@ -94,17 +115,21 @@ def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = 
     first = head[-1][1].strip() if head else b""
     if b"\0" in first:
         raise FormatError(
-            "the line holds a NUL byte: this is UTF-16 or no text at all",
-            path=name,
-            line=head[-1][0],
-            fix="save it as UTF-8 text",
-        )
+            "the line holds a NUL byte: this is UTF-16 or no text at all", path=name,
+            line=head[-1][0], fix="save it as UTF-8 text",
+        )  # fmt: skip
+    given = form
     form = form or format_of(name) or _guess(first, layout)
     if form == "tsv" and _headless(first, layout):
         form = "cells"
-    if form == "trec":
-        return _read_trec((head, lines, stream), name, layout)
-    return _read(itertools.chain(head, lines), name, layout, form)
+    if form not in _FIELDS:
+        return _read(itertools.chain(head, lines), name, layout, form)
+    if given is None:
+        _refuse_others(head, name, layout)
+    elif form != "trec":
+        _refuse_width(first, name, form)
+    table = _read_trec((head, lines, stream), name, layout, b"\t" if form == "cells" else None)
+    return _third(table, name, given) if layout is RUN and _width(first, form) == _THREE else table
 
 
 def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
@@ -114,9 +139,10 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     is asked for.
 
     Args:
-        source: The path.
+        source: The path, alone or with its format.
         layout: Judgments or run.
     """
+    source, given = _parted(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
         # What is no file of its own, such as a pipe, can be read once only.
@@ -131,11 +157,78 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         lines = numbered_lines(stream, name)
         head = list(_head(lines))
         start = head[-1][1] if head else b""
-        form = format_of(name) or _guess(start.strip(), layout)
-        if not start or form != "trec" or b"\0" in start or _cut_up(head):
+        form = given or format_of(name) or _guess(start.strip(), layout)
+        if not start or form not in _FIELDS or b"\0" in start or _cut_up(head):
             yield None
             return
-        yield from quick_blocks(stream, start, name, layout)
+        three = _width(start, form) == _THREE
+        if (given is None and _doubtful(start)) or (form != "trec" and not three):
+            # All of it is read, or refused in words.
+            yield None
+            return
+        blocks = quick_blocks(stream, start, name, layout)
+        yield from _thirds(blocks, name, given) if three and layout is RUN else blocks
+
+
+def _thirds(
+    blocks: Iterator[PairTable | None], name: str, form: str | None
+) -> Iterator[PairTable | None]:
+    """The blocks of a run of three columns; None, and no more, where nobody knows the third."""
+    for block in blocks:
+        try:
+            found = None if block is None else _third(block, name, form)
+        except FormatError:
+            found = None
+        yield found
+        if found is None:
+            return
+
+
+def _third(table: PairTable, name: str, form: str | None) -> PairTable:
+    from rankgauge.formats.thirds import read_third
+
+    return read_third(table, name, None if form == "trec" else form)
+
+
+def _width(line: bytes, form: str) -> int:
+    return len(line.rstrip(b"\r\n").split(b"\t") if form == "cells" else line.split())
+
+
+def _doubtful(first: bytes) -> bool:
+    """Whether the line may be one of something else: cheap, and wrong at times."""
+    if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
+        return True
+    return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
+
+
+def _refuse_others(head: list[tuple[int, bytes]], name: str, layout: Layout) -> None:
+    """Refuse what begins like something else.
+
+    Raises:
+        FormatError: If it does.
+    """
+    number, first = head[-1] if head else (0, b"")
+    if _doubtful(first) or first.count(b"\t") == 1:
+        from rankgauge.formats.lookalikes import refuse
+
+        refuse(first, name, number, layout)
+
+
+def _refuse_width(first: bytes, name: str, form: str) -> None:
+    """Refuse a line of other than three fields, where such are asked for.
+
+    Raises:
+        FormatError: If it is one.
+    """
+    width = len(first.split())
+    if form in {"msmarco", "trec3"} and width != _THREE:
+        from rankgauge.formats.thirds import THIRDS
+
+        raise FormatError(
+            f"got {width} fields, wanted 3: {THIRDS[form]}",
+            path=name,
+            fix="name another format, or leave it out: name and first line mostly say it",
+        )
 
 
 def _cut_up(head: list[tuple[int, bytes]]) -> bool:
@@ -146,21 +239,37 @@ def _cut_up(head: list[tuple[int, bytes]]) -> bool:
 _Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], BinaryIO]
 
 
-def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
-    """Read it as whole arrays if it is as simple as that, else line by line."""
+def _read_trec(
+    begun: _Begun, name: str, layout: Layout, separator: bytes | None = None
+) -> PairTable:
+    """Read it as whole arrays if it is as simple as that, else line by line.
+
+    Args:
+        begun: What was read of it, and what is left.
+        name: The name of the file.
+        layout: Judgments or run.
+        separator: What stands between fields; blanks and tabs if left out.
+    """
     head, lines, stream = begun
     start = b"".join(line for _, line in head)
     if _cut_up(head):
-        return read_trec(itertools.chain(head, lines), name, layout)
+        return read_trec(itertools.chain(head, lines), name, layout, separator)
     text = gathered(stream, start)
     before = sum(len(line) for _, line in head[:-1])
     found = None
     if head and text.fault is None:
         found = quick_table(text, name, layout, skip=before, line=head[-1][0])
-    if found is None:
+    if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
         # From the start: only what is read line by line says what is wrong with which.
-        return read_trec(numbered_lines(text.lines(), name), name, layout)
+        return read_trec(numbered_lines(text.lines(), name), name, layout, separator)
     return found
+
+
+def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
+    """Whether fields between white space are cells between tabs: one tab each, and no blank."""
+    data = text.data[AROUND : AROUND + text.size]
+    tabs = first.count(b"\t") * rows
+    return not (data == _BLANK).any() and int((data == _TAB).sum()) == tabs
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -172,8 +281,10 @@ def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def _read(lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, form: str) -> PairTable:
-    if form == "cells":
-        return read_trec(lines, name, layout, b"\t")
+    if form in {"smart", "npl", "letor"}:
+        from rankgauge.formats.classic import read_classic
+
+        return read_classic(lines, name, form)
     from rankgauge.formats.tables import read_delimited, read_json, read_json_lines
 
     match form:
@@ -188,26 +299,48 @@ def _read(lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, form: s
 def _headless(first: bytes, layout: Layout) -> bool:
     """Whether this line between tabs is to be read by the place of its cells: it is no header."""
     cells = first.split(b"\t")
-    if _columns(cells, layout):
+    if _columns(cells, layout) or _table(first, layout):
         return False
     # A line of the right width that has no number is a header in words we do not know.
-    return places_of(len(cells), layout) is None or is_line(cells, layout)
+    return places_of(cells, layout) is None or is_line(cells, layout)
 
 
 def _columns(cells: list[bytes], layout: Layout) -> bool:
-    names = [cell.decode("utf-8", "replace").strip('"') for cell in cells]
+    names = [cell.decode("utf-8", "replace") for cell in cells]
     return columns_of(names, layout) is not None
 
 
 def _guess(first: bytes, layout: Layout) -> str:
     """The format that begins with this line."""
+    if layout is not RUN and (old := _old(first)):
+        return old
     if is_line(first.split(), layout):
         return "trec"
     if first.startswith((b"{", b"[")):
         return "jsonl" if _is_row(first, layout) else "json"
     if _columns(first.split(b"\t"), layout):
         return "tsv"
-    return "csv" if _columns(first.split(b","), layout) else "trec"
+    return "csv" if _table(first, layout) else "trec"
+
+
+def _table(first: bytes, layout: Layout) -> bool:
+    """Whether this is the header of a table, other than of one with tabs."""
+    return any(by in first and _columns(first.split(by), layout) for by in (b",", b";", b"|"))
+
+
+def _old(first: bytes) -> str:
+    """The format of judgments that begin with this line, if it is an old one; else empty."""
+    fields = first.split(None, 3)
+    looks = len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
+    if not looks:
+        return ""
+    from rankgauge.formats.classic import begins_letor, begins_npl, begins_smart
+
+    if begins_letor(first):
+        return "letor"
+    if begins_npl(first):
+        return "npl"
+    return "smart" if begins_smart(first) else ""
 
 
 def _is_row(first: bytes, layout: Layout) -> bool:

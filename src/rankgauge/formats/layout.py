@@ -28,18 +28,26 @@ __all__ = [
     "wrong_number",
 ]
 
-_QUERIES = ("query_id", "qid", "query-id", "q_id", "topic", "topic_id", "query")
+# Names of columns as `_word` writes them, the one that counts where there are several first: an id
+# before what may be a text.
+_QUERIES = (
+    "query_id", "qid", "q_id", "queryid", "topic", "topic_id", "topicid", "question_id", "query",
+    "query_text",
+)  # fmt: skip
 _DOCUMENTS = (
-    "doc_id",
-    "docno",
-    "docid",
-    "corpus-id",
-    "corpus_id",
-    "document_id",
-    "doc",
-    "did",
-    "document",
-)
+    "doc_id", "docno", "docid", "corpus_id", "corpusid", "document_id", "documentid", "doc_no",
+    "pid", "passage_id", "passageid", "chunk_id", "product_id", "item_id", "doc", "did", "document",
+)  # fmt: skip
+_RANKS = ("rank", "position", "pos", "doc_position", "rank_position")
+# Where less is better: no score as it stands.
+_DISTANCES = ("distance", "dist", "_distance", "distances")
+# What files are that have these columns.
+_OTHERS = {
+    "action_name": "this looks like a log of clicks (UBI): make judgments of it first",
+    "user_query": "this looks like a log of queries (UBI), which judges nothing",
+    "winner": "this looks like preferences between two answers, which are not measured here",
+    "_id": "this looks like texts: --collection reads them",
+}
 _SHOWN = 8
 _EXACT = 2**53
 
@@ -80,7 +88,20 @@ JUDGMENTS = Layout(
     name="judgments",
     words="judgments",
     value="grade",
-    value_columns=("relevance", "rel", "grade", "label", "score", "judgment"),
+    value_columns=(
+        "relevance",
+        "rel",
+        "grade",
+        "label",
+        "rating",
+        "score",
+        "judgment",
+        "judgement",
+        "gain",
+        "relevance_grade",
+        "relevance_label",
+        "relevance_judgment",
+    ),
     fields="query iteration document grade",
     example="q1 0 d1 2",
     mend="leave out what was not judged, or give it a grade (-1: pooled but not judged)",
@@ -90,7 +111,18 @@ RUN = Layout(
     words="a run",
     value="score",
     # A run without scores may say the rank in their place.
-    value_columns=("score", "sim", "similarity", "rank"),
+    value_columns=(
+        "score",
+        "sim",
+        "similarity",
+        "_score",
+        "similarity_score",
+        "retrieval_score",
+        "relevance_score",
+        "cosine",
+        "cosine_similarity",
+        *_RANKS,
+    ),
     fields="query Q0 document rank score tag",
     example="q1 Q0 d1 1 12.5 mytag",
     mend="leave out what was not scored (padding, masked documents), or give it a finite score",
@@ -98,34 +130,72 @@ RUN = Layout(
 
 
 class Columns(NamedTuple):
-    """The names of the columns that were chosen."""
+    """The names of the columns that were chosen.
+
+    Attributes:
+        query: That of queries.
+        doc: That of documents.
+        value: That of the number.
+        beside: Others that could be one of these, but for the order of names: not read.
+        rivals: Names that are one but for case, blanks and dashes: nobody knows which is meant.
+    """
 
     query: str
     doc: str
     value: str
+    beside: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> tuple[str, str, str]:
+        """The names of those that are read."""
+        return self.query, self.doc, self.value
 
 
 def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
     """The names of the query, document and number columns, or None if they are not all there."""
-    known: dict[str, str] = {}
+    known: dict[str, dict[str, None]] = {}
     for name in names:
-        known.setdefault(str(name).strip().lower(), str(name))
-    query, doc, value = (
-        next((known[name] for name in wanted if name in known), None)
-        for wanted in (_QUERIES, _DOCUMENTS, layout.value_columns)
-    )
-    return None if query is None or doc is None or value is None else Columns(query, doc, value)
+        known.setdefault(_word(name), {})[str(name)] = None
+    chosen: list[str] = []
+    beside: list[str] = []
+    rivals: tuple[str, ...] = ()
+    for wanted in (_QUERIES, _DOCUMENTS, layout.value_columns):
+        there = [word for word in wanted if word in known]
+        if not there:
+            return None
+        first, *others = there
+        chosen.append(next(iter(known[first])))
+        rivals = rivals or (tuple(known[first]) if len(known[first]) > 1 else ())
+        # A rank beside a score is what runs have.
+        beside += [next(iter(known[word])) for word in others if word not in _RANKS]
+    query, doc, value = chosen
+    return Columns(query, doc, value, tuple(beside), rivals)
+
+
+def _word(name: Any) -> str:
+    """A name as it is compared: without case, quotes and blanks around it."""
+    plain = str(name).strip().strip("'\"").strip().lower()
+    return plain.replace("-", "_").replace(" ", "_")
 
 
 def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
     """What is wrong with columns that are not those of this input, and the fix."""
+    names = list(names)
     got = [repr(str(name)) for name in names]
     shown = ", ".join(got[:_SHOWN]) + (f" and {len(got) - _SHOWN} more" if got[_SHOWN:] else "")
     what = (
         f"the columns are {shown or 'none'}; {layout.words} "
         f"need{'s' * (layout is RUN)} one of queries, one of documents and one of {layout.value}s"
     )
-    return what, f"name them {', '.join(layout.columns)}"
+    fix = f"name them {', '.join(layout.columns)}"
+    words = {_word(name): str(name) for name in names}
+    near = next((words[word] for word in _DISTANCES if word in words), None)
+    if layout is RUN and near is not None:
+        fix += f"; {near!r} is no score, as less is better: give it negated"
+    else:
+        fix += next((f"; {said}" for word, said in _OTHERS.items() if word in words), "")
+    return what, fix
 
 
 def read_number(text: bytes) -> float:
@@ -234,6 +304,25 @@ def finite(table: PairTable, layout: Layout) -> PairTable:
     )
 
 
+def _ambiguous(columns: Columns, source: str) -> list[str]:
+    """What is to be said of columns that could be meant as well.
+
+    Raises:
+        InputError: If two of them have the same name to us.
+    """
+    if columns.rivals:
+        names = " and ".join(map(repr, columns.rivals))
+        raise InputError(
+            f"columns {names} have the same name but for case, blanks and dashes",
+            where=source,
+            fix="keep the one that is meant, or rename the others",
+        )
+    if not columns.beside:
+        return []
+    names = ", ".join(map(repr, columns.beside))
+    return [f"{source}: not read, though it could be meant, too: {names}"]
+
+
 def table_of(
     queries: Ids,
     docs: Ids,
@@ -245,12 +334,14 @@ def table_of(
     lines: Sequence[int] | None = None,
 ) -> PairTable:
     """Three columns of equal length as a table, with a note about columns of unusual names."""
-    notes = []
-    if columns is not None and (columns.query, columns.doc, columns.value) != layout.columns:
+    notes: list[str] = []
+    if columns is not None and columns[:3] != layout.columns:
         notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
-        if columns.value.strip().lower() == "rank":
+        if _word(columns.value) in _RANKS:
             values = -values
             notes.append(f"{source}: no scores, so the documents stand in order of their rank")
+    if columns is not None:
+        notes += _ambiguous(columns, source)
     numbers = None if lines is None else np.array(lines, dtype=np.int64)
     table = PairTable.of_rows(queries, docs, values, lines=numbers).said(*notes, source=source)
     return finite(table, layout)

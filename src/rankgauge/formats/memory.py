@@ -351,29 +351,32 @@ def is_frame(data: object) -> bool:
     return True
 
 
-def from_frame(data: Any, layout: Layout, source: str = "") -> PairTable:
+def from_frame(
+    data: Any, layout: Layout, source: str = "", *, columns: Columns | None = None
+) -> PairTable:
     """A data frame of any library that narwhals knows.
 
     Args:
         data: The frame.
         layout: Judgments or run.
         source: Where it came from, for messages.
+        columns: Which columns are read, where that is known.
 
     Raises:
         InputError: If it has no fitting columns, or they hold what they should not.
         MissingExtra: If the library needs another one to hand out its rows.
     """
     source = source or layout.name
-    chosen = Columns("", "", "")
+    chosen = columns or Columns("", "", "")
 
     def choose(names: list[Any]) -> list[Any]:
         nonlocal chosen
-        columns = columns_of(names, layout)
-        if columns is None:
+        found = columns or columns_of(names, layout)
+        if found is None:
             what, fix = wrong_columns(names, layout)
             raise InputError(what, where=source, fix=fix)
-        chosen = columns
-        return [columns.query, columns.doc, columns.value]
+        chosen = found
+        return list(found.read)
 
     return _from_columns(frame_columns(data, source, choose), chosen, layout, source)
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from typing import NamedTuple
 
 __all__ = [
     "FORMATS",
     "PACKINGS",
+    "QRELS_FORMATS",
+    "RUN_FORMATS",
     "BrokenPackError",
+    "InFormat",
     "Packing",
     "format_of",
     "packing_of",
     "unpacked",
 ]
 
+# What is read and written.
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
+# What is only read: judgments of old collections, and runs of three columns.
+QRELS_FORMATS = (*FORMATS, "smart", "npl", "letor")
+RUN_FORMATS = (*FORMATS, "msmarco", "trec3")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # What a block of bzip2 starts with, and the end of an empty file of it.
 _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
@@ -72,6 +81,27 @@ def unpacked(name: str) -> str:
     """The name without the ending of a packer."""
     packing = packing_of(name)
     return name if packing is None else name[: -len(packing.suffix)]
+
+
+@dataclass(frozen=True)
+class InFormat(os.PathLike[str]):
+    """A file together with its format, wherever a path may stand.
+
+    Args:
+        path: The file; ``-`` is standard input.
+        format: What :func:`read_qrels` and :func:`read_run` take as `format`.
+
+    Example:
+        >>> from rankgauge import Run, sample_path
+        >>> len(Run.of(InFormat(sample_path("runs/bm25.run"), "trec"))) > 0
+        True
+    """
+
+    path: str | os.PathLike[str]
+    format: str
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
 
 
 def format_of(name: str) -> str | None:

@@ -58,9 +58,9 @@ class Shape:
     @classmethod
     def of(cls, line: bytes, layout: Layout) -> Shape | None:
         """That of the first line; None if it has not the fields of this input."""
-        width = len(line.split())
-        places = places_of(width, layout)
-        return None if places is None else cls(width, *places)
+        fields = line.split()
+        places = places_of(fields, layout)
+        return None if places is None else cls(len(fields), *places)
 
 
 class Rows:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, BinaryIO
@@ -39,6 +41,8 @@ __all__ = [
 
 Lines = Iterable[tuple[int, bytes]]
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+_ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
+_DECIMAL = re.compile(r"\d+\.0+")
 
 
 class _Rows:
@@ -56,6 +60,20 @@ class _Rows:
         self.queries.append(query)
         self.docs.append(doc)
         self.values.append(value)
+
+    def warnings(self) -> list[str]:
+        """What a spreadsheet may have done to ids."""
+        found = []
+        for what, ids in (("query", self.queries), ("document", self.docs)):
+            strange = next((one for one in ids if _ROUNDED.fullmatch(one)), None)
+            if strange is None and all(map(_DECIMAL.fullmatch, ids)):
+                strange = ids[0]
+            if strange is not None:
+                found.append(
+                    f"WARNING: {self.name}: {what} id {strange!r} looks like a number that a "
+                    "spreadsheet or a data frame made of an id: write ids as text"
+                )
+        return found
 
     def table(self, columns: Columns, places: tuple[int, int, int] = (0, 0, 0)) -> PairTable:
         """All rows; `places` are the column numbers for messages, 0 where there are none."""
@@ -84,15 +102,23 @@ def read_delimited(lines: Lines, name: str, layout: Layout, form: str) -> PairTa
     Raises:
         FormatError: With line and column of the first cell that does not fit.
     """
-    reader = csv.reader(_texts(lines, name), delimiter=_DELIMITERS[form], strict=True)
+    texts = _texts(lines, name)
+    start = list(itertools.islice(texts, 1))
+    by = _delimiter("".join(start), layout, form)
+    reader = csv.reader(itertools.chain(start, texts), delimiter=by, strict=True)
     rows = _Rows(name, layout)
+    unrated = 0
     try:
         header = next(reader, None)
         if header is None:
             raise _no_row(name, layout)
         columns, (query, doc, value) = _header(header, name, layout)
+        # A list of queries and documents to be rated has some that are not, yet.
+        rated = header[value].strip().strip("'\"").lower() == "rating"
         for row in reader:
-            if len(row) == len(header):
+            if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
+                unrated += 1
+            elif len(row) == len(header):
                 number = _cell(row[value], rows, (name, reader.line_num, value + 1))
                 rows.add(reader.line_num, row[query], row[doc], number)
             elif "".join(row).strip():
@@ -100,7 +126,7 @@ def read_delimited(lines: Lines, name: str, layout: Layout, form: str) -> PairTa
                     f"got {len(row)} columns, wanted {len(header)} as in the header",
                     path=name,
                     line=reader.line_num,
-                    text=shorten(_DELIMITERS[form].join(row).encode()),
+                    text=shorten(by.join(row).encode()),
                     fix="give every line as many cells as the header",
                 )
     except csv.Error as error:
@@ -110,7 +136,21 @@ def read_delimited(lines: Lines, name: str, layout: Layout, form: str) -> PairTa
         raise FormatError(
             f"this is no table: {error}", path=name, line=reader.line_num, fix=fix
         ) from None
-    return rows.table(columns, (query + 1, doc + 1, value + 1))
+    table = rows.table(columns, (query + 1, doc + 1, value + 1))
+    if by != _DELIMITERS[form]:
+        table = table.said(f"{name}: read with {by!r} between the columns")
+    if unrated:
+        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
+    return table.said(*rows.warnings())
+
+
+def _delimiter(header: str, layout: Layout, form: str) -> str:
+    """What stands between columns: what the format says, or else what parts a header of ours."""
+    usual = _DELIMITERS[form]
+    for by in (usual, ",", ";", "|", "\t"):
+        if columns_of(header.split(by), layout) is not None:
+            return by
+    return usual
 
 
 def _header(header: list[str], name: str, layout: Layout) -> tuple[Columns, tuple[int, int, int]]:
@@ -118,7 +158,9 @@ def _header(header: list[str], name: str, layout: Layout) -> tuple[Columns, tupl
     columns = columns_of(header, layout)
     if columns is None:
         what, fix = wrong_columns(header, layout)
-        raise FormatError(what, path=name, line=1, fix=f"{fix}, in the first line")
+        names, mark, more = fix.partition("; ")
+        fix = f"{names}, in the first line{mark}{more}"
+        raise FormatError(what, path=name, line=1, fix=fix)
     chosen = (columns.query, columns.doc, columns.value)
     twice = [column for column in chosen if header.count(column) > 1]
     if twice:
@@ -221,6 +263,14 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
         InputError: If its parts do not fit.
     """
     value = json_document(lines, name, f"one object: {layout.mapping}")
+    from rankgauge.formats.shapes import shaped
+
+    found = shaped(value, layout, name)
+    if found is not None:
+        return from_mapping(found.rankings, layout, source=name).said(*found.notes)
+    rows = _of_objects(value, name, layout) if isinstance(value, list) else None
+    if rows is not None:
+        return rows
     if not isinstance(value, dict):
         raise FormatError(
             f"got {_JSON[type(value)]}, wanted an object",
@@ -228,6 +278,18 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
             fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
         )
     return from_mapping(value, layout, source=name)
+
+
+def _of_objects(rows: list[Any], name: str, layout: Layout) -> PairTable | None:
+    """A list of objects with a query, a document and a number each, as data frames write it."""
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    columns = columns_of(rows[0], layout)
+    if columns is None:
+        what, fix = wrong_columns(rows[0], layout)
+        raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
+    names = dict.fromkeys((*columns[:3], *columns.beside, *columns.rivals))
+    return from_mapping({key: [row.get(key) for row in rows] for key in names}, layout, name)
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:

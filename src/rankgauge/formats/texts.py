@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError
-from rankgauge.formats import sgml
+from rankgauge.formats import sgml, smart
 from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
 from rankgauge.formats.naming import format_of, packing_of
 from rankgauge.formats.tables import objects
@@ -146,7 +146,7 @@ class TextReader:
 
     Args:
         source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
-            topics of TREC in SGML or XML.
+            topics of TREC in SGML or XML; or either in the mark-up of SMART.
     """
 
     def __init__(self, source: TextSource) -> None:
@@ -224,6 +224,8 @@ class TextReader:
         match self._form:
             case "sgml":
                 return sgml.pieces(lines)
+            case "smart":
+                return smart.pieces(lines)
             case "csv":
                 return _csv_pieces(lines, self.name)
             case _:
@@ -232,8 +234,9 @@ class TextReader:
     def _row(self, piece: Any, number: int) -> TextRow:
         name = self.name
         match self._form:
-            case "sgml":
-                key, title, text, fields = sgml.parts_of(piece, name, number)
+            case "sgml" | "smart":
+                parted = sgml.parts_of if self._form == "sgml" else smart.parts_of
+                key, title, text, fields = parted(piece, name, number)
                 return TextRow(_id(key, name, number), title, text, fields)
             case "csv" | "tsv":
                 return self._of_cells(self._cells(piece, number), number)
@@ -359,6 +362,8 @@ def _form_of(name: str, first: bytes) -> str:
     start = first.lstrip()[:1]
     if start == b"<" and sgml.begins(first):
         return "sgml"
+    if smart.begins(first):
+        return "smart"
     form = format_of(name) or ("jsonl" if start == b"{" else "tsv")
     return "jsonl" if form == "json" else form
 

@@ -2,14 +2,15 @@
 
 Fields stand between blanks or tabs. Blank lines and lines that start with ``#`` are passed over.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
-every line, runs have six (``query Q0 document rank score tag``). The rank is not read: the score
-decides.
+every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
+(``query document`` and a number: :mod:`rankgauge.formats.thirds` says what it is). The rank is not
+read where there is a score: the score decides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -22,17 +23,24 @@ from rankgauge.table import PairTable
 __all__ = ["as_read", "is_line", "places_of", "read_trec", "trec_lines"]
 
 # Where query, document and number stand, by the number of fields.
-_PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4)}}
+_PLACES = {
+    "judgments": {4: (0, 2, 3), 3: (0, 1, 2)},
+    "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
+}
+_RUN, _TAGLESS = 6, 5
 
 
-def places_of(width: int, layout: Layout) -> tuple[int, int, int] | None:
-    """Where query, document and number stand in so many fields; None if they do not fit."""
-    return _PLACES[layout.name].get(width)
+def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] | None:
+    """Where query, document and number stand among such fields; None if they do not fit."""
+    # Five fields may also lack another one than the tag: then a rank would be taken for a score.
+    if layout is RUN and len(fields) == _TAGLESS and fields[1].upper() != b"Q0":
+        return None
+    return _PLACES[layout.name].get(len(fields))
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
     """Whether these are the fields of such a line: so many, and a number where it should be."""
-    places = places_of(len(fields), layout)
+    places = places_of(fields, layout)
     return places is not None and not math.isnan(_number(fields[places[2]]))
 
 
@@ -54,13 +62,16 @@ def read_trec(
     docs: list[bytes] = []
     values: list[float] = []
     numbers: list[int] = []
-    width, places = 0, (0, 0, 0)
+    width, places, longer = 0, (0, 0, 0), 0
     for number, line in lines:
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
             continue
+        if len(parts) > _RUN and layout is RUN and width in {0, _RUN} and _tag_goes_on(parts):
+            longer += 1
+            parts = parts[:_RUN]
         if len(parts) != width:
-            found = None if width else places_of(len(parts), layout)
+            found = None if width else places_of(parts, layout)
             if found is None:
                 what, fix = _miscounted(parts, width, layout)
                 raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
@@ -93,7 +104,19 @@ def read_trec(
         source=name,
         lines=numbers,
     )
+    if longer:
+        table = table.said(f"{name}: {longer} lines go on behind the tag: what follows is not read")
     return as_read(table, name)
+
+
+def _tag_goes_on(parts: Sequence[bytes]) -> bool:
+    """Whether a blank stands in the tag alone: with one in an id, other fields would be numbers."""
+    return (
+        parts[1].upper() == b"Q0"
+        and parts[3].isdigit()
+        and not math.isnan(_number(parts[4]))
+        and math.isnan(_number(parts[5]))
+    )
 
 
 def as_read(table: PairTable, name: str) -> PairTable:
@@ -128,10 +151,13 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         return f"got {got}, wanted {width} as before", "mend the line, or remove it"
     wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"
     fix = f"write lines such as: {layout.example}"
-    if layout is RUN and len(parts) > 6:
+    if layout is RUN and len(parts) > _RUN:
         fix += " (no blanks inside an id or the tag)"
-    elif layout is RUN and len(parts) == 3 and is_line(parts, JUDGMENTS):
-        fix = "if it is query, document, rank: a first line query_id<TAB>doc_id<TAB>rank, and tabs"
+    elif layout is RUN and len(parts) == 2:
+        fix += "; of query and document alone, best first, number the documents of each query: "
+        fix += "awk '{print $1, $2, ++n[$1]}'"
+    elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
+        fix += "; preferences (query, group, subgroup, document, preference) are not measured here"
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words
         fix = f"this looks like {looks}: give the judgments first, then the run"

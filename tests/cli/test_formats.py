@@ -1,0 +1,107 @@
+"""``--format`` and ``--qrels-format``, on every command that reads such files."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+from rankgauge.cli.main import cli
+
+QRELS = rankgauge.sample_path("qrels.txt")
+RUNS = {name: rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword")}
+COMMANDS = {
+    "evaluate": ["evaluate", "QRELS", "bm25", "keyword", "-m", "nDCG@10", "-m", "AP"],
+    "evaluate and save": ["evaluate", "QRELS", "bm25", "-m", "AP", "--save", "--history", "FRESH"],
+    "compare": ["compare", "QRELS", "bm25", "keyword", "-m", "AP"],
+    "diff": ["diff", "QRELS", "bm25", "keyword"],
+    "diagnose": ["diagnose", "QRELS", "bm25", "--also", "keyword"],
+    "report": ["report", "QRELS", "bm25", "keyword", "--no-plots", "-o", "-"],
+    "gate": ["gate", "QRELS", "bm25", "--update-baseline", "--baseline", "FRESH"],
+    "fuse": ["fuse", "bm25", "keyword", "--tune", "QRELS", "--method", "rrf"],
+    "cut": ["cut", "bm25", "-k", "3"],
+    "sample": ["sample", "bm25", "-n", "5"],
+    "sample judgments": ["sample", "--qrels", "QRELS", "-n", "5"],
+    "collection": ["collection", "info", "CORPUS", "--qrels", "QRELS", "--run", "bm25"],
+}
+
+
+def run(*words, cwd, stdin=None):
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, input=stdin, timeout=60, cwd=cwd, encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The sample as it is, and under names that mislead: the runs as query, document, score."""
+    (tmp_path / "true").mkdir()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "true/qrels.txt").write_bytes(Path(QRELS).read_bytes())
+    (tmp_path / "odd/qrels.csv").write_bytes(Path(QRELS).read_bytes())
+    for name, path in RUNS.items():
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        rows = [line.split() for line in lines if line and line[0] != "#"]
+        (tmp_path / f"true/{name}.run").write_bytes(Path(path).read_bytes())
+        odd = "".join(f"{row[0]} {row[2]} {row[4]}\n" for row in rows)
+        (tmp_path / f"odd/{name}.json").write_text(odd, encoding="utf-8")
+    return tmp_path
+
+
+def words_of(command, *, odd):
+    place = "odd" if odd else "true"
+    paths = {name: f"{place}/{name}.{'json' if odd else 'run'}" for name in RUNS}
+    paths |= {
+        "QRELS": f"{place}/qrels.{'csv' if odd else 'txt'}", "FRESH": f"{place}/fresh",
+        "CORPUS": str(rankgauge.sample_path("corpus.jsonl")),
+    }  # fmt: skip
+    return [paths.get(word, word) for word in COMMANDS[command]]
+
+
+def plain(done):
+    """What is printed, but for the names of files and what differs each time."""
+    text = re.sub(r"\b(true|odd)/", "", done.stdout + done.stderr)
+    text = re.sub(r"\b(qrels|bm25|keyword)\.(txt|csv|run|json)\b", r"\1", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?", "now", text)
+    return re.sub(r"saved as \w+", "saved", text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_named_format_reads_what_the_name_of_a_file_hides(command, folder):
+    right = run(*words_of(command, odd=False), cwd=folder)
+    assert right.returncode == 0, right.stderr
+    words = words_of(command, odd=True)
+    known = {option for one in _parameters(words) for option in one.opts}
+    options = ["--format", "trec3", "--qrels-format", "trec"]
+    options = options if "--qrels-format" in known else options[:2]
+    done = run(*words, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert plain(done) == plain(right)
+    assert run(*words, cwd=folder).returncode == 2
+
+
+def _parameters(words):
+    command = cli.get_command(None, words[0])
+    if words[0] == "collection":
+        command = command.get_command(None, words[1])
+    return command.params
+
+
+def test_a_format_nobody_knows_shows_those_there_are(folder):
+    done = run("evaluate", "true/qrels.txt", "true/bm25.run", "--format", "xml", cwd=folder)
+    assert done.returncode == 2
+    assert "trec3" in done.stderr
+
+
+def test_standard_input_may_have_a_format(folder):
+    text = (folder / "odd/bm25.json").read_text(encoding="utf-8")
+    words = ("evaluate", "true/qrels.txt", "-", "-m", "AP", "--format", "trec3")
+    done = run(*words, cwd=folder, stdin=text)
+    right = run("evaluate", "true/qrels.txt", "true/bm25.run", "-m", "AP", cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[2].split()[1] == right.stdout.splitlines()[2].split()[1]
