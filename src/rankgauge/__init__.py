@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rankgauge.comparison import Comparison as Comparison
     from rankgauge.comparison import compare as compare
     from rankgauge.comparison import compare_evaluations as compare_evaluations
+    from rankgauge.conversion import Conversion as Conversion
+    from rankgauge.conversion import convert as convert
     from rankgauge.diagnosing.bands import Band as Band
     from rankgauge.diagnosing.bands import Bands as Bands
     from rankgauge.diagnosing.causes import CAUSES as CAUSES
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
     from rankgauge.fingerprints import fingerprint as fingerprint
+    from rankgauge.formats.naming import TARGET_FORMATS as TARGET_FORMATS
     from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
     from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
     from rankgauge.fusion import Fusion as Fusion
@@ -197,6 +200,7 @@ _HOMES = {
     "bench.varied": ("explore_plan",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
+    "conversion": ("Conversion", "convert"),
     "diagnosing.bands": ("Band", "Bands"),
     "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
     "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
@@ -208,6 +212,7 @@ _HOMES = {
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
     "fingerprints": ("fingerprint",),
+    "formats.naming": ("TARGET_FORMATS",),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "gating.baseline": ("Baseline",),
     "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),

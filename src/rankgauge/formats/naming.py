@@ -7,6 +7,7 @@ from typing import NamedTuple
 __all__ = [
     "FORMATS",
     "PACKINGS",
+    "TARGET_FORMATS",
     "BrokenPackError",
     "Packing",
     "format_of",
@@ -15,6 +16,10 @@ __all__ = [
 ]
 
 FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
+# What is written.
+TARGET_FORMATS = (
+    *FORMATS, "parquet", "arrow", "msmarco", "beir", "rank-eval", "opensearch", "quepid",
+)  # fmt: skip
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # What a block of bzip2 starts with, and the end of an empty file of it.
 _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")

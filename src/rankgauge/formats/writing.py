@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
 from rankgauge.errors import InputError, MissingExtra, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, Layout
 from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.naming import TARGET_FORMATS, packing_of, unpacked
 from rankgauge.formats.trec import trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
@@ -21,37 +22,22 @@ from rankgauge.table import PairTable
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TARGETS", "packer_of", "target_format", "write_table", "written"]
+__all__ = ["target_format", "write_table", "written"]
 
-# What can be written, and the ends of names that say so.
-TARGETS = (
-    "trec", "csv", "tsv", "json", "jsonl", "parquet", "arrow", "msmarco", "beir", "rank-eval",
-    "opensearch", "quepid",
-)  # fmt: skip
+# The ends of names of files to be written.
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
     ".ipc": "arrow",
 }  # fmt: skip
-# Smaller by a few percent and four times as slow beyond it.
-_LEVEL = 6
 # Without any grade these have no place for a query.
-_BY_ROWS = tuple(form for form in TARGETS if form not in {"json", "rank-eval", "opensearch"})
-
-_Packer: TypeAlias = Callable[[BinaryIO], contextlib.AbstractContextManager[Any]]
-
-
-def packer_of(name: str) -> str:
-    """How a file of this name is packed: its last suffix, or nothing."""
-    end = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a name, and pathlib takes long to load
-    return end if end in _PACKERS else ""
+_BY_ROWS = tuple(form for form in TARGET_FORMATS if form not in {"json", "rank-eval", "opensearch"})
 
 
 def target_format(name: str) -> str | None:
     """The format that the name of a file to be written stands for; None if it says nothing."""
-    packed = packer_of(name)
-    plain = name[: len(name) - len(packed)]
-    return _SUFFIXES.get(os.path.splitext(plain)[1].lower())  # noqa: PTH122 - as above
+    end = os.path.splitext(unpacked(name))[1]  # noqa: PTH122 - a name, and pathlib loads long
+    return _SUFFIXES.get(end.lower())
 
 
 def write_table(
@@ -70,7 +56,7 @@ def write_table(
             ``.lz4`` at the end of its name packs it.
         layout: Judgments or run.
         tag: The last column of a run in TREC format.
-        form: One of `TARGETS`; by the name, else TREC, if left out.
+        form: One of `TARGET_FORMATS`; by the name, else TREC, if left out.
 
     Raises:
         UnknownName: If there is no such format.
@@ -79,8 +65,8 @@ def write_table(
     """
     name = source_name(target)
     form = form or (None if target == "-" else target_format(name)) or "trec"
-    if form not in TARGETS:
-        fix = f"choose one of: {', '.join(TARGETS)}"
+    if form not in TARGET_FORMATS:
+        fix = f"choose one of: {', '.join(TARGET_FORMATS)}"
         raise UnknownName(f"no format is called {form!r}", where="format", fix=fix)
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
     if layout is JUDGMENTS and len(empty) and form in _BY_ROWS:
@@ -92,14 +78,17 @@ def write_table(
     if form in {"parquet", "arrow"}:
         from rankgauge.formats.columnar import write_columns
 
-        if packer_of(name):
-            fix = f"leave {packer_of(name)} off the name"
+        packing = packing_of(name)
+        if packing is not None:
+            fix = f"leave {packing.suffix} off the name"
             raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
         with written(target) as stream:
             write_columns(table, layout, form, stream)
         return
     with written(target) as stream:
-        stream.writelines(_chunks(table, layout, form, (tag, name)))
+        # Not every packer can write lines.
+        for chunk in _chunks(table, layout, form, (tag, name)):
+            stream.write(chunk)
 
 
 @contextmanager
@@ -160,65 +149,18 @@ def written(target: Source) -> Iterator[BinaryIO]:
 @contextmanager
 def _begun(path: Path, name: str) -> Iterator[BinaryIO]:
     """The file itself, packed by what it will be called, on the disk when the block ends."""
-    packed = packer_of(name)
+    packing = packing_of(name)
     with path.open("wb") as raw:
-        if packed:
-            with _PACKERS[packed](raw) as stream:
-                yield stream
-        else:
+        if packing is None:
             yield raw
+        else:
+            from rankgauge.formats.packing import packed
+
+            with packed(raw, packing, name) as stream:
+                yield stream
         raw.flush()
         if path.is_file():
             os.fsync(raw.fileno())
-
-
-def _gzip(raw: BinaryIO) -> contextlib.AbstractContextManager[Any]:
-    from gzip import GzipFile
-
-    # No time and no name inside, so that the same run gives the same bytes.
-    return GzipFile("", "wb", _LEVEL, raw, mtime=0)
-
-
-def _xz(raw: BinaryIO) -> contextlib.AbstractContextManager[Any]:
-    from lzma import LZMAFile
-
-    return LZMAFile(raw, "wb", preset=2)
-
-
-def _bzip2(raw: BinaryIO) -> contextlib.AbstractContextManager[Any]:
-    from bz2 import BZ2File
-
-    return BZ2File(raw, "wb")
-
-
-def _zstd(raw: BinaryIO) -> contextlib.AbstractContextManager[Any]:
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore] # Python 3.14
-    except ImportError:
-        zstandard = _library("zstandard", "zstd")
-        return cast("Any", zstandard.ZstdCompressor().stream_writer(raw, closefd=False))
-    return cast("Any", zstd.ZstdFile(raw, "wb"))
-
-
-def _lz4(raw: BinaryIO) -> contextlib.AbstractContextManager[Any]:
-    return cast("Any", _library("lz4.frame", "lz4").open(raw, "wb"))
-
-
-def _library(name: str, what: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise MissingExtra(
-            f"packing with {what} needs the library {name.partition('.')[0]}",
-            fix='pip install "rankgauge[packed]", or write .gz',
-        ) from None
-
-
-_PACKERS: dict[str, _Packer] = {
-    ".gz": _gzip, ".xz": _xz, ".bz2": _bzip2, ".zst": _zstd, ".lz4": _lz4,
-}  # fmt: skip
 
 
 def _chunks(table: PairTable, layout: Layout, form: str, said: tuple[str, str]) -> Iterator[bytes]:
