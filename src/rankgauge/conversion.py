@@ -51,6 +51,8 @@ _SAID = {
     "documents": "documents",
 }  # fmt: skip
 _ROWS = {"qrels": "judgment", "run": "document", "queries": "text", "documents": "text"}
+# How shapes are read that are seen by what is in them.
+_READ_AS = {"beir": "tsv", "rank-eval": "json", "opensearch": "json", "quepid": "csv"}
 _RATINGS = ("rank-eval", "opensearch", "quepid")
 
 
@@ -223,6 +225,7 @@ def _pairs_converted(
 
 
 def _read(source: TextSource, kind: Kind, form: str | None) -> Qrels | Run:
+    form = _READ_AS.get(form, form) if form else None
     if source.name == source.path:
         if kind == "run":
             return read_run(source.path, format=form)

@@ -31,7 +31,8 @@ _WORDS = {
 # What only judgments have, in the shapes of other tools, and only runs.
 _OF_FORM: dict[str, tuple[Kind, ...]] = {
     "msmarco": ("run",), "trec3": ("run",), "beir": ("qrels",), "rank-eval": ("qrels",),
-    "opensearch": ("qrels",), "quepid": ("qrels",),
+    "opensearch": ("qrels",), "quepid": ("qrels",), "smart": ("qrels",), "npl": ("qrels",),
+    "letor": ("qrels",),
 }  # fmt: skip
 _GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
 _SCORES = {"sim", "similarity", "rank"}

@@ -159,10 +159,11 @@ def trec_lines(table: PairTable, layout: Layout, tag: str) -> Iterator[bytes]:
         rows = np.arange(table.offsets[number], table.offsets[number + 1])
         if layout is RUN:
             rows = rows[np.argsort(-table.values[rows], kind="stable")]
-        joined = b"\n".join(table.docs.take(rows).tolist())
-        docs = joined.decode("latin-1").split("\n")
-        if len(joined.split()) != len(rows) or len(docs) != max(len(rows), 1):
+        given = table.docs.take(rows).tolist()
+        joined = b"\n".join(given)
+        if joined.split() != given:
             _refuse_blanks(table.docs, "document id")
+        docs = joined.decode("latin-1").split("\n")
         pairs = zip(docs, table.values[rows].tolist(), strict=len(rows) > 0)
         if layout is RUN:
             start = f"{query.decode('latin-1')} Q0 "
