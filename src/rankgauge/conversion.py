@@ -427,7 +427,7 @@ def _many(count: int, word: str) -> str:
     """So many, in words."""
     if count == 1:
         return f"1 {word}"
-    return f"{count} {word[:-1] + 'ies' if word.endswith('y') else word + 's'}"
+    return f"{count} {word[:-1] + 'ies' if word == 'query' else word + 's'}"
 
 
 def _rest(count: int, shown: int = 1) -> str:
