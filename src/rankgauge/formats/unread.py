@@ -17,7 +17,6 @@ import numpy.typing as npt
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.layout import RUN, Layout, read_number
 from rankgauge.formats.lines import AROUND
-from rankgauge.formats.trec import places_of
 from rankgauge.ids import Ids, IntArray
 from rankgauge.table import FloatArray, PairTable
 
@@ -26,6 +25,8 @@ __all__ = ["Unread", "contradicted", "unread_fields"]
 _PIECE = 1 << 22
 _BLANK, _LINE, _COMMENT = 32, 10, 35
 _BOM = b"\xef\xbb\xbf"
+# How many fields a line has that says more than a table holds.
+_WIDTHS = {"run": 6, "judgments": 4}
 # What stands in the second field of most lines.
 _USUAL = {"run": b"Q0", "judgments": b"0"}
 
@@ -125,7 +126,6 @@ def _of_lines(text: bytes, layout: Layout) -> tuple[_Found, int, int]:
     tags: Counter[bytes] = Counter()
     ranks: list[float] = []
     width = comments = 0
-    run = layout is RUN
     for line in text.splitlines():
         parts = line.split()
         if not parts:
@@ -134,13 +134,12 @@ def _of_lines(text: bytes, layout: Layout) -> tuple[_Found, int, int]:
             comments += 1
             continue
         width = len(parts)
-        if places_of(width, layout) is None:
+        if width != _WIDTHS[layout.name]:
             continue
-        if run:
+        seconds[parts[1]] += 1
+        if layout is RUN:
             tags[parts[5]] += 1
             ranks.append(_rank(parts[3]))
-        if run or width == 4:
-            seconds[parts[1]] += 1
     return _Found(seconds, tags, np.array(ranks)), width, comments
 
 
@@ -153,7 +152,7 @@ def _rank(text: bytes) -> float:
 
 def _of_arrays(text: bytes, layout: Layout, width: int) -> _Found | None:
     """The fields of lines that all have so many, none a comment; else None."""
-    if places_of(width, layout) is None or b"\r" in text:
+    if width != _WIDTHS[layout.name] or b"\r" in text:
         return None
     data = np.zeros(len(text) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(text)] = np.frombuffer(text, dtype=np.uint8)
@@ -179,7 +178,7 @@ def _of_arrays(text: bytes, layout: Layout, width: int) -> _Found | None:
         return Counter(dict(zip(names.tolist(), np.bincount(codes).tolist(), strict=True)))
 
     if layout is not RUN:
-        return _Found(counted(1) if width == 4 else Counter(), Counter(), np.zeros(0))
+        return _Found(counted(1), Counter(), np.zeros(0))
     return _Found(counted(1), counted(5), _ranks(data, opened[:, 3], closed[:, 3]))
 
 
