@@ -9,6 +9,7 @@ import math
 import os
 import struct
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankgauge
-from rankgauge import Conversion, InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
+from rankgauge import (
+    Collection,
+    Conversion,
+    Document,
+    InputError,
+    Qrels,
+    Run,
+    UnknownName,
+    convert,
+    read_qrels,
+    read_run,
+)  # fmt: skip
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.sample import sample_path
 
@@ -500,6 +512,67 @@ def test_documents_larger_than_memory_are_read_twice_and_kept_nowhere(tmp_path, 
     with pytest.raises(InputError, match="id 'd3' stands in line 4, too"):
         convert(source, tmp_path / "docs.csv")
     assert not (tmp_path / "docs.csv").exists()
+
+
+# ---------------------------------------------------------------- collections
+
+
+def laid_out(tmp_path: Path) -> Path:
+    folder = tmp_path / "small"
+    (folder / "qrels").mkdir(parents=True)
+    corpus(folder, CORPUS)
+    corpus(folder, [{"_id": "q1", "text": "what", "type": "a"}], "queries.jsonl")
+    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip"])
+def test_a_collection_becomes_a_folder_or_an_archive_of_beir(name, tmp_path):
+    source = Collection.load(laid_out(tmp_path))
+    done = convert(tmp_path / "small", tmp_path / name)
+    assert (done.kind, done.queries, done.rows, done.losses) == ("collection", 1, 2, ())
+    back = Collection.load(tmp_path / name)
+    assert dict(back.documents) == dict(source.documents)
+    assert dict(back.queries) == dict(source.queries)
+    assert numbers(back.qrels) == numbers(source.qrels)
+    first = (tmp_path / name).read_bytes() if name.endswith("zip") else b""
+    if first:
+        convert(source, tmp_path / "again.zip")
+        assert (tmp_path / "again.zip").read_bytes() == first
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            assert archive.testzip() is None
+            assert archive.namelist() == ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
+
+
+def test_a_part_of_a_collection_is_written_alone(tmp_path):
+    folder = laid_out(tmp_path)
+    convert(folder, tmp_path / "qrels.txt", kind="qrels")
+    assert (tmp_path / "qrels.txt").read_text() == "q1 0 d1 2\nq1 0 d2 0\n"
+    convert(folder, tmp_path / "corpus.csv", kind="documents")
+    assert texts(tmp_path / "corpus.csv") == texts(folder / "corpus.jsonl")
+    convert(folder, tmp_path / "queries.tsv", kind="queries")
+    assert (tmp_path / "queries.tsv").read_text() == "_id\ttext\ttype\nq1\twhat\ta\n"
+    with pytest.raises(InputError, match="the collection holds no run"):
+        convert(folder, tmp_path / "a.run", kind="run")
+    with pytest.raises(InputError, match=r"a folder or a .zip of BEIR"):
+        convert(folder, tmp_path / "a.csv", target_format="csv")
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+    folder = laid_out(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("x")
+    with pytest.raises(InputError, match="there is something already"):
+        convert(folder, tmp_path / "full")
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
+
+
+def test_a_collection_that_does_not_fit_leaves_nothing_behind(tmp_path):
+    held = Collection({"d": Document("d")}, {}, qrels=Qrels.of({"q": {"d": 0.5}}))
+    for name in ("out", "out.zip"):
+        with pytest.raises(InputError, match="beir holds whole grades"):
+            convert(held, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---------------------------------------------------------------- real data

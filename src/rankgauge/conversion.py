@@ -10,16 +10,18 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from rankgauge.collection import Collection
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.exchange import RUNS_TOO
+from rankgauge.formats.beir import CORPUS, QRELS, QUERIES, write_beir
+from rankgauge.formats.exchange import RUNS_TOO, exchange_text
 from rankgauge.formats.files import read_stream
 from rankgauge.formats.kinds import KINDS, Held, Kind, kind_held
 from rankgauge.formats.layout import JUDGMENTS, RUN
@@ -48,9 +50,12 @@ _BESIDE = {
 }
 _SAID = {
     "qrels": "judgments of {}", "run": "a run of {}", "queries": "queries",
-    "documents": "documents",
+    "documents": "documents", "collection": "a collection of {}",
 }  # fmt: skip
-_ROWS = {"qrels": "judgment", "run": "document", "queries": "text", "documents": "text"}
+_ROWS = {
+    "qrels": "judgment", "run": "document", "queries": "text", "documents": "text",
+    "collection": "document",
+}  # fmt: skip
 # How shapes are read that are seen by what is in them.
 _READ_AS = {"beir": "tsv", "rank-eval": "json", "opensearch": "json", "quepid": "csv"}
 _RATINGS = ("rank-eval", "opensearch", "quepid")
@@ -63,11 +68,11 @@ class Conversion:
     Attributes:
         source: Where it was read from.
         target: Where it was written.
-        kind: ``qrels``, ``run``, ``queries`` or ``documents``.
+        kind: ``qrels``, ``run``, ``queries``, ``documents`` or ``collection``.
         source_format: The format that was read.
         target_format: The format that was written.
         queries: How many queries there are, 0 for documents.
-        rows: How many judgments, scored documents, queries or documents.
+        rows: How many judgments, scored documents, texts; of a collection the documents.
         losses: What the new file does not hold, a sentence each.
         notes: What the reader had to say.
 
@@ -112,11 +117,13 @@ def convert(
     """Write judgments, a run, queries or documents in another format.
 
     Args:
-        source: A file, ``-`` for standard input; or :class:`Qrels` or a :class:`Run`.
+        source: A file, ``-`` for standard input; a folder or an archive that
+            :meth:`Collection.load` takes; or :class:`Qrels`, a :class:`Run`, a :class:`Collection`.
         target: The file to write, ``-`` for standard output. Its name says the format and how it
-            is packed: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ...
+            is packed: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ... A collection becomes a new
+            folder as BEIR lays it out, or by the name ``.zip`` an archive of one.
         kind: What the source holds: ``qrels``, ``run``, ``queries`` or ``documents``. Needed where
-            it can be read two ways.
+            it can be read two ways. Of a collection: the part to write.
         source_format: Its format, where name and first line mislead.
         target_format: The format to write, where the name does not say it.
         name: The tag of a run in TREC format; that of the source if left out.
@@ -142,6 +149,11 @@ def convert(
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
         return _held_converted(source, wanted)
+    if isinstance(source, Collection) or _is_collection(source):
+        loaded = source if isinstance(source, Collection) else Collection.load(source)
+        if kind is None or kind == "collection":
+            return _collection_converted(loaded, _named(source, loaded), wanted)
+        return _part_converted(loaded, _named(source, loaded), kind, wanted)
     _refuse_itself(source, target)
     with _kept_still(source) as text:
         held = kind_held(text, kind=kind, form=source_format)
@@ -176,6 +188,18 @@ def _known(kind: str | None, form: str | None) -> None:
             f"no format is called {form!r}", where="target format",
             fix=f"choose one of: {', '.join(TARGET_FORMATS)}",
         )  # fmt: skip
+
+
+def _is_collection(source: Any) -> bool:
+    """Whether it is a folder or an archive."""
+    if source == "-" or not isinstance(source, str | os.PathLike):
+        return False
+    name = os.fspath(source)
+    return os.path.isdir(name) or name.lower().endswith(".zip")  # noqa: PTH112 - may be text
+
+
+def _named(source: Any, held: Collection) -> str:
+    return held.name if isinstance(source, Collection) else source_name(source)
 
 
 def _refuse_itself(source: Source, target: Source) -> None:
@@ -215,7 +239,9 @@ def _pairs_converted(
     unread = Unread()
     if held.form == "trec":
         with source.open() as stream:
-            unread = unread_fields(stream, RUN if held.kind == "run" else JUDGMENTS)
+            found = unread_fields(stream, RUN if held.kind == "run" else JUDGMENTS)
+        # Where the document is another field the lines are not of TREC, but only as wide.
+        unread = found if found.doc in {b"", _first_doc(read.table)} else unread
     losses = [*_unread_losses(read, unread, wanted), *_column_losses(source, held, read)]
     if held.form in _BESIDE:
         losses.append(_BESIDE[held.form])
@@ -226,6 +252,8 @@ def _pairs_converted(
 
 def _read(source: TextSource, kind: Kind, form: str | None) -> Qrels | Run:
     form = _READ_AS.get(form, form) if form else None
+    if form == "json" and ".csv" in source.name.lower():
+        form = "csv"  # what OpenSearch imports as a table
     if source.name == source.path:
         if kind == "run":
             return read_run(source.path, format=form)
@@ -235,6 +263,13 @@ def _read(source: TextSource, kind: Kind, form: str | None) -> Qrels | Run:
         if kind == "run":
             return Run(read_stream(stream, source.name, RUN, form), name="run")
         return Qrels(read_stream(stream, source.name, JUDGMENTS, form))
+
+
+def _first_doc(table: PairTable) -> bytes:
+    """The document of the first line."""
+    if table.lines is None or not len(table):
+        return b""
+    return table.docs[int(np.argmin(table.lines))]
 
 
 def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
@@ -390,14 +425,31 @@ def _texts_converted(source: TextSource, held: Held, wanted: _Wanted) -> Convers
     # Once through all of them: each must be good, and stand once, before the first is written.
     reader = _Seen(TextReader(source))
     rows = kept(reader).values()
+    return _lines_written(rows, reader.profile, (held, source.name, form), wanted)
+
+
+def _rows_written(rows: Iterable[TextRow], held: Held, source: str, wanted: _Wanted) -> Conversion:
+    """Rows that can be gone through again: once for what they have, once to write them."""
+    kept_rows = list(rows)
+    profile = Profile()
+    for row in kept_rows:
+        profile.see(row)
+    form = _texts_form(held.kind, wanted)
+    return _lines_written(kept_rows, profile, (held, source, form), wanted)
+
+
+def _lines_written(
+    rows: Iterable[TextRow], profile: Profile, said: tuple[Held, str, str], wanted: _Wanted
+) -> Conversion:
+    held, source, form = said
     name = "<stdout>" if wanted.target == "-" else source_name(wanted.target)
     unheld = Unheld(form, name, wanted.lossy)
     with written(wanted.target) as stream:
-        for line in text_lines(rows, form, held.kind, (reader.profile, unheld)):
+        for line in text_lines(rows, form, held.kind, (profile, unheld)):
             stream.write(line)
-    count = reader.profile.count
+    count = profile.count
     return Conversion(
-        source=source.name,
+        source=source,
         target=name,
         kind=held.kind,
         source_format=held.form,
@@ -421,6 +473,58 @@ def _texts_form(kind: str, wanted: _Wanted) -> str:
         wrong, where=name,
         fix=f"choose one of: {', '.join(TEXT_FORMS)} (--to, in Python target_format=...)",
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------- collections
+
+
+def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Conversion:
+    """All of a collection, as BEIR lays it out."""
+    name = source_name(wanted.target)
+    if wanted.format not in {None, "beir"} or wanted.target == "-":
+        raise InputError(
+            "a collection is written as a folder or a .zip of BEIR", where=name,
+            fix="name one, or say which part to write: --kind (in Python kind=...)",
+        )  # fmt: skip
+    documents, queries = Profile(), Profile()
+    unheld = Unheld("jsonl", name, wanted.lossy)
+    parts: dict[str, Iterable[bytes]] = {
+        CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, unheld)),
+        QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, unheld)),
+    }
+    losses: tuple[str, ...] = ()
+    if held.qrels is not None:
+        judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
+        lines = exchange_text(judged, JUDGMENTS, "beir", name)
+        parts[QRELS] = (text.encode() for text in lines)
+    write_beir(wanted.target, parts)
+    return Conversion(
+        source=source,
+        target=name,
+        kind="collection",
+        source_format="collection",
+        target_format="beir",
+        queries=len(held.queries),
+        rows=len(held.documents),
+        losses=(*losses, *unheld.said()),
+        notes=held.notes,
+    )
+
+
+def _part_converted(held: Collection, source: str, kind: Kind, wanted: _Wanted) -> Conversion:
+    """One part of a collection."""
+    if kind == "qrels" and held.qrels is not None:
+        return replace(_held_converted(held.qrels, wanted), source=source)
+    if kind in {"run", "qrels"}:
+        fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
+        raise InputError(f"the collection holds no {kind}", where=source, fix=fix)
+    return _rows_written(_rows(held, kind), Held(kind, "collection"), source, wanted)
+
+
+def _rows(held: Collection, kind: Kind) -> Iterable[TextRow]:
+    if kind == "documents":
+        return (TextRow(d.id, d.title, d.text, d.fields) for d in held.documents.values())
+    return (TextRow(q.id, "", q.text, q.fields) for q in held.queries.values())
 
 
 def _many(count: int, word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import click
@@ -17,7 +18,7 @@ __all__ = ["convert"]
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option(
-    "--from", "source_format", metavar="FORMAT",
+    "--from", "--format", "source_format", metavar="FORMAT",
     help="The format of IN, where its name and first line mislead.",
 )  # fmt: skip
 @click.option(
@@ -27,7 +28,7 @@ __all__ = ["convert"]
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),
-    help="What IN holds; needed where it can be read two ways.",
+    help="What IN holds, where it can be read two ways; of a collection the part to write.",
 )  # fmt: skip
 @click.option(
     "--name", metavar="TAG", help="The tag of a run in TREC format.  [default: that of IN]"
@@ -50,7 +51,8 @@ def convert(  # noqa: PLR0917 - one parameter an option
 
     The name of OUT says the format (.csv .tsv .json .jsonl .parquet .arrow, else TREC) and how it
     is packed (.gz .xz .bz2 .zst .lz4). "-" is standard input or output. Numbers keep every bit.
-    What OUT cannot hold is an error, or is counted on standard error.
+    What OUT cannot hold is an error, or is counted on standard error. A folder or a .zip of a
+    collection becomes a new folder, or a .zip, of BEIR; or with --kind its part is written.
 
     \b
     Examples:
@@ -58,8 +60,10 @@ def convert(  # noqa: PLR0917 - one parameter an option
       rankgauge convert qrels.tsv qrels.json
       rankgauge convert run.json run.txt --kind run --name bm25
       rankgauge convert corpus.jsonl corpus.tsv --lossy
+      rankgauge convert scifact.zip scifact
     """  # noqa: D301 - click reads the \b
-    check_writable(target)
+    if not Path(target).is_dir():
+        check_writable(target)
     with working(f"converting {source}"):
         done = rankgauge.convert(
             source, target, kind=kind, source_format=source_format, target_format=target_format,

@@ -18,7 +18,7 @@ from rankgauge.formats.trec import is_line
 
 __all__ = ["KINDS", "Held", "Kind", "kind_held"]
 
-Kind: TypeAlias = Literal["qrels", "run", "queries", "documents"]
+Kind: TypeAlias = Literal["qrels", "run", "queries", "documents", "collection"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
 # Words in the names of files and folders.
@@ -79,7 +79,7 @@ def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None 
     if len(found) == 1:
         return Held(found[0], form, columns)
     what = " or ".join(_SAID[one] for one in found)
-    choices = " or ".join(f"--kind {one}" for one in found or KINDS)
+    choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
     raise InputError(
         f"this may be {what}" if found else "this is none of what can be converted",
         where=source.name,
@@ -219,11 +219,12 @@ def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Kind, ...]:
     """What lines of fields without a header may be."""
     if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
         return ()
-    if _all_are(lines, RUN):
+    width = len(lines[0].split())
+    if width == 6 and _all_are(lines, RUN):
         return ("run",)
-    if not _all_are(lines, JUDGMENTS):
+    if width not in {3, 4} or not _all_are(lines, JUDGMENTS):
         return ()
-    thirds = [line.split()[2] for line in lines if len(line.split()) == 3]
+    thirds = [line.split()[2] for line in lines] if width == 3 else []
     ranks = bool(thirds) and all(part.isdigit() and part != b"0" for part in thirds)
     return ("qrels", "run") if ranks else ("qrels",)
 

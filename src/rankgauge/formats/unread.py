@@ -41,18 +41,21 @@ class Unread:
         tags: The last fields of a run, and in how many lines, the first one first.
         ranks: The rank of each line, in the order of the file; NaN where it is no number.
         comments: How many lines are comments.
+        doc: The third field of the first line that has as many as it should.
     """
 
     seconds: Counter[bytes] = field(default_factory=Counter)
     tags: Counter[bytes] = field(default_factory=Counter)
     ranks: FloatArray = field(default_factory=lambda: np.zeros(0))
     comments: int = 0
+    doc: bytes = b""
 
 
 class _Found(NamedTuple):
     seconds: Counter[bytes]
     tags: Counter[bytes]
     ranks: FloatArray
+    doc: bytes = b""
 
 
 def unread_fields(stream: BinaryIO, layout: Layout) -> Unread:
@@ -67,6 +70,7 @@ def unread_fields(stream: BinaryIO, layout: Layout) -> Unread:
     ranks: list[FloatArray] = []
     comments = 0
     width = 0
+    doc = b""
     for text in _pieces(stream):
         found = _of_arrays(text, layout, width) if width else None
         if found is None:
@@ -76,8 +80,9 @@ def unread_fields(stream: BinaryIO, layout: Layout) -> Unread:
         seconds.update(found.seconds)
         tags.update(found.tags)
         ranks.append(found.ranks)
+        doc = doc or found.doc
     seconds.pop(_USUAL[layout.name], None)
-    return Unread(seconds, tags, np.concatenate(ranks) if ranks else np.zeros(0), comments)
+    return Unread(seconds, tags, np.concatenate(ranks) if ranks else np.zeros(0), comments, doc)
 
 
 def contradicted(table: PairTable, ranks: FloatArray) -> IntArray:
@@ -126,6 +131,7 @@ def _of_lines(text: bytes, layout: Layout) -> tuple[_Found, int, int]:
     tags: Counter[bytes] = Counter()
     ranks: list[float] = []
     width = comments = 0
+    doc = b""
     for line in text.splitlines():
         parts = line.split()
         if not parts:
@@ -137,10 +143,11 @@ def _of_lines(text: bytes, layout: Layout) -> tuple[_Found, int, int]:
         if width != _WIDTHS[layout.name]:
             continue
         seconds[parts[1]] += 1
+        doc = doc or parts[2]
         if layout is RUN:
             tags[parts[5]] += 1
             ranks.append(_rank(parts[3]))
-    return _Found(seconds, tags, np.array(ranks)), width, comments
+    return _Found(seconds, tags, np.array(ranks), doc), width, comments
 
 
 def _rank(text: bytes) -> float:
