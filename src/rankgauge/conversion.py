@@ -251,6 +251,8 @@ def _pairs_converted(
 
 
 def _read(source: TextSource, kind: Kind, form: str | None) -> Qrels | Run:
+    if form in {"parquet", "arrow"}:
+        form = None  # seen by its first bytes
     form = _READ_AS.get(form, form) if form else None
     if form == "json" and ".csv" in source.name.lower():
         form = "csv"  # what OpenSearch imports as a table

@@ -100,9 +100,10 @@ def _refuse_grades(table: PairTable, form: str) -> None:
         return
     row = int(bad[0])
     query = table.queries[int(table.query_numbers()[row])]
+    others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
     raise InputError(
         f"{form} holds whole grades up to {most}, got {float(values[row])!r} for document "
-        f"'{show_id(table.docs[row])}' of query '{show_id(query)}', and {len(bad)} such in all",
+        f"'{show_id(table.docs[row])}' of query '{show_id(query)}'{others}",
         fix="multiply the grades so that all are whole, or write csv, json, parquet or trec",
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.formats import sgml
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.naming import format_of, unpacked
+from rankgauge.formats.naming import format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
@@ -129,10 +129,14 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
 
 
 def _columnar(source: TextSource) -> str:
-    end = os.path.splitext(unpacked(source.name))[1].lower()  # noqa: PTH122 - a name
-    if end in {".parquet", ".pq"}:
+    """Which file of columns it is, by its first bytes; nothing if it is none."""
+    if not source.path:
+        return ""
+    with open(source.path, "rb") as file:  # noqa: PTH123 - a path may be text
+        start = file.read(6)
+    if start.startswith(b"PAR1"):
         return "parquet"
-    return "arrow" if end in {".arrow", ".feather", ".ipc"} else ""
+    return "arrow" if start == b"ARROW1" else ""
 
 
 def _columns_inside(source: TextSource, form: str) -> tuple[str, ...]:

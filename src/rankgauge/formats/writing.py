@@ -76,7 +76,7 @@ def write_table(
             fix="drop the query, or write JSON: give a path that ends in .json",
         )
     if form in {"parquet", "arrow"}:
-        from rankgauge.formats.columnar import write_columns
+        from rankgauge.formats.columnwriting import write_columns
 
         packing = packing_of(name)
         if packing is not None:
