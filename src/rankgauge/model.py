@@ -39,6 +39,10 @@ Undefined: TypeAlias = Literal["zero", "skip"]
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
 _NO_TEXT = "\0"
+_ENDINGS = (
+    ".zip", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet",
+    ".pq", ".parq", ".arrow", ".feather", ".ipc",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -439,25 +443,29 @@ def _table_of(source: Any, layout: Layout) -> PairTable:
     )
 
 
-def read_qrels(path: Source, *, format: str | None = None) -> Qrels:  # noqa: A002 - the word users know
-    """Read judgments from a file.
+def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:  # noqa: A002 - the word users know
+    """Read judgments from a file, or out of what holds them.
 
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
-            or JSON lines with a header or keys, or a JSON mapping; gzip too; ``-`` for standard
-            input. Name and first line decide which.
+            or JSON lines with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip,
+            bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes, name and first line
+            decide which. Or a folder or a zip archive as BEIR lays it out, a zip archive with one
+            file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
         format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where they do not.
+        split: Which judgments of a collection; ``test``, or the only ones, if left out.
 
     Raises:
         FormatError: With path, line and column, if a line does not fit.
         InputError: If there is no such file, or a pair is judged twice.
+        MissingExtra: If it takes a library that is not installed.
 
     Example:
         >>> from rankgauge.sample import sample_path
         >>> read_qrels(sample_path("qrels.txt"))["q01"] != {}
         True
     """
-    return Qrels(files.read_table(path, JUDGMENTS, format))
+    return Qrels(files.read_table(path, JUDGMENTS, format, split=split))
 
 
 def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:  # noqa: A002 - the word users know
@@ -465,7 +473,9 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
 
     Args:
         path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
-            with a header or keys, or a JSON mapping; gzip too; ``-`` for standard input.
+            with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip, bzip2, xz, zstd,
+            lz4) too; ``-`` for standard input; a zip archive with one file, or
+            ``archive.zip!member``.
         format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
             say it.
         name: What the run is called; the name of the file, without its endings, if left out.
@@ -473,6 +483,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     Raises:
         FormatError: With path, line and column, if a line does not fit.
         InputError: If there is no such file.
+        MissingExtra: If it takes a library that is not installed.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -496,8 +507,8 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
 
 def _stem(path: Source) -> str:
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
-    base = unpacked(base)
-    for ending in (".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"):
+    base = unpacked(base.rpartition(".zip!")[2])
+    for ending in _ENDINGS:
         base = base.removesuffix(ending)
     return base if base not in {"", "-"} else "run"
 

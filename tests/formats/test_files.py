@@ -49,7 +49,9 @@ def sorted_by_score(data: dict[str, dict[str, float]]) -> dict[str, dict[str, fl
     ("name", "form"),
     [
         ("a.csv", "csv"), ("A.CSV", "csv"), ("a.ndjson.GZ", "jsonl"), ("folder.json/a.run", None),
-        (".csv", None), ("a.csv.txt", None), ("a.gz", None), ("a", None),
+        (".csv", None), ("a.csv.txt", None), ("a.gz", None), ("a", None), ("a.tsv.xz", "tsv"),
+        ("a.csv.bz2", "csv"), ("a.json.zst", "json"), ("a.jsonl.LZ4", "jsonl"),
+        ("a.csv.gz.xz", None),
     ],
     ids=str,
 )  # fmt: skip
@@ -163,7 +165,6 @@ ODD_QRELS = {
 }
 ODD_RUNS = ("run_dict.json", "run_six_columns.run", "run_tabs_crlf.run.gz")
 REFUSED = {
-    "beir-mini.zip": "this is a zip archive",
     "beir-mini/corpus.jsonl": "the keys are '_id', 'title', 'text', 'metadata'",
     "beir-mini/queries.jsonl": "the keys are '_id', 'text', 'metadata'",
     "cisi_rel_raw.txt": "document '0' stands 46 times for query '1'",
@@ -189,7 +190,8 @@ def counted(path: Path) -> tuple[int, int]:
 def test_every_odd_file_is_read_or_refused_in_words(data_folder: Path) -> None:
     folder = data_folder / "formats"
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert found == {*ODD_QRELS, *ODD_RUNS, *REFUSED}
+    assert found == {*ODD_QRELS, *ODD_RUNS, *REFUSED, "beir-mini.zip"}
+    assert read_qrels(folder / "beir-mini.zip") == read_qrels(folder / "beir-mini/qrels/test.tsv")
     for name, counts in ODD_QRELS.items():
         qrels = read_qrels(folder / name)
         assert (len(qrels), len(qrels.table)) == counts == counted(folder / name)

@@ -9,7 +9,19 @@ from typing import BinaryIO, TypeAlias
 
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.layout import Layout, columns_of
-from rankgauge.formats.lines import Source, gathered, numbered_lines, opened, source_name
+from rankgauge.formats.lines import (
+    Source,
+    archive_of,
+    gathered,
+    is_columnar,
+    is_zip,
+    numbered_lines,
+    opened,
+    opened_bytes,
+    refuse,
+    source_name,
+    start_of,
+)
 from rankgauge.formats.naming import FORMATS, format_of
 from rankgauge.formats.quick import quick_blocks, quick_table
 from rankgauge.formats.trec import is_line, places_of, read_trec
@@ -17,14 +29,21 @@ from rankgauge.table import PairTable
 
 __all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
 
+# How the ids of datasets begin.
+_LIBRARIES = ("ir_datasets:", "hf:")
 
-def read_table(source: Source, layout: Layout, form: str | None = None) -> PairTable:
-    """Read a file (``-`` is standard input).
+
+def read_table(
+    source: Source, layout: Layout, form: str | None = None, *, split: str | None = None
+) -> PairTable:
+    """Read a file (``-`` is standard input), or find the judgments in what holds them.
 
     Args:
-        source: The path.
+        source: The path of a file, a zip archive, or, for judgments, a folder of BEIR;
+            ``archive.zip!member``; or the id of a dataset, as ``ir_datasets:NAME``, ``hf:NAME``.
         layout: Judgments or run.
         form: One of `FORMATS`; found by name and first line if left out.
+        split: Which judgments, where a collection has several.
 
     Raises:
         UnknownName: If there is no such format.
@@ -36,12 +55,38 @@ def read_table(source: Source, layout: Layout, form: str | None = None) -> PairT
             where="format",
             fix=f"choose one of: {', '.join(FORMATS)}",
         )
-    with opened(source) as stream:
+    # Without pathlib, here and below: loading it takes longer than to read a small file.
+    if isinstance(source, str) and source.startswith(_LIBRARIES) and not os.path.exists(source):  # noqa: PTH110
+        from rankgauge.formats.libraries import read_library
+
+        return read_library(source, layout, split)
+    if os.path.isdir(source):  # noqa: PTH112
+        from pathlib import Path
+
+        from rankgauge.formats.judgments import read_folder
+
+        return read_folder(Path(os.fsdecode(source)), layout, form, split)
+    with opened_bytes(source) as stream:
+        if is_zip(start_of(stream)):
+            from rankgauge.formats.judgments import read_archive
+
+            return read_archive(archive_of(stream, source), layout, form, split)
+        if split is not None:
+            raise InputError(
+                f"got split={split!r}, and this is one file", where=source_name(source),
+                fix="leave the split out, or name the folder that holds qrels/",
+            )  # fmt: skip
         return read_stream(stream, source_name(source), layout, form)
 
 
 def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
     """Read what is open already, such as a member of an archive; `name` is for messages."""
+    start = start_of(stream)
+    if is_columnar(start, name):
+        from rankgauge.formats.columnar import read_columnar
+
+        return read_columnar(stream, name, layout)
+    refuse(start, name)
     lines = numbered_lines(stream, name)
     head = list(_head(lines))
     first = head[-1][1].strip() if head else b""
@@ -71,12 +116,16 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         layout: Judgments or run.
     """
     name = source_name(source)
-    # Without pathlib, here and below: loading it takes longer than to read a small file.
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
         # What is no file of its own, such as a pipe, can be read once only.
         yield None
         return
-    with opened(source) as stream:
+    with opened_bytes(source) as stream:
+        begin = start_of(stream)
+        if is_zip(begin) or is_columnar(begin, name):
+            yield None
+            return
+        refuse(begin, name)
         lines = numbered_lines(stream, name)
         head = list(_head(lines))
         start = head[-1][1] if head else b""

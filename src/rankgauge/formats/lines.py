@@ -6,9 +6,9 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,19 @@ import numpy.typing as npt
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.naming import PACKINGS, BrokenPackError, Packing
 
+if TYPE_CHECKING:
+    from rankgauge.formats.archives import Archive
+
 __all__ = [
     "AROUND",
     "Source",
     "Text",
+    "all_of",
+    "archive_of",
     "first_bytes",
     "gathered",
+    "is_columnar",
+    "is_zip",
     "mistaken_for",
     "numbered_lines",
     "opened",
@@ -39,17 +46,37 @@ AROUND = 32  # spare bytes around a text, so that whole words can be taken anywh
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
 _ZIP = ("a zip archive", "unpack it, and name a file in it")
+_ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
+_TAR, _TAR_AT = b"ustar", 257
 _FRAME = "read it with pandas or polars, and pass the data frame"
+_WRITE = "write the pairs with their grades or scores as CSV or Parquet"
+# How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
+COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
+_NAMED_COLUMNAR = (".parquet", ".pq", ".parq", ".arrow", ".feather", ".ipc")
 # How files start that are no text, what they are, and what to do about it.
 _STRANGE = (
     (b"\xff\xfe", *_UTF16),
     (b"\xfe\xff", *_UTF16),
-    (b"PK\x03\x04", *_ZIP),
-    (b"PK\x05\x06", "an empty zip archive", "write it again"),
-    (b"PAR1", "a Parquet file", _FRAME),
-    (b"ARROW1\0\0", "a file of Arrow", _FRAME),
-    (b"\xff\xff\xff\xff", "a stream of Arrow", _FRAME),
-)
+    *((start, *_ZIP) for start in _ZIPPED),
+    (COLUMNAR[0], "a Parquet file", _FRAME),
+    (COLUMNAR[1], "a file of Arrow", _FRAME),
+    (COLUMNAR[2], "a stream of Arrow", _FRAME),
+    (b"FEA1\0", "a file of Feather, version 1", "write it again with version 2"),
+    (b"SQLite format 3\0", "a database of SQLite", _WRITE),
+    (b"\x89HDF\r\n\x1a\n", "a file of HDF5", _WRITE),
+    (b"\x93NUMPY", "an array of NumPy", "load it, and pass arrays: Run.from_columns(...)"),
+    *(
+        (start, "a pickle, which can run any code when it is loaded",
+         "load it yourself if you trust it, and pass what it holds")
+        for start in (b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95")
+    ),
+    (b"\x1f\x9d", "packed with compress", "unpack it: uncompress FILE"),
+    (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip", "unpack it, and name a file in it"),
+    (b"Rar!\x1a\x07", "an archive of RAR", "unpack it, and name a file in it"),
+    (b"\xd0\xcf\x11\xe0", "an old file of Excel or Word", "save the table as CSV"),
+    (b"Obj\x01", "a file of Avro", _WRITE),
+)  # fmt: skip
+_DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
 _PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
 # What reading raises, of files and of what is packed.
@@ -80,20 +107,38 @@ def _packing(start: bytes) -> Packing | None:
 def opened(source: Source) -> Iterator[BinaryIO]:
     """Open a file, or standard input for ``-``; what is packed is known by its first bytes.
 
+    Of a zip archive with one file it is that file; ``archive.zip!member`` is one of several.
+
     Raises:
         InputError: If there is no such file, or it cannot be read.
         FormatError: If it is no text: UTF-16, a Parquet file, ...
         MissingExtra: If it is packed, and the library that unpacks it is not installed.
     """
+    name = source_name(source)
     with opened_bytes(source) as stream:
-        refuse(start_of(stream), source_name(source))
-        yield stream
+        if not is_zip(start_of(stream)):
+            refuse(start_of(stream), name)
+            yield stream
+            return
+        archive = archive_of(stream, source)
+        sole = archive.sole()
+        if sole is None:
+            raise archive.several()
+        with archive.opened(sole) as member:
+            refuse(start_of(member), f"{name}!{sole}")
+            yield member
 
 
 @contextmanager
 def opened_bytes(source: Source) -> Iterator[BinaryIO]:
-    """Open a file as :func:`opened`, text or not."""
+    """Open a file as :func:`opened`, text or not, and archives as they are."""
     name = source_name(source)
+    if "!" in name and not os.path.exists(source):  # noqa: PTH110 - a path may be text
+        member = _member(name)
+        if member is not None:
+            with member as stream:
+                yield stream
+            return
     raw = _standard_input() if source == "-" else _open(source)
     try:
         buffered = (
@@ -113,10 +158,54 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
             raw.close()
 
 
-def start_of(stream: BinaryIO) -> bytes:
-    """The first few bytes, which are not consumed; none where they cannot be read."""
+def is_columnar(start: bytes, name: str) -> bool:
+    """Whether a file that starts so is one of columns; its name alone does not make it one."""
+    named = b"\0" in start and name.lower().endswith(_NAMED_COLUMNAR)
+    return start.startswith(COLUMNAR) or named
+
+
+def is_zip(start: bytes) -> bool:
+    """Whether a file that starts so is a zip archive."""
+    return start.startswith(_ZIPPED)
+
+
+def archive_of(stream: BinaryIO, source: Source) -> Archive:
+    """The archive that is open; what is no file of its own is read into memory."""
+    from rankgauge.formats.archives import Archive
+
+    name = source_name(source)
+    if isinstance(stream, io.BufferedReader) and os.path.isfile(source):  # noqa: PTH113
+        return Archive(name, name)
+    return Archive(name, content=all_of(stream, name))
+
+
+def all_of(stream: BinaryIO, name: str) -> bytes:
+    """All bytes of a stream.
+
+    Raises:
+        FormatError: If compressed data is broken or ends early.
+        InputError: If reading fails.
+    """
     try:
-        return cast("io.BufferedReader", stream).peek(_LOOK)[:_LOOK]
+        return stream.read()
+    except _FAULTS as error:
+        raise _fault(error, name) from None
+
+
+def _member(name: str) -> AbstractContextManager[BinaryIO] | None:
+    """The member of an archive that a name means."""
+    from rankgauge.formats.archives import Archive, split_name
+
+    for path, member in split_name(name):
+        if os.path.isfile(path):  # noqa: PTH113 - pathlib is slow to load
+            return Archive(path, path).opened(member)
+    return None
+
+
+def start_of(stream: BinaryIO) -> bytes:
+    """The first few hundred bytes, which are not consumed; none where they cannot be read."""
+    try:
+        return cast("io.BufferedReader", stream).peek(2 * _TAR_AT)[: 2 * _TAR_AT]
     except _FAULTS:
         return b""  # who reads it says so
 
@@ -130,6 +219,19 @@ def refuse(start: bytes, name: str) -> None:
     for magic, what, fix in _STRANGE:
         if start.startswith(magic):
             raise FormatError(f"this is {what}, wanted plain text", path=name, fix=fix)
+    packing = _packing(start)
+    if packing is not None:
+        raise FormatError(
+            f"this is {packing.name} data in packed data: it is packed twice", path=name,
+            fix="unpack it once, and name what comes out",
+        )  # fmt: skip
+    if start.startswith(_DUCKDB, _DUCKDB_AT) and b"\0" in start[:64]:
+        raise FormatError("this is a database of DuckDB, wanted plain text", path=name, fix=_WRITE)
+    if start[_TAR_AT:].startswith(_TAR) and b"\0" in start[:_TAR_AT]:
+        raise FormatError(
+            "this is a tar archive, wanted plain text", path=name,
+            fix="unpack it (tar -xf FILE), and name a file in it",
+        )  # fmt: skip
 
 
 def _leave(buffered: io.BufferedReader, raw: BinaryIO) -> None:

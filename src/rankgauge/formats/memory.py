@@ -351,13 +351,19 @@ def is_frame(data: object) -> bool:
     return True
 
 
-def from_frame(data: Any, layout: Layout) -> PairTable:
+def from_frame(data: Any, layout: Layout, source: str = "") -> PairTable:
     """A data frame of any library that narwhals knows.
+
+    Args:
+        data: The frame.
+        layout: Judgments or run.
+        source: Where it came from, for messages.
 
     Raises:
         InputError: If it has no fitting columns, or they hold what they should not.
         MissingExtra: If the library needs another one to hand out its rows.
     """
+    source = source or layout.name
     chosen = Columns("", "", "")
 
     def choose(names: list[Any]) -> list[Any]:
@@ -365,11 +371,11 @@ def from_frame(data: Any, layout: Layout) -> PairTable:
         columns = columns_of(names, layout)
         if columns is None:
             what, fix = wrong_columns(names, layout)
-            raise InputError(what, where=layout.name, fix=fix)
+            raise InputError(what, where=source, fix=fix)
         chosen = columns
         return [columns.query, columns.doc, columns.value]
 
-    return _from_columns(frame_columns(data, layout.name, choose), chosen, layout, layout.name)
+    return _from_columns(frame_columns(data, source, choose), chosen, layout, source)
 
 
 def frame_columns(

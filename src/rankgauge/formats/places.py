@@ -5,26 +5,18 @@ Members of an archive are read where they are; nothing is ever unpacked to disk.
 
 from __future__ import annotations
 
-import gzip
 import os
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol, cast
+from typing import Protocol
 
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
+from rankgauge.formats.archives import Archive
 from rankgauge.formats.texts import TextSource
 
 __all__ = ["ArchivePlace", "FolderPlace", "Place"]
 
-_GZIP = b"\x1f\x8b"
-# Text packs ten times at most; what claims far more is made to fill a memory.
-_RATIO = 200
-_HARMLESS = 64 << 20
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
 
@@ -90,33 +82,27 @@ class FolderPlace:
 class ArchivePlace:
     """A zip archive, seen from the folder in it that holds the parts."""
 
-    path: Path
+    archive: Archive
+
+    @classmethod
+    def of(cls, path: Path) -> ArchivePlace:
+        """The archive at a path."""
+        return cls(Archive(os.fspath(path), os.fspath(path)))
 
     @property
     def name(self) -> str:
         """Its path."""
-        return os.fspath(self.path)
+        return self.archive.name
 
     @property
     def title(self) -> str:
         """The name of the archive, without its ending."""
-        return self.path.stem
+        return Path(self.archive.name).stem
 
     @cached_property
     def files(self) -> frozenset[str]:
         """Names of members, without the folder that all of them are in."""
-        return frozenset(name.removeprefix(self._root) for name in self._members)
-
-    @cached_property
-    def _members(self) -> dict[str, zipfile.ZipInfo]:
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                return {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        except (zipfile.BadZipFile, OSError) as error:
-            raise InputError(
-                f"the archive cannot be read: {error}", where=self.name,
-                fix="fetch it again (unzip -t FILE checks it)",
-            ) from None  # fmt: skip
+        return frozenset(name.removeprefix(self._root) for name in self.archive.members)
 
     @cached_property
     def _root(self) -> str:
@@ -127,8 +113,14 @@ class ArchivePlace:
         """
         known = [
             PurePosixPath(name)
-            for name in self._members
-            if PurePosixPath(name).name.startswith(_PARTS) and not name.startswith("__MACOSX")
+            for name in self.archive.members
+            if PurePosixPath(name).name.startswith(_PARTS)
+        ]
+        # Of judgments alone: beside the folder that holds them.
+        known = known or [
+            PurePosixPath(name).parent
+            for name in self.archive.members
+            if PurePosixPath(name).parent.name == "qrels"
         ]
         if not known:
             return ""
@@ -150,35 +142,11 @@ class ArchivePlace:
         Raises:
             InputError: If it is locked, or claims to be far longer than text can be.
         """
-        info = self._members[self._root + name]
-        shown = f"{self.name}!{info.filename}"
-        if info.flag_bits & 1:
-            raise InputError(
-                "this part of the archive is locked with a password", where=shown,
-                fix="unpack it, and name the folder",
-            )  # fmt: skip
-        if info.file_size > max(_HARMLESS, _RATIO * info.compress_size):
-            raise InputError(
-                f"{info.compress_size} bytes claim to be {info.file_size} unpacked: no text packs "
-                "so well",
-                where=shown,
-                fix="if you trust it, unpack it, and name the folder",
-            )
-        opening = partial(_opened_member, self.name, info.filename)
-        return TextSource(shown, opening, info.file_size, self.name)
+        member = self.member(name)
+        size = self.archive.size(member)
+        opening = partial(self.archive.opened, member)
+        return TextSource(f"{self.name}!{member}", opening, size, self.archive.path)
 
-
-@contextmanager
-def _opened_member(path: str, member: str) -> Iterator[BinaryIO]:
-    shown = f"{path}!{member}"
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-            if stream.peek(2).startswith(_GZIP):  # type: ignore[attr-defined] # it is a ZipExtFile
-                yield cast("BinaryIO", gzip.GzipFile(fileobj=stream))
-            else:
-                yield cast("BinaryIO", stream)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError) as error:
-        raise FormatError(
-            f"this part of the archive cannot be read: {error}", path=shown,
-            fix="fetch it again (unzip -t FILE checks it)",
-        ) from None  # fmt: skip
+    def member(self, name: str) -> str:
+        """The name of one of the files, as it is in the archive."""
+        return self._root + name

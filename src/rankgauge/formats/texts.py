@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 from rankgauge.errors import FormatError
 from rankgauge.formats import sgml
 from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
-from rankgauge.formats.naming import format_of
+from rankgauge.formats.naming import format_of, packing_of
 from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
 
@@ -153,7 +153,7 @@ class TextReader:
         self.source = source
         self.name, self.seekable = source.name, False
         self.size = source.size
-        if source.size is not None and source.name.lower().endswith(".gz"):
+        if source.size is not None and packing_of(source.name) is not None:
             self.size = _PACKED * source.size
         self._form = ""
         # Of a table with a header its names. Each pass finds the same, so passes may meet.

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from rankgauge.errors import InputError
-from rankgauge.formats.files import read_stream
-from rankgauge.formats.layout import JUDGMENTS
+from rankgauge.formats.judgments import FLAT, judgments_named, read_judgments, splits_of
+from rankgauge.formats.naming import PACKINGS
 from rankgauge.formats.places import ArchivePlace, FolderPlace, Place
 from rankgauge.formats.stored import kept
-from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource
+from rankgauge.formats.texts import Faults, TextReader, TextRow
 from rankgauge.loading.parts import Loaded
 from rankgauge.loading.plain import TEXTS, PageReader, pages_of
 from rankgauge.loading.questions import read_questions
@@ -23,22 +23,22 @@ __all__ = [
     "other_splits",
     "place_of",
     "queries_in",
-    "read_judgments",
 ]
 
-_ENDINGS = (".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".csv", ".csv.gz", ".ndjson")
-_MARKED = (".sgml", ".sgml.gz", ".xml", ".xml.gz", ".trec", ".trec.gz", ".txt", ".txt.gz")
+_PACKED = ("", *(packing.suffix for packing in PACKINGS))
+_ENDINGS = (
+    *(form + pack for form in (".jsonl", ".tsv", ".csv") for pack in _PACKED), ".ndjson",
+)  # fmt: skip
+_MARKED = tuple(form + pack for form in (".sgml", ".xml", ".trec") for pack in _PACKED)
+_PLAIN = tuple(f".txt{pack}" for pack in _PACKED)
 _DOCUMENTS = (
     *(f"{stem}{end}" for stem in ("corpus", "documents", "docs", "collection") for end in _ENDINGS),
-    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED[:-2]),
+    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED),
 )
 _QUERIES = (
     *(f"{stem}{end}" for stem in ("queries", "questions", "topics") for end in _ENDINGS),
-    *(f"topics{end}" for end in _MARKED),
+    *(f"topics{end}" for end in (*_MARKED, *_PLAIN)),
 )
-_JUDGED = (".tsv", ".tsv.gz", ".txt", ".txt.gz", ".trec", ".qrels", ".csv", ".csv.gz", ".jsonl")
-_FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
-_SPLIT = "test"
 
 
 def place_of(path: Path) -> Place | None:
@@ -53,7 +53,7 @@ def place_of(path: Path) -> Place | None:
         raise InputError(
             "there is no such file or folder", where=os.fspath(path), fix="check the path"
         )
-    return ArchivePlace(path) if path.suffix.lower() == ".zip" else None
+    return ArchivePlace.of(path) if path.suffix.lower() == ".zip" else None
 
 
 def documents_in(place: Place) -> str | None:
@@ -95,10 +95,10 @@ def load_folder(place: Place, *, split: str | None = None, faults: Faults | None
     qrels = None
     if asked is not None:
         queries, qrels = read_questions(place.source(asked), documents, faults)
-    chosen = _judgments_named(place, split)
+    chosen = judgments_named(place, split)
     if chosen is not None:
-        qrels = read_judgments(place.source(chosen))
-        if len(_splits(place)) > 1 and len(qrels) < len(queries):
+        qrels = Qrels(read_judgments(place.source(chosen)))
+        if len(splits_of(place)) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
             notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
             queries = mine
@@ -114,7 +114,7 @@ def _documents(
         return kept(TextReader(place.source(found)), faults), ()
     if not isinstance(place, FolderPlace):
         return {}, ()
-    pages, others = pages_of(place.path, {*_QUERIES, *_FLAT})
+    pages, others = pages_of(place.path, {*_QUERIES, *FLAT})
     notes: tuple[str, ...] = ()
     if pages and others:
         kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
@@ -122,47 +122,11 @@ def _documents(
     return (kept(PageReader(place.path, pages), faults) if pages else {}), notes
 
 
-def _splits(place: Place) -> dict[str, str]:
-    """The judgments in ``qrels/``: name of the split to name of the file."""
-    found = {}
-    for name in sorted(place.files):
-        path = PurePosixPath(name)
-        end = next((end for end in _JUDGED if path.name.endswith(end)), None)
-        if path.parent.as_posix() == "qrels" and end is not None:
-            found[path.name.removesuffix(end)] = name
-    return found
-
-
-def _judgments_named(place: Place, split: str | None) -> str | None:
-    splits = _splits(place)
-    if split is not None and split not in splits:
-        raise InputError(
-            f"there are no judgments of a split {split!r}", where=place.name,
-            fix=f"there are: {', '.join(splits)}" if splits else f"give qrels/{split}.tsv",
-        )  # fmt: skip
-    if split is not None or _SPLIT in splits:
-        return splits[split or _SPLIT]
-    if len(splits) > 1:
-        raise InputError(
-            f"there are judgments of {len(splits)} splits, and none is called test",
-            where=place.name, fix=f"choose one, as split=...: {', '.join(splits)}",
-        )  # fmt: skip
-    if splits:
-        return next(iter(splits.values()))
-    return next((name for name in _FLAT if name in place.files), None)
-
-
 def other_splits(place: Place, split: str | None) -> dict[str, Qrels]:
     """The judgments of the splits that were not chosen, by name."""
-    chosen = _judgments_named(place, split)
+    chosen = judgments_named(place, split)
     return {
-        name: read_judgments(place.source(file))
-        for name, file in _splits(place).items()
+        name: Qrels(read_judgments(place.source(file)))
+        for name, file in splits_of(place).items()
         if file != chosen
     }
-
-
-def read_judgments(source: TextSource) -> Qrels:
-    """Judgments from a file or from a member of an archive."""
-    with source.open() as stream:
-        return Qrels(read_stream(stream, source.name, JUDGMENTS).said(source=source.name))

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+from rankgauge.errors import InputError
+from rankgauge.formats.libraries import (
+    FETCHED,
+    TEST,
+    got_from,
+    hub_judgments,
+    ir_dataset,
+    ir_judgments,
+    judged_rows,
+    library_named,
+    no_split,
+    one_split,
+    splits_in,
+)
 from rankgauge.formats.stored import kept
 from rankgauge.formats.texts import Faults, TextRow
 from rankgauge.loading.parts import Loaded, RowReader
@@ -15,34 +27,11 @@ from rankgauge.model import Qrels
 
 __all__ = ["load_hub", "load_ir_datasets", "load_mteb", "rows_reader"]
 
-_T = TypeVar("_T")
-_SPLIT = "test"
 # More than this many documents are not held in memory.
 _MANY = 20_000
 _EACH = 2_000
 _TITLES = ("title", "headline", "name")
 _JUDGED = ("qrels", "default", "relevant_docs")
-
-
-def _library(name: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise MissingExtra(
-            f"this collection needs {name}, which is not installed",
-            fix=f"pip install 'rankgauge[{extra}]'",
-        ) from None
-
-
-def _got(get: Callable[[], _T], what: str, fix: str) -> _T:
-    """What a library gives for a name, with its refusal as one of ours."""
-    try:
-        return get()
-    except RankgaugeError:
-        raise
-    except (KeyError, ValueError, OSError, RuntimeError) as error:
-        said = f"{type(error).__name__}: {error}".split("\n")[0][:300]
-        raise InputError(f"it cannot be loaded: {said}", where=what, fix=fix) from error
 
 
 # ---- ir_datasets
@@ -56,25 +45,11 @@ def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> L
         InputError: If there is no such collection, or a split is asked for.
     """
     name = source if isinstance(source, str) else ""
-    if split is not None:
-        raise InputError(
-            "ir_datasets has splits in the names of its collections",
-            where=f"split={split!r}",
-            fix=f"leave the split out, and name it so: ir_datasets:{name or 'NAME'}/{split}",
-        )
-    data = source
-    if name:
-        library = _library("ir_datasets", "ir-datasets")
-        data = _got(
-            lambda: library.load(name), f"ir_datasets:{name}",
-            "choose a name from https://ir-datasets.com",
-        )  # fmt: skip
+    no_split(name, split)
+    data = ir_dataset(name, split) if name else source
     shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
     # It is only now that the library fetches what it does not have.
-    return _got(
-        lambda: _ir_parts(data, shown, faults), shown,
-        "see that it can be fetched from here, or put the file where ir_datasets looks for it",
-    )  # fmt: skip
+    return got_from(lambda: _ir_parts(data, shown, faults), shown, FETCHED)
 
 
 def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
@@ -89,10 +64,7 @@ def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
         documents = kept(reader, faults)
     if hasattr(data, "queries_iter"):
         queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), faults)
-    qrels = None
-    if hasattr(data, "qrels_iter"):
-        judged = ((one.query_id, one.doc_id, one.relevance) for one in data.qrels_iter())
-        qrels = Qrels.of(judged)
+    qrels = Qrels(ir_judgments(data)) if hasattr(data, "qrels_iter") else None
     return Loaded(documents, queries, qrels, shown.partition(":")[2])
 
 
@@ -135,96 +107,55 @@ def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
         return _from_parts(_hub_parts(source), f"hf:{source}", split, faults)
     if isinstance(source, Mapping) and "corpus" in source:
         return _from_parts(source, "collection", split, faults)
-    data = _one_split(source, split, "documents", ["corpus", "train"])
+    data = one_split(source, split, "documents", ["corpus", "train"])
     return Loaded(kept(rows_reader(data, "documents"), faults))
 
 
 def _hub_parts(name: str) -> dict[str, Any]:
-    library = _library("datasets", "huggingface")
+    library = library_named("datasets", "huggingface")
     where, fix = f"hf:{name}", "check the name, and that it has the parts corpus and queries"
-    configs = _got(lambda: library.get_dataset_config_names(name), where, fix)
-    wanted = [part for part in ("corpus", "queries", *_JUDGED) if part in configs]
+    configs = got_from(lambda: library.get_dataset_config_names(name), where, fix)
+    wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
             f"it has no part that is called corpus, only: {', '.join(configs[:8])}", where=where,
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
-    parts = {part: _got(partial(library.load_dataset, name, part), where, fix) for part in wanted}
-    if not any(part in parts for part in _JUDGED):
-        beside = f"{name}-qrels"
-        parts["qrels"] = _got(lambda: library.load_dataset(beside), f"hf:{beside}", fix)
+    parts = {
+        part: got_from(partial(library.load_dataset, name, part), where, fix) for part in wanted
+    }
+    parts["qrels"] = hub_judgments(name, configs)
     return parts
 
 
 def _from_parts(
     parts: Mapping[str, Any], name: str, split: str | None, faults: Faults | None
 ) -> Loaded:
-    corpus = _one_split(parts["corpus"], None, f"{name}, corpus", ["corpus", split])
+    corpus = one_split(parts["corpus"], None, f"{name}, corpus", ["corpus", split])
     documents = kept(rows_reader(corpus, f"{name}, corpus"), faults)
     queries: Mapping[str, TextRow] = {}
     if "queries" in parts:
-        asked = _one_split(parts["queries"], None, f"{name}, queries", ["queries", split])
+        asked = one_split(parts["queries"], None, f"{name}, queries", ["queries", split])
         queries = kept(rows_reader(asked, f"{name}, queries"), faults)
     judged = next((parts[part] for part in _JUDGED if parts.get(part) is not None), None)
     notes: tuple[str, ...] = ()
     qrels = None
     if judged is not None:
-        several = _splits(judged)
-        chosen = _one_split(judged, split, f"{name}, judgments", [_SPLIT])
+        several = splits_in(judged)
+        chosen = one_split(judged, split, f"{name}, judgments", [TEST])
         qrels = _judgments(chosen)
         if len(several) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
             said = f"{len(mine)} of {len(queries)} queries: those that are judged in "
-            notes, queries = (f"{said}{split or _SPLIT}",), mine
+            notes, queries = (f"{said}{split or TEST}",), mine
     return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
-
-
-def _splits(data: Any) -> tuple[str, ...]:
-    """The splits of a DatasetDict; none of a dataset, or of a plain mapping of judgments."""
-    return (
-        tuple(data)
-        if type(data).__module__.startswith("datasets") and isinstance(data, Mapping)
-        else ()
-    )
-
-
-def _one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
-    splits = _splits(data)
-    if not splits:
-        return data
-    if split is None:
-        split = next((one for one in usual if one in splits), None)
-        split = splits[0] if split is None and len(splits) == 1 else split
-    if split not in splits:
-        raise InputError(
-            f"it has several splits: {', '.join(splits)}"
-            if split is None
-            else f"there is no split {split!r}, only: {', '.join(splits)}",
-            where=where, fix=f"choose one: split={splits[0]!r}",
-        )  # fmt: skip
-    return data[split]
 
 
 def _judgments(data: Any) -> Qrels:
     if isinstance(data, Mapping) or not hasattr(data, "column_names"):
         return Qrels.of(data)
-    names = [
-        next((name for name in wanted if name in data.column_names), None)
-        for wanted in (
-            ("query-id", "query_id", "qid"),
-            ("corpus-id", "corpus_id", "doc_id", "docid"),
-            ("score", "relevance", "grade", "label"),
-        )
-    ]
-    if None in names:
-        raise InputError(
-            f"the columns are {', '.join(data.column_names)}", where="judgments",
-            fix="wanted query-id, corpus-id, score",
-        )  # fmt: skip
-    query, doc, grade = names
-    # Some have ids as numbers in one place and as text in another.
-    return Qrels.of((str(row[query]), str(row[doc]), row[grade]) for row in data)
+    return Qrels(judged_rows(data))
 
 
 def rows_reader(data: Any, name: str) -> RowReader:
@@ -262,12 +193,12 @@ def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
     task, subset = source, ""
     if isinstance(source, str):
         name, _, subset = source.partition("/")
-        library = _library("mteb", "mteb")
+        library = library_named("mteb", "mteb")
         where, fix = f"mteb:{name}", "choose the name of a retrieval task: mteb.get_tasks()"
-        task = _got(lambda: library.get_task(name), where, fix)
-        _got(task.load_data, where, fix)
+        task = got_from(lambda: library.get_task(name), where, fix)
+        got_from(task.load_data, where, fix)
     elif not getattr(task, "data_loaded", True):
-        _got(task.load_data, "mteb", "check that the task can be downloaded")
+        got_from(task.load_data, "mteb", "check that the task can be downloaded")
     name = str(task.metadata.name)
     parts = dict(_mteb_parts(task, f"mteb:{name}"))
     part = _mteb_chosen(parts, subset, split, f"mteb:{name}")
@@ -312,7 +243,7 @@ def _mteb_chosen(
         key for key in parts if subset in {"", key[0]} and (split is None or split == key[1])
     ]
     if len(fitting) > 1 and split is None:
-        fitting = [key for key in fitting if key[1] == _SPLIT] or fitting
+        fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
             "there is none such" if not fitting else "there are several subsets or splits",

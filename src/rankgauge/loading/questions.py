@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import numbered_lines
-from rankgauge.formats.naming import format_of
+from rankgauge.formats.naming import format_of, unpacked
 from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
 from rankgauge.ids import id_bytes, show_id
@@ -33,7 +33,7 @@ _SEPARATOR = re.compile(r"\s*[;|\n]\s*")
 # What programs in some countries write between columns.
 _OTHERS = re.compile(r"[;|\t]")
 # A file of this name is no table of id and text.
-_QUESTIONS = re.compile(r"questions\.[a-z]+(\.gz)?$")
+_QUESTIONS = re.compile(r"questions\.[a-z]+$")
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 Questions = tuple[Mapping[str, TextRow], Qrels | None]
@@ -62,7 +62,9 @@ def read_questions(
     first = next(_rows(source, Faults()), None) if source.path else None
     names = {} if first is None else first[1]
     torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
-    if _column(names, _ASKED) is None and (torn or (names and _QUESTIONS.search(source.name))):
+    if _column(names, _ASKED) is None and (
+        torn or (names and _QUESTIONS.search(unpacked(source.name)))
+    ):
         raise FormatError(
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
             path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",

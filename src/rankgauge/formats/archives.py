@@ -1,0 +1,205 @@
+"""Members of zip archives, read where they are: nothing is ever unpacked to disk.
+
+What an archive says of itself is not believed: names are only names, sizes only claims.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import BinaryIO, cast
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.naming import PACKINGS, BrokenPackError
+from rankgauge.formats.packing import Unpacked, exploded, too_many, unpacking
+
+__all__ = ["ZIP", "Archive", "split_name"]
+
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_CHECK = "unzip -t FILE"
+# Stored, deflate and bzip2: those that need little memory, whatever they say.
+_METHODS = (0, 8, 12)
+_LOCKED = 1
+_SHOWN = 8
+_BROKEN = (
+    zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, ValueError,
+    struct.error, zlib.error,
+)  # fmt: skip
+
+
+def split_name(name: str) -> Iterator[tuple[str, str]]:
+    """Every way to read a name as an archive and its member, as in ``archive.zip!member``."""
+    for at, sign in enumerate(name):
+        if sign == "!" and 0 < at < len(name) - 1:
+            yield name[:at], name[at + 1 :]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A zip archive.
+
+    Attributes:
+        name: Its name for messages.
+        path: Where it lies.
+        content: Its bytes, where it is no file of its own.
+    """
+
+    name: str
+    path: str = ""
+    content: bytes | None = None
+
+    @cached_property
+    def _infos(self) -> list[zipfile.ZipInfo]:
+        with self._opened() as archive:
+            return [info for info in archive.infolist() if not info.is_dir()]
+
+    @cached_property
+    def members(self) -> tuple[str, ...]:
+        """The names of its files, without those that a Mac adds, and hidden ones."""
+        names = dict.fromkeys(info.filename for info in self._infos)
+        return tuple(name for name in names if not _is_beside(name))
+
+    def sole(self) -> str | None:
+        """Its only file, None if there are several.
+
+        Raises:
+            FormatError: If there is none.
+        """
+        if not self.members:
+            raise FormatError(
+                "there is no file in this archive", path=self.name, fix="write it again"
+            )
+        return self.members[0] if len(self.members) == 1 else None
+
+    def several(self) -> FormatError:
+        """The error for an archive of which one file must be named."""
+        if "[Content_Types].xml" in self.members:
+            return FormatError(
+                "this is a file of Excel or Word", path=self.name, fix="save the table as CSV"
+            )
+        if all(name.endswith(".npy") for name in self.members):
+            return FormatError(
+                f"these are {len(self.members)} arrays of NumPy", path=self.name,
+                fix="load them, and pass three columns: Run.from_columns(...)",
+            )  # fmt: skip
+        shown = ", ".join(repr(name) for name in self.members[:_SHOWN])
+        more = f" and {len(self.members) - _SHOWN} more" if self.members[_SHOWN:] else ""
+        return FormatError(
+            f"there are {len(self.members)} files in this archive: {shown}{more}",
+            path=self.name, fix=f"name one of them: {self.name}!{self.members[0]}",
+        )  # fmt: skip
+
+    def size(self, member: str) -> int:
+        """Bytes of a member, as it says.
+
+        Raises:
+            InputError: If there is none of that name, or it is locked.
+            FormatError: If it claims to be far longer than text can be, is packed in a way that is
+                not read here, or stands twice.
+        """
+        return self._info(member).file_size
+
+    @contextmanager
+    def opened(self, member: str) -> Iterator[BinaryIO]:
+        """A member, unpacked; also one that is a packed file.
+
+        Raises:
+            InputError: As :meth:`size`.
+            FormatError: If it cannot be read.
+        """
+        info, shown = self._info(member), f"{self.name}!{member}"
+        with self._opened() as archive:
+            try:
+                stream = cast("zipfile.ZipExtFile", archive.open(info))
+            except _BROKEN as error:
+                raise _unreadable(shown, error) from None
+            with stream:
+                yield _plain(stream, info, shown)
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        source = self.path if self.content is None else io.BytesIO(self.content)
+        try:
+            archive = zipfile.ZipFile(source)
+        except _BROKEN as error:
+            raise FormatError(
+                f"the archive cannot be read: {error}", path=self.name,
+                fix=f"fetch it again ({_CHECK} checks it)",
+            ) from None  # fmt: skip
+        with archive:
+            yield archive
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(info.filename for info in self._infos)
+
+    def _info(self, member: str) -> zipfile.ZipInfo:
+        info = next((info for info in self._infos if info.filename == member), None)
+        shown = f"{self.name}!{member}"
+        if info is None:
+            near = f"it has {', '.join(repr(name) for name in self.members[:_SHOWN])}"
+            raise InputError("there is no such file in the archive", where=shown, fix=near)
+        if self._counts[member] > 1:
+            raise FormatError(
+                f"{self._counts[member]} files of this name are in the archive", path=shown,
+                fix="write it again, each file once",
+            )  # fmt: skip
+        if info.flag_bits & _LOCKED:
+            raise InputError(
+                "this part of the archive is locked with a password", where=shown,
+                fix="unpack it (unzip FILE), and name what comes out",
+            )  # fmt: skip
+        if info.compress_type not in _METHODS:
+            raise FormatError(
+                f"this part of the archive is packed by method {info.compress_type}, which is not "
+                "read here", path=shown, fix="unpack it (unzip FILE), and name what comes out",
+            )  # fmt: skip
+        if too_many(info.compress_size, info.file_size):
+            raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
+        return info
+
+
+def _is_beside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name.startswith("__MACOSX/") or path.name.startswith(".")
+
+
+def _unreadable(shown: str, error: Exception) -> FormatError:
+    return FormatError(
+        f"this part of the archive cannot be read: {error}", path=shown,
+        fix=f"fetch it again ({_CHECK} checks it)",
+    )  # fmt: skip
+
+
+def _plain(stream: zipfile.ZipExtFile, info: zipfile.ZipInfo, shown: str) -> BinaryIO:
+    def parts(size: int) -> bytes:
+        try:
+            return stream.read1(size)
+        except _BROKEN:
+            raise BrokenPackError("zip data", _CHECK) from None
+
+    packed = info.compress_size
+    found = Unpacked(parts, lambda: packed, name=shown, program="unzip FILE")
+    try:
+        start = found.peek(16)
+    except BrokenPackError as error:
+        raise FormatError(
+            f"the {error.what} is broken or cut off at once", path=shown,
+            fix=f"fetch it again ({_CHECK} checks it)",
+        ) from None  # fmt: skip
+    if start.startswith(ZIP):
+        raise FormatError(
+            "this is an archive in the archive", path=shown,
+            fix="unpack the outer one (unzip FILE), and name what comes out",
+        )  # fmt: skip
+    packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
+    plain = cast("BinaryIO", found)
+    return plain if packing is None else unpacking(plain, packing, shown, size=packed)

@@ -1,0 +1,220 @@
+"""Parquet and Arrow files: three of their columns, at the speed of columns."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, TypeAlias
+
+from rankgauge.errors import FormatError, MissingExtra
+from rankgauge.formats.layout import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.lines import all_of
+from rankgauge.formats.memory import from_frame
+from rankgauge.formats.packing import exploded, too_many
+from rankgauge.table import PairTable
+
+__all__ = ["read_columnar"]
+
+_PARQUET, _FILE = b"PAR1", b"ARROW1"
+# What a row takes in memory at the least: two places in the bytes of ids, and a number.
+_ROW = 40
+# Below so many bytes a row, a column says the same again and again, and may be short only so.
+_SAID_AGAIN = 3
+_PLAIN = (
+    "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
+    "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
+)  # fmt: skip
+_NESTED = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "struct", "map")
+_AGAIN = "write the file again with pandas or polars, a row for each pair of query and document"
+_FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...)"
+_SAID = 200
+
+# The path of a file, or all bytes of one.
+_Held: TypeAlias = str | io.BytesIO
+
+
+def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream.
+
+    Of its columns only those are read that hold queries, documents and numbers.
+
+    Args:
+        stream: The file, at its beginning.
+        name: Its name for messages.
+        layout: Judgments or run.
+
+    Raises:
+        FormatError: If it is broken, or its columns do not fit.
+        MissingExtra: If neither pyarrow nor polars is installed.
+    """
+    held, size, start = _held(stream, name)
+    try:
+        import pyarrow  # noqa: ICN001, F401 - whether it is there
+    except ImportError:
+        frame = _by_polars(held, size, start, _Choice(name, layout))
+    else:
+        frame = _by_pyarrow(held, size, start, _Choice(name, layout))
+    return from_frame(frame, layout, name)
+
+
+def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
+    """The path of the file or its bytes, how many they are, and the first of them."""
+    path = getattr(stream, "name", None)
+    if isinstance(stream, io.BufferedReader) and isinstance(path, str | bytes):
+        start = stream.peek(len(_FILE))
+        if os.path.isfile(path):  # noqa: PTH113 - it may be bytes
+            return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
+    content = all_of(stream, name)
+    return io.BytesIO(content), len(content), content[: len(_FILE)]
+
+
+class _Choice:
+    """Which columns are read of a file."""
+
+    def __init__(self, name: str, layout: Layout) -> None:
+        self.name, self._layout = name, layout
+
+    def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
+        """The columns among these, whose types are named beside.
+
+        Raises:
+            FormatError: If they are not all there, stand twice, or hold lists and the like.
+        """
+        columns = columns_of(names, self._layout)
+        if columns is None:
+            what, fix = wrong_columns(names, self._layout)
+            raise FormatError(what, path=self.name, fix=fix)
+        for column in columns:
+            if names.count(column) > 1:
+                raise FormatError(
+                    f"two columns are called {column!r}", path=self.name,
+                    fix="give each its own name",
+                )  # fmt: skip
+            self._fitting(column, kinds[names.index(column)])
+        return columns
+
+    def _fitting(self, column: str, kind: str) -> None:
+        inner = kind.removeprefix("dictionary<values=")
+        if inner.startswith(_PLAIN):
+            return
+        nested = inner.startswith(_NESTED)
+        raise FormatError(
+            f"column {column!r} holds {kind[:_SAID]}, wanted one plain value in each row",
+            path=self.name, fix=_FLAT if nested else _AGAIN,
+        )  # fmt: skip
+
+    def small_enough(self, rows: int, size: int) -> None:
+        """Refuse what has far more rows than its bytes can say."""
+        if too_many(size, rows * _ROW):
+            raise exploded(self.name, (size, rows * _ROW), "with pyarrow or polars", claimed=True)
+
+    def broken(self, error: BaseException) -> FormatError:
+        """The error for a file that a library does not read."""
+        said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
+        return FormatError(f"the file cannot be read: {said}", path=self.name, fix=_AGAIN)
+
+
+def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
+    import pyarrow as pa
+
+    try:
+        if start.startswith(_PARQUET):
+            table = _parquet(held, size, choice)
+        else:
+            made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+            table = _ipc(held, size, choice, made)
+        # What it says of lengths and places was not looked at before.
+        table.validate(full=True)
+    except FormatError:
+        raise
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise choice.broken(error) from None
+    return table
+
+
+def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(held) as file:
+        schema, told = file.schema_arrow, file.metadata
+        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
+        choice.small_enough(told.num_rows, size)
+        short = [
+            name for name in (columns.query, columns.doc)
+            if name == columns.query or _says_again(told, name)
+        ]  # fmt: skip
+    if isinstance(held, io.BytesIO):
+        held.seek(0)
+    # An id that stands in many rows is held once.
+    with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
+        return file.read(columns=list(columns), use_pandas_metadata=False)
+
+
+def _says_again(told: Any, name: str) -> bool:
+    """Whether a column takes so few bytes that its values must be the same again and again."""
+    sizes = 0
+    for group in map(told.row_group, range(told.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema == name:
+                sizes += min(column.total_uncompressed_size, _SAID_AGAIN * column.num_values + 1)
+    return sizes < _SAID_AGAIN * told.num_rows
+
+
+def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
+    import pyarrow as pa
+
+    def source() -> Any:
+        return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
+
+    with source() as file, made(file) as reader:
+        schema = reader.schema
+        names = schema.names
+        columns = choice.of(names, [str(kind) for kind in schema.types])
+    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns])
+    with source() as file, made(file, options=options) as reader:
+        batches, taken = [], 0
+        count = getattr(reader, "num_record_batches", None)
+        for batch in reader if count is None else map(reader.get_batch, range(count)):
+            taken += batch.num_rows
+            choice.small_enough(taken, size)
+            if too_many(size, batch.nbytes):
+                raise exploded(choice.name, (size, batch.nbytes), "with pyarrow or polars")
+            batches.append(batch)
+        return pa.Table.from_batches(batches, schema=reader.schema if not batches else None)
+
+
+def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingExtra(
+            "a file of columns is read by pyarrow or polars, and neither is installed",
+            where=choice.name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None
+    read: Callable[..., Any] = pl.read_ipc_stream
+    if start.startswith(_PARQUET):
+        read = pl.read_parquet
+    elif start.startswith(_FILE):
+        read = pl.read_ipc
+    again = (lambda: held) if isinstance(held, str) else (lambda: io.BytesIO(held.getvalue()))
+    try:
+        schema = read(again(), n_rows=0).schema
+        columns = choice.of(list(schema), [_kind(kind) for kind in schema.values()])
+        if start.startswith(_PARQUET):
+            rows = pl.scan_parquet(again()).select(pl.len()).collect().item()
+            choice.small_enough(rows, size)
+        return read(again(), columns=list(columns))
+    except FormatError:
+        raise
+    except (
+        pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError,
+    ) as error:  # fmt: skip
+        raise choice.broken(error) from None
+
+
+def _kind(kind: Any) -> str:
+    """A type of polars in the words of Arrow, as far as they matter."""
+    said = str(kind).lower()
+    return "string" if said.startswith(("categorical", "enum")) else said
