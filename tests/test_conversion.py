@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rankgauge
 from rankgauge import (
     Collection,
     Conversion,
@@ -33,7 +32,7 @@ from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.sample import sample_path
 
 # What this package reads by itself, with the libraries of the tests.
-READ = ("trec", "csv", "tsv", "json", "jsonl")
+READ = ("trec", "csv", "tsv", "json", "jsonl", "parquet", "arrow")
 TEXTS = ("jsonl", "csv", "tsv", "trec")
 ENDS = {"trec": "txt"}
 
@@ -112,7 +111,7 @@ def test_any_run_comes_back_to_the_last_bit_or_it_was_said(one, two, scored, tmp
     try:
         there = convert(run, paths[0])
         back = convert(paths[0], paths[1], kind="run", source_format=one)
-        again = read_run(paths[1], format=two)
+        again = read_run(paths[1])
     except InputError as error:
         # A run of no row is no file that can be read; what an id is refused for has a fix.
         assert error.fix  # noqa: PT017 - either way is fine
@@ -125,13 +124,17 @@ def test_any_run_comes_back_to_the_last_bit_or_it_was_said(one, two, scored, tmp
         assert any("without documents" in loss for loss in said)
 
 
-def test_a_source_of_parquet_is_known_by_its_columns(tmp_path):
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "a.parquet"
-    done = convert(sample_path("qrels.txt"), path)
-    assert done.target_format == "parquet"
-    held = rankgauge.Qrels.of(__import__("pyarrow.parquet").parquet.read_table(path))
-    assert numbers(held) == numbers(read_qrels(sample_path("qrels.txt")))
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_columns_are_known_by_their_first_bytes_and_others_are_counted(form, tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame(
+        {"rank": [1], "docno": ["d"], "qid": ["q"], "grade": [2.5]}
+    )
+    path = tmp_path / "a.bin"
+    (frame.to_parquet if form == "parquet" else frame.to_feather)(path)
+    done = convert(path, tmp_path / "out.txt")
+    assert (done.kind, done.source_format) == ("qrels", form)
+    assert done.losses == ("1 column not kept: 'rank'",)
+    assert (tmp_path / "out.txt").read_text() == "q 0 d 2.5\n"
 
 
 def test_what_is_at_hand_is_converted_with_its_name_and_without_its_settings(tmp_path):
@@ -552,8 +555,11 @@ def test_a_part_of_a_collection_is_written_alone(tmp_path):
     assert texts(tmp_path / "corpus.csv") == texts(folder / "corpus.jsonl")
     convert(folder, tmp_path / "queries.tsv", kind="queries")
     assert (tmp_path / "queries.tsv").read_text() == "_id\ttext\ttype\nq1\twhat\ta\n"
+    convert(folder, tmp_path / "all.zip")
+    convert(tmp_path / "all.zip", tmp_path / "again.txt", kind="qrels")
+    assert (tmp_path / "again.txt").read_text() == (tmp_path / "qrels.txt").read_text()
     with pytest.raises(InputError, match="the collection holds no run"):
-        convert(folder, tmp_path / "a.run", kind="run")
+        convert(Collection.load(folder), tmp_path / "a.run", kind="run")
     with pytest.raises(InputError, match=r"a folder or a .zip of BEIR"):
         convert(folder, tmp_path / "a.csv", target_format="csv")
 

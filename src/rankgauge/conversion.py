@@ -149,6 +149,9 @@ def convert(
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
         return _held_converted(source, wanted)
+    if _is_collection(source) and kind in {"qrels", "run"}:
+        # One of the files inside is enough: there need be no texts.
+        return _inside_converted(source, kind, source_format, wanted)
     if isinstance(source, Collection) or _is_collection(source):
         loaded = source if isinstance(source, Collection) else Collection.load(source)
         if kind is None or kind == "collection":
@@ -195,7 +198,8 @@ def _is_collection(source: Any) -> bool:
     if source == "-" or not isinstance(source, str | os.PathLike):
         return False
     name = os.fspath(source)
-    return os.path.isdir(name) or name.lower().endswith(".zip")  # noqa: PTH112 - may be text
+    member = ".zip!" in name.lower()
+    return os.path.isdir(name) or name.lower().endswith(".zip") or member  # noqa: PTH112
 
 
 def _named(source: Any, held: Collection) -> str:
@@ -511,6 +515,14 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
         losses=(*losses, *unheld.said()),
         notes=held.notes,
     )
+
+
+def _inside_converted(source: Source, kind: Kind, form: str | None, wanted: _Wanted) -> Conversion:
+    """Judgments or a run in a folder or an archive."""
+    read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
+    layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
+    tag = wanted.name or (read.name if isinstance(read, Run) else "")
+    return _written(read, wanted, (source_name(source), layout, tag), ())
 
 
 def _part_converted(held: Collection, source: str, kind: Kind, wanted: _Wanted) -> Conversion:

@@ -180,6 +180,8 @@ def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Kind, ...]:
         return ("qrels",)
     chosen = (columns_of(names, JUDGMENTS), columns_of(names, RUN))
     values = {one.value for one in chosen if one is not None}
+    if len(values) > 1:
+        values.discard("rank")  # judgments may say where a document stood
     if not values:
         return ()
     if values <= _GRADES:
