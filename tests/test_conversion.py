@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rankgauge
 from rankgauge import (
     Collection,
     Conversion,
@@ -629,3 +630,36 @@ def test_a_score_that_a_float_of_32_bits_would_lose_is_kept(tmp_path):
         target = named(tmp_path, "run", form)
         convert(Run.of({"q": {"d": value}}), target)
         assert read_run(target)["q"]["d"] == value
+
+
+# ---------------------------------------------------------------- shapes of other tools
+
+
+@pytest.mark.skipif(
+    not hasattr(rankgauge, "RUN_FORMATS"), reason="the readers of these shapes are not there"
+)
+@pytest.mark.parametrize(
+    ("form", "end"),
+    [
+        ("beir", "tsv"), ("beir", "txt"), ("rank-eval", "json"), ("rank-eval", "txt"),
+        ("opensearch", "json"), ("opensearch", "csv"), ("quepid", "csv"), ("quepid", "txt"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("said", [True, False])
+def test_judgments_come_back_from_the_shapes_of_other_tools(form, end, said, tmp_path):
+    path = tmp_path / f"judgments.{end}"
+    convert(sample_path("qrels.txt"), path, target_format=form)
+    convert(path, tmp_path / "back.txt", source_format=form if said else None)
+    assert numbers(read_qrels(tmp_path / "back.txt")) == numbers(
+        read_qrels(sample_path("qrels.txt"))
+    )
+
+
+@pytest.mark.skipif(
+    not hasattr(rankgauge, "RUN_FORMATS"), reason="the readers of these shapes are not there"
+)
+def test_ranks_come_back_from_three_columns(tmp_path):
+    first, second = tmp_path / "run-1.tsv", tmp_path / "run-2.tsv"
+    convert(sample_path("runs/bm25.run"), first, target_format="msmarco")
+    convert(first, second, source_format="msmarco", target_format="msmarco")
+    assert first.read_bytes() == second.read_bytes()
