@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rankgauge.comparison import Comparison as Comparison
     from rankgauge.comparison import compare as compare
     from rankgauge.comparison import compare_evaluations as compare_evaluations
+    from rankgauge.conversion import Conversion as Conversion
+    from rankgauge.conversion import convert as convert
     from rankgauge.diagnosing.bands import Band as Band
     from rankgauge.diagnosing.bands import Bands as Bands
     from rankgauge.diagnosing.causes import CAUSES as CAUSES
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
     from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
+    from rankgauge.formats.naming import TARGET_FORMATS as TARGET_FORMATS
     from rankgauge.formats.naming import InFormat as InFormat
     from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
     from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
@@ -200,6 +203,7 @@ _HOMES = {
     "bench.varied": ("explore_plan",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
+    "conversion": ("Conversion", "convert"),
     "diagnosing.bands": ("Band", "Bands"),
     "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
     "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
@@ -211,7 +215,7 @@ _HOMES = {
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
     "fingerprints": ("fingerprint",),
-    "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "InFormat"),
+    "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "gating.baseline": ("Baseline",),
     "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),

@@ -519,8 +519,9 @@ def write_qrels(qrels: Any, path: Source) -> None:
 
     Args:
         qrels: Anything that :meth:`Qrels.of` takes.
-        path: ``.csv``, ``.tsv``, ``.json`` or ``.jsonl`` by name, else TREC format; ``.gz`` behind
-            any packs it; ``-`` for standard output.
+        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
+            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
+            for standard output. :func:`convert` writes more.
 
     Raises:
         InputError: If an id cannot be carried by the format, or the file cannot be written.
@@ -542,8 +543,9 @@ def write_run(run: Any, path: Source) -> None:
 
     Args:
         run: Anything that :meth:`Run.of` takes; its name becomes the tag.
-        path: ``.csv``, ``.tsv``, ``.json`` or ``.jsonl`` by name, else TREC format; ``.gz`` behind
-            any packs it; ``-`` for standard output.
+        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
+            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
+            for standard output. :func:`convert` writes more.
 
     Raises:
         InputError: If an id cannot be carried by the format, or the file cannot be written.

@@ -29,6 +29,7 @@ _COMMANDS = {
     "bench": "bench",
     "explore": "explore",
     "collection": "collection",
+    "convert": "convert",
     "fuse": "fuse",
     "cut": "subsets",
     "sample": "subsets",

@@ -11,6 +11,7 @@ __all__ = [
     "PACKINGS",
     "QRELS_FORMATS",
     "RUN_FORMATS",
+    "TARGET_FORMATS",
     "BrokenPackError",
     "InFormat",
     "Packing",
@@ -24,6 +25,10 @@ FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 # What is only read: judgments of old collections, and runs of three columns.
 QRELS_FORMATS = (*FORMATS, "smart", "npl", "letor")
 RUN_FORMATS = (*FORMATS, "msmarco", "trec3")
+# What is written.
+TARGET_FORMATS = (
+    *FORMATS, "parquet", "arrow", "msmarco", "beir", "rank-eval", "opensearch", "quepid",
+)  # fmt: skip
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # What a block of bzip2 starts with, and the end of an empty file of it.
 _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")

@@ -1,4 +1,4 @@
-"""Which writer a file gets, by its name; the whole of a file is written or nothing."""
+"""Which writer a file gets, by its name or by a word; the whole of it is written or nothing."""
 
 from __future__ import annotations
 
@@ -6,67 +6,133 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, MissingExtra, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, Layout
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.naming import format_of
+from rankgauge.formats.naming import TARGET_FORMATS, packing_of, unpacked
 from rankgauge.formats.trec import trec_lines
 from rankgauge.ids import show_id
 from rankgauge.table import PairTable
 
-__all__ = ["write_table"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-# Smaller by a few percent and four times as slow beyond it.
-_LEVEL = 6
+__all__ = ["target_format", "write_table", "written"]
+
+# The ends of names of files to be written.
+_SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
+    ".ipc": "arrow",
+}  # fmt: skip
+# Without any grade these have no place for a query.
+_BY_ROWS = tuple(form for form in TARGET_FORMATS if form not in {"json", "rank-eval", "opensearch"})
 
 
-def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "") -> None:
+def target_format(name: str) -> str | None:
+    """The format that the name of a file to be written stands for; None if it says nothing."""
+    end = os.path.splitext(unpacked(name))[1]  # noqa: PTH122 - a name, and pathlib loads long
+    return _SUFFIXES.get(end.lower())
+
+
+def write_table(
+    table: PairTable,
+    target: Source,
+    layout: Layout,
+    tag: str = "",
+    *,
+    form: str | None = None,
+) -> None:
     """Write a file: the whole of it or, if something fails, nothing.
 
-    The name decides: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, else TREC; ``.gz`` behind any.
-    ``-`` is standard output, in TREC format.
+    Args:
+        table: What to write.
+        target: The path; ``-`` is standard output. ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or
+            ``.lz4`` at the end of its name packs it.
+        layout: Judgments or run.
+        tag: The last column of a run in TREC format.
+        form: One of `TARGET_FORMATS`; by the name, else TREC, if left out.
 
     Raises:
-        InputError: If the file cannot be written, or the format cannot carry an id.
+        UnknownName: If there is no such format.
+        InputError: If the file cannot be written, or the format cannot hold what is to be written.
+        MissingExtra: If a library that it needs is not installed.
     """
+    name = source_name(target)
+    form = form or (None if target == "-" else target_format(name)) or "trec"
+    if form not in TARGET_FORMATS:
+        fix = f"choose one of: {', '.join(TARGET_FORMATS)}"
+        raise UnknownName(f"no format is called {form!r}", where="format", fix=fix)
+    empty = np.flatnonzero(np.diff(table.offsets) == 0)
+    if layout is JUDGMENTS and len(empty) and form in _BY_ROWS:
+        raise InputError(
+            f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
+            where=name,
+            fix="drop the query, or write JSON: give a path that ends in .json",
+        )
+    if form in {"parquet", "arrow"}:
+        from rankgauge.formats.columnwriting import write_columns
+
+        packing = packing_of(name)
+        if packing is not None:
+            fix = f"leave {packing.suffix} off the name"
+            raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
+        with written(target) as stream:
+            write_columns(table, layout, form, stream)
+        return
+    with written(target) as stream:
+        # Not every packer can write lines.
+        for chunk in _chunks(table, layout, form, (tag, name)):
+            stream.write(chunk)
+
+
+@contextmanager
+def written(target: Source) -> Iterator[BinaryIO]:
+    """A stream into a file that is there, whole, when the block ends without an error.
+
+    Args:
+        target: The path; ``-`` is standard output, which gets nothing before all of it is made.
+
+    Raises:
+        InputError: If the file cannot be written.
+        MissingExtra: If the library that packs it is not installed.
+    """
+    if target == "-":
+        import shutil
+        import tempfile
+
+        with tempfile.TemporaryFile() as made:
+            yield cast("BinaryIO", made)
+            made.seek(0)
+            shutil.copyfileobj(made, sys.stdout.buffer)
+        return
     import secrets
     from pathlib import Path
 
-    empty = np.flatnonzero(np.diff(table.offsets) == 0)
-    if layout is JUDGMENTS and len(empty) and format_of(source_name(target)) != "json":
-        raise InputError(
-            f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=source_name(target),
-            fix="drop the query, or write JSON: give a path that ends in .json",
-        )
-    if target == "-":
-        # All of it is made before the first byte goes out: ids may not fit.
-        sys.stdout.buffer.writelines(list(_chunks(table, layout, None, tag)))
-        return
     path = Path(target)
     if path.is_file():
         path = path.resolve()  # through a link, to what it points at
     if path.is_dir():
         raise InputError("this is a folder", where=source_name(target), fix="name a file in it")
-    chunks = _chunks(table, layout, format_of(source_name(target)), tag)
-    packed = source_name(target).lower().endswith(".gz")
     # Beside the target, so that the last step is one rename. Pipes and devices are not replaced.
     whole = not path.exists() or path.is_file()
     writable = path.with_name(f".{secrets.token_hex(8)}.part") if whole else path
     try:
-        with writable.open("wb") as raw:
-            _pour(chunks, raw, packed=packed)
-            if whole:
-                raw.flush()
-                os.fsync(raw.fileno())
+        with _begun(writable, source_name(target)) as stream:
+            yield stream
         if whole:
             writable.replace(path)
+    except MissingExtra:
+        raise
     except InputError as error:
-        raise InputError(error.what, where=source_name(target), fix=error.fix) from None
+        raise InputError(
+            error.what, where=error.where or source_name(target), fix=error.fix
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
@@ -80,27 +146,39 @@ def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "")
                 writable.unlink(missing_ok=True)
 
 
-def _pour(chunks: Iterator[bytes], raw: BinaryIO, *, packed: bool) -> None:
-    if not packed:
-        raw.writelines(chunks)
-        return
-    from gzip import GzipFile
+@contextmanager
+def _begun(path: Path, name: str) -> Iterator[BinaryIO]:
+    """The file itself, packed by what it will be called, on the disk when the block ends."""
+    packing = packing_of(name)
+    with path.open("wb") as raw:
+        if packing is None:
+            yield raw
+        else:
+            from rankgauge.formats.packing import packed
 
-    # No time and no name inside, so that the same run gives the same bytes.
-    with GzipFile("", "wb", _LEVEL, raw, mtime=0) as stream:
-        stream.writelines(chunks)
+            with packed(raw, packing, name) as stream:
+                yield stream
+        raw.flush()
+        if path.is_file():
+            os.fsync(raw.fileno())
 
 
-def _chunks(table: PairTable, layout: Layout, form: str | None, tag: str) -> Iterator[bytes]:
-    if form is None:
-        return trec_lines(table, layout, tag)
-    from rankgauge.formats.tables import delimited_text, json_lines_text, json_text
-
+def _chunks(table: PairTable, layout: Layout, form: str, said: tuple[str, str]) -> Iterator[bytes]:
+    tag, name = said
     match form:
-        case "csv" | "tsv":
-            texts = delimited_text(table, layout, form)
-        case "jsonl":
-            texts = json_lines_text(table, layout)
+        case "trec":
+            return trec_lines(table, layout, tag)
+        case "csv" | "tsv" | "json" | "jsonl":
+            from rankgauge.formats import tables
+
+            if form == "json":
+                texts = tables.json_text(table, layout)
+            elif form == "jsonl":
+                texts = tables.json_lines_text(table, layout)
+            else:
+                texts = tables.delimited_text(table, layout, form)
+            return (text.encode() for text in texts)
         case _:
-            texts = json_text(table)
-    return (text.encode() for text in texts)
+            from rankgauge.formats.exchange import exchange_text
+
+            return (text.encode() for text in exchange_text(table, layout, form, name))

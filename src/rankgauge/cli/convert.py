@@ -1,0 +1,72 @@
+"""``rankgauge convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import check_writable
+from rankgauge.cli.progress import working
+
+__all__ = ["convert"]
+
+
+@click.command(short_help="Write judgments, runs or texts in another format.")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option(
+    "--from", "--format", "source_format", metavar="FORMAT",
+    help="The format of IN, where its name and first line mislead.",
+)  # fmt: skip
+@click.option(
+    "--to", "target_format", metavar="FORMAT", type=click.Choice(rankgauge.TARGET_FORMATS),
+    help=f"The format of OUT, where its name does not say it: "
+    f"{', '.join(rankgauge.TARGET_FORMATS)}.",
+)  # fmt: skip
+@click.option(
+    "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),
+    help="What IN holds, where it can be read two ways; of a collection the part to write.",
+)  # fmt: skip
+@click.option(
+    "--name", metavar="TAG", help="The tag of a run in TREC format.  [default: that of IN]"
+)
+@click.option(
+    "--lossy", is_flag=True,
+    help="Write also what OUT cannot hold as it is (queries without judgments; titles, fields, "
+    "line breaks of texts), and count it.",
+)  # fmt: skip
+def convert(  # noqa: PLR0917 - one parameter an option
+    source: str,
+    target: str,
+    source_format: str | None,
+    target_format: str | None,
+    kind: Literal["qrels", "run", "queries", "documents"] | None,
+    name: str | None,
+    lossy: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Write judgments, a run, queries or documents in another format.
+
+    The name of OUT says the format (.csv .tsv .json .jsonl .parquet .arrow, else TREC) and how it
+    is packed (.gz .xz .bz2 .zst .lz4). "-" is standard input or output. Numbers keep every bit.
+    What OUT cannot hold is an error, or is counted on standard error. A folder or a .zip of a
+    collection becomes a new folder, or a .zip, of BEIR; or with --kind its part is written.
+
+    \b
+    Examples:
+      rankgauge convert bm25.run bm25.parquet
+      rankgauge convert qrels.tsv qrels.json
+      rankgauge convert run.json run.txt --kind run --name bm25
+      rankgauge convert corpus.jsonl corpus.tsv --lossy
+      rankgauge convert scifact.zip scifact
+    """  # noqa: D301 - click reads the \b
+    if not Path(target).is_dir():
+        check_writable(target)
+    with working(f"converting {source}"):
+        done = rankgauge.convert(
+            source, target, kind=kind, source_format=source_format, target_format=target_format,
+            name=name, lossy=lossy,
+        )  # fmt: skip
+    click.echo(str(done), err=True)

@@ -1,0 +1,239 @@
+"""What a file holds: judgments, a run, queries or documents; by its name and how it begins."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.formats import sgml
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.naming import format_of
+from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.formats.trec import is_line
+
+__all__ = ["KINDS", "Held", "Kind", "kind_held"]
+
+Kind: TypeAlias = Literal["qrels", "run", "queries", "documents", "collection"]
+KINDS: tuple[str, ...] = get_args(Kind)
+_SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
+# Words in the names of files and folders.
+_WORDS = {
+    "qrels": {"qrels", "qrel", "judgments", "judgements", "ratings"},
+    "run": {"run", "runs", "results"},
+    "queries": {"queries", "query", "topics", "questions"},
+    "documents": {"corpus", "documents", "docs", "collection"},
+}
+# What only judgments have, in the shapes of other tools, and only runs.
+_OF_FORM: dict[str, tuple[Kind, ...]] = {
+    "msmarco": ("run",), "trec3": ("run",), "beir": ("qrels",), "rank-eval": ("qrels",),
+    "opensearch": ("qrels",), "quepid": ("qrels",), "smart": ("qrels",), "npl": ("qrels",),
+    "letor": ("qrels",),
+}  # fmt: skip
+_GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
+_SCORES = {"sim", "similarity", "rank"}
+_OURS, _BEIR = RUN.columns, ("query-id", "corpus-id", "score")
+_TEXTS = {"text", "contents", "body", "abstract", "query", "question"}
+_OF_QUERY = {"query_id", "qid", "query-id", *QUESTIONS}
+_OF_DOCUMENT = {"docno", "doc_id", "docid", "corpus-id", "title", "contents", "body", "abstract"}
+_HEAD = 1 << 18
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file holds.
+
+    Attributes:
+        kind: Judgments, a run, queries or documents.
+        form: Its format, as far as name and beginning tell it.
+        columns: The names of its columns, where it has some.
+    """
+
+    kind: Kind
+    form: str
+    columns: tuple[str, ...] = ()
+
+
+def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None = None) -> Held:
+    """What a file holds.
+
+    Args:
+        source: The file.
+        kind: What it holds, if that is known.
+        form: Its format, if that is known.
+
+    Raises:
+        InputError: If it may be two things, or none of them.
+    """
+    found, said, columns = _possible(source, form)
+    form = form or said
+    if kind is not None:
+        return Held(kind, form, columns)
+    named = [one for one in found if one in _named(source.name)]
+    if len(found) > 1 and len(named) == 1:
+        found = (named[0],)
+    if len(found) == 1:
+        return Held(found[0], form, columns)
+    what = " or ".join(_SAID[one] for one in found)
+    choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
+    raise InputError(
+        f"this may be {what}" if found else "this is none of what can be converted",
+        where=source.name,
+        fix=f"say which: {choices} (in Python kind=...)",
+    )
+
+
+def _named(name: str) -> set[str]:
+    """What the name of the file says, or else that of its folder."""
+    folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
+    for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
+        words = set(re.split(r"[^a-z]+", part.lower()))
+        kinds = {kind for kind, those in _WORDS.items() if words & those}
+        if kinds:
+            return kinds
+    return set()
+
+
+_Possible: TypeAlias = tuple[tuple[Kind, ...], str, tuple[str, ...]]
+
+
+def _possible(source: TextSource, form: str | None) -> _Possible:
+    """What it may be, its format, and the names of its columns."""
+    columnar = form if form in {"parquet", "arrow"} else _columnar(source)
+    if columnar:
+        columns = _columns_inside(source, columnar)
+        return _by_columns(columns), columnar, columns
+    with source.open() as stream:
+        head = stream.read(_HEAD)
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    lines = [
+        line.strip(b"\r\n")
+        for line in (head[: head.rfind(b"\n") + 1] or head).splitlines()
+        if line.strip() and not line.lstrip().startswith(b"#")
+    ]
+    if not lines:
+        raise InputError("the file is empty", where=source.name, fix="give one that says something")
+    if form in _OF_FORM:
+        return _OF_FORM[form], form, ()
+    first = lines[0]
+    if sgml.begins(first):
+        topics = re.search(rb"<(top|topic)[\s>]", head, re.IGNORECASE) is not None
+        return (("queries",) if topics else ("documents",)), "trec", ()
+    if first.lstrip().startswith((b"{", b"[")):
+        return _of_json(first, form or format_of(source.name), head)
+    return _of_lines(lines, form or format_of(source.name))
+
+
+def _columnar(source: TextSource) -> str:
+    """Which file of columns it is, by its first bytes; nothing if it is none."""
+    if not source.path:
+        return ""
+    with open(source.path, "rb") as file:  # noqa: PTH123 - a path may be text
+        start = file.read(6)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    return "arrow" if start == b"ARROW1" else ""
+
+
+def _columns_inside(source: TextSource, form: str) -> tuple[str, ...]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtra(
+            f"reading {form} needs the library pyarrow", where=source.name,
+            fix='pip install "rankgauge[arrow]"',
+        ) from None  # fmt: skip
+    try:
+        if form == "parquet":
+            return tuple(pq.read_schema(source.path).names)
+        with pa.OSFile(source.path) as file:
+            return tuple(pa.ipc.open_file(file).schema.names)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"this is no {form} file: {str(error).splitlines()[0]:.100}", where=source.name,
+            fix="check the file, or say its format: --from",
+        ) from None  # fmt: skip
+
+
+def _by_columns(columns: tuple[str, ...]) -> tuple[Kind, ...]:
+    """What has these columns or keys."""
+    names = tuple(name.strip().strip('"').lower() for name in columns)
+    kinds = _pairs_by_columns(names)
+    if kinds or not set(names) & set(IDS) or not set(names) & _TEXTS:
+        return kinds
+    asked, told = set(names) & _OF_QUERY, set(names) & _OF_DOCUMENT
+    if bool(asked) == bool(told):
+        return ("queries", "documents")
+    return ("queries",) if asked else ("documents",)
+
+
+def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Kind, ...]:
+    """Judgments or a run, by names of columns."""
+    if names[:3] == _OURS:
+        return ("run",)
+    if names[:3] == _BEIR or set(names) >= {"query", "docid", "rating"}:
+        return ("qrels",)
+    chosen = (columns_of(names, JUDGMENTS), columns_of(names, RUN))
+    values = {one.value for one in chosen if one is not None}
+    if len(values) > 1:
+        values.discard("rank")  # judgments may say where a document stood
+    if not values:
+        return ()
+    if values <= _GRADES:
+        return ("qrels",)
+    return ("run",) if values <= _SCORES else ("qrels", "run")
+
+
+def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
+    if re.match(rb'\s*\{\s*"requests"\s*:', head):
+        return ("qrels",), "rank-eval", ()
+    if b'"judgmentRatings"' in head:
+        return ("qrels",), "opensearch", ()
+    try:
+        value: Any = json.loads(first)
+    except (ValueError, RecursionError):
+        value = None
+    keys = tuple(value) if isinstance(value, dict) else ()
+    kinds = _by_columns(keys) if form != "json" else ()
+    if kinds:
+        return kinds, form or "jsonl", keys
+    return ("qrels", "run"), form or "json", ()
+
+
+def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
+    first = lines[0]
+    for mark, said in (("\t", "tsv"), (",", "csv")):
+        if form in {said, None} or mark == "\t":
+            cells = next(csv.reader([first.decode("utf-8", "replace")], delimiter=mark), [])
+            kinds = _by_columns(tuple(cells))
+            if kinds:
+                return kinds, said, tuple(cells)
+    if form != "csv":
+        kinds = _of_fields(lines, first.split(b"\t"))
+        if kinds:
+            return kinds, "trec" if form != "tsv" else form, ()
+    cells = first.decode("utf-8", "replace").split("\t" if form != "csv" else ",")
+    return (("queries", "documents") if len(cells) > 1 else ()), form or "tsv", ()
+
+
+def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Kind, ...]:
+    """What lines of fields without a header may be."""
+    if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
+        return ()
+    width = len(lines[0].split())
+    if width == 6 and _all_are(lines, RUN):
+        return ("run",)
+    if width not in {3, 4} or not _all_are(lines, JUDGMENTS):
+        return ()
+    thirds = [line.split()[2] for line in lines] if width == 3 else []
+    ranks = bool(thirds) and all(part.isdigit() and part != b"0" for part in thirds)
+    return ("qrels", "run") if ranks else ("qrels",)
+
+
+def _all_are(lines: list[bytes], layout: Layout) -> bool:
+    return all(is_line(line.split(), layout) for line in lines)

@@ -1,0 +1,281 @@
+"""Documents and queries written: JSON lines, CSV, TSV, and as TREC marks them up.
+
+JSON lines hold all of a text. The others do not hold everything: what one cannot hold as it is is
+found text by text, and is an error, or is counted where that was asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats import sgml
+from rankgauge.formats.lines import mistaken_for
+from rankgauge.formats.texts import IDS, TextRow
+
+__all__ = ["TEXT_FORMS", "Profile", "Unheld", "text_lines"]
+
+TEXT_FORMS = ("jsonl", "csv", "tsv", "trec")
+_TITLE_WORDS = {"title", "heading"}
+_TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
+# Readers of CSV, Python's among them, stop at cells that are longer.
+_LONGEST_CELL = 131_072
+_BREAKS = re.compile(r"[\t\r\n]+")
+_INSIDE_TOPIC = ("description", "narrative")
+_LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lossy (lossy=True)"
+
+
+@dataclass(slots=True)
+class Profile:
+    """What texts have, found on the way through them.
+
+    Attributes:
+        count: How many there are.
+        titles: Whether one has a title.
+        fields: The names of their fields, in order of first appearance.
+    """
+
+    count: int = 0
+    titles: bool = False
+    fields: dict[str, None] = field(default_factory=dict)
+
+    def see(self, row: TextRow) -> None:
+        """One more."""
+        self.count += 1
+        self.titles = self.titles or bool(row.title)
+        self.fields.update(dict.fromkeys(row.fields))
+
+
+@dataclass(slots=True)
+class Unheld:
+    """What a format could not hold as it is, counted; or the first of it raised.
+
+    Attributes:
+        form: The format.
+        name: The file that is written, for messages.
+        lossy: Whether to count instead of to stop.
+        counts: How often, by what it was.
+    """
+
+    form: str
+    name: str
+    lossy: bool
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def add(self, what: str, row: TextRow) -> None:
+        """One more, or the error.
+
+        Raises:
+            InputError: If nothing may be lost.
+        """
+        if not self.lossy:
+            raise InputError(
+                f"{self.form} cannot hold {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
+            )
+        self.counts[what] = self.counts.get(what, 0) + 1
+        self.first.setdefault(what, row.id)
+
+    def said(self) -> Iterator[str]:
+        """A sentence for each thing that was lost."""
+        for what, count in self.counts.items():
+            texts = "1 text" if count == 1 else f"{count} texts"
+            yield f"{what} of {texts}, {self.first[what]!r} the first: {self.form} cannot hold it"
+
+
+def text_lines(
+    rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, Unheld]
+) -> Iterator[bytes]:
+    """The bytes of a file of texts, one text at a time.
+
+    Args:
+        rows: The texts.
+        form: One of `TEXT_FORMS`.
+        kind: ``queries`` or ``documents``.
+        of: What the texts have, and where to count what cannot be held.
+
+    Raises:
+        InputError: If something cannot be held and may not be lost; or an id cannot be written.
+    """
+    profile, unheld = of
+    write: Callable[[TextRow], str]
+    if form == "jsonl":
+        write = _json_line
+    elif form == "trec":
+        write = _Marked(kind, unheld).text
+    else:
+        table = _Table(form, profile, unheld)
+        head = table.header()
+        if head:
+            yield head.encode()
+        write = table.line
+    first = True
+    for row in rows:
+        line = _encoded(write(row), row, form, unheld)
+        if first and mistaken_for(line[:32]):
+            raise _unwritable(row, f"the file would be taken for {mistaken_for(line[:32])}", unheld)
+        first = False
+        yield line
+
+
+def _encoded(text: str, row: TextRow, form: str, unheld: Unheld) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        if form == "jsonl":  # only there is an escape for it
+            return (json.dumps(_object(row), allow_nan=False) + "\n").encode()
+        unheld.add("a lone surrogate in the text", row)
+        return text.encode("utf-8", "replace")
+
+
+def _unwritable(row: TextRow, why: str, unheld: Unheld) -> InputError:
+    return InputError(
+        f"id {row.id!r} cannot be written: {why}", where=unheld.name,
+        fix="rename it, or write JSON lines",
+    )  # fmt: skip
+
+
+def _object(row: TextRow) -> dict[str, Any]:
+    found: dict[str, Any] = {"_id": row.id}
+    # Without it a field that may be a title would be taken for it.
+    if row.title or _TITLE_WORDS & row.fields.keys():
+        found["title"] = row.title
+    return found | {"text": row.text} | {k: v for k, v in row.fields.items() if k not in found}
+
+
+def _json_line(row: TextRow) -> str:
+    try:
+        return json.dumps(_object(row), ensure_ascii=False, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise InputError(
+            f"a field of {row.id!r} is no value of JSON: {error}", fix="leave it out, or mend it"
+        ) from None
+
+
+class _Table:
+    """Texts as lines of CSV or TSV."""
+
+    def __init__(self, form: str, profile: Profile, unheld: Unheld) -> None:
+        self._form, self._unheld = form, unheld
+        self._fields = tuple(profile.fields)
+        # A heading or a second id among the fields would be read as title or id.
+        self._titled = profile.titles or bool(_TITLE_WORDS & profile.fields.keys())
+        self._known = self._readable()
+        self._parts: list[str] = []
+        sink = SimpleNamespace(write=self._parts.append)
+        self._writer = csv.writer(sink, lineterminator="\r\n")
+
+    def _readable(self) -> dict[str, bool]:
+        """Whether each field is found again under its name."""
+        taken = {"_id", "text", "title"}
+        known = {}
+        for name in self._fields:
+            plain = name == name.strip().lower() and name not in taken
+            known[name] = plain and not _BREAKS.search(name)
+            taken.add(name)
+        return known
+
+    def header(self) -> str:
+        """The first line; none for the two columns that everyone knows."""
+        kept = [name for name, known in self._known.items() if known]
+        if self._form == "tsv" and not self._titled and not kept:
+            return ""
+        return self._joined(["_id", *(["title"] if self._titled else []), "text", *kept])
+
+    def line(self, row: TextRow) -> str:
+        """One text."""
+        cells = [row.id, *([row.title] if self._titled else []), row.text]
+        for name in row.fields:
+            if not self._known.get(name):
+                self._unheld.add(f"the name of field {name!r}", row)
+        cells += [self._cell(name, row) for name, known in self._known.items() if known]
+        if self._form == "tsv":
+            cells = self._unbroken(cells, row)
+        elif any(len(cell) > _LONGEST_CELL for cell in cells):
+            self._unheld.add(f"a text of more than {_LONGEST_CELL} characters", row)
+        line = self._joined(cells)
+        bare = self._form == "tsv" and not self.header()
+        if not line.strip() or (bare and (row.id != row.id.strip() or self._like_header(row))):
+            raise _unwritable(row, "it would be read as another line", self._unheld)
+        return line
+
+    def _like_header(self, row: TextRow) -> bool:
+        like_id = row.id.lower() in IDS and row.text.strip().lower() in _TEXT_WORDS
+        return like_id or sgml.begins(row.id.encode("utf-8", "replace"))
+
+    def _cell(self, name: str, row: TextRow) -> str:
+        value = row.fields.get(name, "")
+        if isinstance(value, str):
+            return value
+        if value is None or (isinstance(value, Mapping | list) and not value):
+            return ""  # as good as no value
+        self._unheld.add(f"that field {name!r} is no text", row)
+        return json.dumps(value, ensure_ascii=False)
+
+    def _unbroken(self, cells: list[str], row: TextRow) -> list[str]:
+        if not any(_BREAKS.search(cell) for cell in cells):
+            return cells
+        if _BREAKS.search(row.id):
+            raise _unwritable(row, "it holds a tab or a line break", self._unheld)
+        self._unheld.add("tabs and line breaks", row)
+        return [_BREAKS.sub(" ", cell) for cell in cells]
+
+    def _joined(self, cells: list[str]) -> str:
+        if self._form == "tsv":
+            return "\t".join(cells) + "\n"
+        self._writer.writerow(cells)
+        line = "".join(self._parts).removesuffix("\r\n") + "\n"
+        self._parts.clear()
+        return line
+
+
+class _Marked:
+    """Texts as documents or topics of TREC; each is read again to see whether it is the same."""
+
+    def __init__(self, kind: str, unheld: Unheld) -> None:
+        self._unheld = unheld
+        self._made = _topic if kind == "queries" else _document
+
+    def text(self, row: TextRow) -> str:
+        """One text."""
+        made = self._made(row)
+        try:
+            key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)
+        except FormatError as error:
+            raise _unwritable(row, error.what, self._unheld) from None
+        if key != row.id:
+            raise _unwritable(row, f"it would be read as {key!r}", self._unheld)
+        if title != row.title:
+            self._unheld.add("the title" if not title else "blanks and line breaks", row)
+        if text != row.text:
+            self._unheld.add("blanks and line breaks", row)
+        for name in row.fields:
+            if fields.get(name) != row.fields[name]:
+                self._unheld.add(f"field {name!r}", row)
+        return made
+
+
+def _document(row: TextRow) -> str:
+    title = f"<TITLE>{html.escape(row.title, quote=False)}</TITLE>\n" if row.title else ""
+    return (
+        f"<DOC>\n<DOCNO>{html.escape(row.id, quote=False)}</DOCNO>\n{title}"
+        f"<TEXT>\n{html.escape(row.text, quote=False)}\n</TEXT>\n</DOC>\n"
+    )
+
+
+def _topic(row: TextRow) -> str:
+    parts = [f"<top>\n\n<num> Number: {html.escape(row.id, quote=False)}\n"]
+    parts.append(f"<title> {html.escape(row.text, quote=False)}\n\n")
+    for name in _INSIDE_TOPIC:
+        value = row.fields.get(name)
+        if isinstance(value, str) and value:
+            label = name.capitalize()
+            parts.append(f"<{name[:4]}> {label}:\n{html.escape(value, quote=False)}\n\n")
+    return "".join(parts) + "</top>\n"
