@@ -26,6 +26,7 @@ _PATIENCE = 20
 _UNPACKED = 24e6
 # Memory beside the input's: what a reader takes for itself, and what may unpack without a question.
 _TIMES, _FREE = 10, 96 << 20
+_ENDS = (".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt.gz", ".jsonl.zst")
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 _BLANK = re.compile(rb"[ \t\n\r\x0b\x0c]+")
 
@@ -182,6 +183,27 @@ def _name(case: Case, _path: Path) -> str:
     return f"{FAULT}: {measure} is {value}" if math.isinf(value) else "read"
 
 
+def _convert(case: Case, path: Path) -> str:
+    """Whatever reads is written in another format, and is the same when it is read again."""
+    target = path.with_name(f"out{_ENDS[case.number % len(_ENDS)]}")
+    try:
+        done = rg.convert(path, target)
+        if done.kind in {"qrels", "run"} and not done.losses:
+            read = rg.read_qrels if done.kind == "qrels" else rg.read_run
+            if _pairs(read(target)) != _pairs(read(path)):
+                return f"{FAULT}: {done} is not what was read"
+    finally:
+        target.unlink(missing_ok=True)
+    return "read"
+
+
+def _pairs(read: rg.Qrels | rg.Run) -> list[tuple[bytes, bytes, float]]:
+    """All pairs with their numbers; in which order they stand is the format's affair."""
+    table = read.table
+    queries = table.queries.take(table.query_numbers()).tolist()
+    return sorted(zip(queries, table.docs.tolist(), table.values.tolist(), strict=True))
+
+
 _TARGETS: dict[str, Callable[[Case, Path], str]] = {
     "run": _run,
     "qrels": _qrels,
@@ -194,5 +216,5 @@ _TARGETS: dict[str, Callable[[Case, Path], str]] = {
     "result": _result,
     "name": _name,
     "check": _run,
-    "convert": _run,
+    "convert": _convert,
 }
