@@ -196,6 +196,7 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
     }  # fmt: skip
     said = "\n".join(qrels.table.notes)
     assert "only the ratings of what was retrieved" in said
+    assert "recall, AP and nDCG come out too high" in said
     assert "1 documents without a rating" in said
 
 
