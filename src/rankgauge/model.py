@@ -444,9 +444,10 @@ def read_qrels(path: Source, *, format: str | None = None) -> Qrels:  # noqa: A0
 
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
-            or JSON lines with a header or keys, or a JSON mapping; gzip too; ``-`` for standard
-            input. Name and first line decide which.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where they do not.
+            or JSON lines with a header or keys, a JSON mapping, or JSON of a search tool; gzip too;
+            ``-`` for standard input. Name and first line decide which.
+        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            ``jsonl``, ``smart``, ``npl`` or ``letor``.
 
     Raises:
         FormatError: With path, line and column, if a line does not fit.
@@ -466,8 +467,9 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     Args:
         path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
             with a header or keys, or a JSON mapping; gzip too; ``-`` for standard input.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it; ``msmarco`` (query, document, rank) or ``trec3`` (query, document, score).
+        format: One of `RUN_FORMATS`, where name and first line do not say it: ``trec``, ``csv``,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3``
+            (query, document, score).
         name: What the run is called; the name of the file, without its endings, if left out.
 
     Raises:

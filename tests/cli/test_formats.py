@@ -97,6 +97,20 @@ def test_a_format_nobody_knows_shows_those_there_are(folder):
     assert "trec3" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "records.jsonl", "--format", "trec"],
+        ["fuse", "true/bm25.run", "true/keyword.run", "--qrels-format", "trec"],
+    ],
+    ids=["records", "no tuning"],
+)
+def test_a_format_of_what_is_not_read_is_refused(words, folder):
+    done = run(*words, cwd=folder)
+    assert done.returncode == 2
+    assert "-format" in done.stderr.splitlines()[-1]
+
+
 def test_standard_input_may_have_a_format(folder):
     text = (folder / "odd/bm25.json").read_text(encoding="utf-8")
     words = ("evaluate", "true/qrels.txt", "-", "-m", "AP", "--format", "trec3")

@@ -280,6 +280,15 @@ def test_any_other_tree_is_read_or_refused(
             read(path)
 
 
+def test_a_part_that_is_nested_deeply_is_refused(tmp_path: Path) -> None:
+    deep: Any = "d1"
+    for _ in range(400):
+        deep = {"topics": [deep]}
+    for value in (deep, {"requests": [{"id": deep, "ratings": []}]}, {"q1": deep}):
+        with pytest.raises(RankgaugeError):
+            read_qrels(written(tmp_path / "a.json", value))
+
+
 def grown(value: Any, leaf: Any) -> Iterator[Any]:
     """The same with one of its parts replaced, for each of them."""
     yield leaf
