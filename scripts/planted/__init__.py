@@ -9,11 +9,12 @@ from planted.measures import BUGS as _MEASURES
 from planted.reading import BUGS as _READING
 from planted.releasing import BUGS as _RELEASING
 from planted.retrieving import BUGS as _RETRIEVING
+from planted.shaping import BUGS as _SHAPING
 from planted.starting import BUGS as _STARTING
 
 __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING, *_CONVERTING,
+    *_STARTING, *_CONVERTING, *_SHAPING,
 )  # fmt: skip

@@ -448,11 +448,12 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
 
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
-            or JSON lines with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip,
-            bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes, name and first line
-            decide which. Or a folder or a zip archive as BEIR lays it out, a zip archive with one
-            file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where they do not.
+            or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
+            Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
+            name and first line decide which. Or a folder or a zip archive as BEIR lays it out, a
+            zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
+        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            ``jsonl``, ``smart``, ``npl`` or ``letor``.
         split: Which judgments of a collection; ``test``, or the only ones, if left out.
 
     Raises:
@@ -476,8 +477,9 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
             with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip, bzip2, xz, zstd,
             lz4) too; ``-`` for standard input; a zip archive with one file, or
             ``archive.zip!member``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
-            say it; ``msmarco`` (query, document, rank) or ``trec3`` (query, document, score).
+        format: One of `RUN_FORMATS`, where name and first line do not say it: ``trec``, ``csv``,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3``
+            (query, document, score).
         name: What the run is called; the name of the file, without its endings, if left out.
 
     Raises:

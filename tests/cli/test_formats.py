@@ -68,7 +68,7 @@ def plain(done):
     text = re.sub(r"\b(true|odd)/", "", done.stdout + done.stderr)
     text = re.sub(r"\b(qrels|bm25|keyword)\.(txt|csv|run|json)\b", r"\1", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?", "now", text)
-    return re.sub(r"saved as \w+", "saved", text)
+    return re.sub(r"saved as \w+|\b[0-9a-f]{64}\b", "", text)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -96,6 +96,20 @@ def test_a_format_nobody_knows_shows_those_there_are(folder):
     done = run("evaluate", "true/qrels.txt", "true/bm25.run", "--format", "xml", cwd=folder)
     assert done.returncode == 2
     assert "trec3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "records.jsonl", "--format", "trec"],
+        ["fuse", "true/bm25.run", "true/keyword.run", "--qrels-format", "trec"],
+    ],
+    ids=["records", "no tuning"],
+)
+def test_a_format_of_what_is_not_read_is_refused(words, folder):
+    done = run(*words, cwd=folder)
+    assert done.returncode == 2
+    assert "-format" in done.stderr.splitlines()[-1]
 
 
 def test_standard_input_may_have_a_format(folder):

@@ -196,6 +196,7 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
     }  # fmt: skip
     said = "\n".join(qrels.table.notes)
     assert "only the ratings of what was retrieved" in said
+    assert "recall, AP and nDCG come out too high" in said
     assert "1 documents without a rating" in said
 
 
@@ -277,6 +278,15 @@ def test_any_other_tree_is_read_or_refused(
         # Any other error is a crash.
         with contextlib.suppress(RankgaugeError):
             read(path)
+
+
+def test_a_part_that_is_nested_deeply_is_refused(tmp_path: Path) -> None:
+    deep: Any = "d1"
+    for _ in range(400):
+        deep = {"topics": [deep]}
+    for value in (deep, {"requests": [{"id": deep, "ratings": []}]}, {"q1": deep}):
+        with pytest.raises(RankgaugeError):
+            read_qrels(written(tmp_path / "a.json", value))
 
 
 def grown(value: Any, leaf: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.evaluation import evaluate
 from rankgauge.formats.naming import InFormat
-from rankgauge.model import Qrels, Run, read_run, run_blocks
+from rankgauge.model import Qrels, Run, read_qrels, read_run, run_blocks
 
 ANNOUNCED = "the third column counts 1 to n in every query, so it is read as a rank"
 RANKINGS = st.dictionaries(
@@ -62,7 +62,7 @@ def test_a_third_column_of_1_to_n_is_a_rank_in_any_order_of_lines(
     "text",
     [
         "q1 d1 1\nq1 d2 1\n", "q1 d1 0\nq1 d2 1\n", "q1 d1 1\nq1 d2 3\n", "q1 d1 1\nq1 d2 1.5\n",
-        "q2 d1 1\nq1 d1 0.5\n", "q1 d1 2\n", "q1 d1 -1\n",
+        "q1 d1 1.5\nq1 d2 2\n", "q2 d1 1\nq1 d1 0.5\n", "q1 d1 2\n", "q1 d1 -1\n",
     ],
 )  # fmt: skip
 def test_any_other_third_column_must_be_named(text: str, tmp_path: Path) -> None:
@@ -111,6 +111,8 @@ def test_cells_between_tabs_may_hold_blanks_and_be_few(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("my query\td 1\t1\nmy query\td 2\t2\n")
     assert ranked(read_run(path)) == {"my query": ["d 1", "d 2"]}
+    path.write_text("my query\td1\t2\nmy query\td2\t0\n")
+    assert read_qrels(path) == Qrels.of({"my query": {"d1": 2, "d2": 0}})
     path.write_text("q1\td1\t1\nq1\t\td2\t2\n")
     with pytest.raises(FormatError, match="line 2: got 4 fields, wanted 3"):
         read_run(path)

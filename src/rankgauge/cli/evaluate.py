@@ -96,8 +96,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
-    Both are files: TREC, CSV, TSV, JSON lines or JSON, also gzipped; "-" is standard input. With
-    QRELS alone it is a file of records that hold both (id, retrieved, relevant).
+    Both are files: TREC, CSV, TSV, JSON lines or JSON, also gzipped; "-" is standard input. Name
+    and first line say which, or --format and --qrels-format. With QRELS alone it is a file of
+    records that hold both (id, retrieved, relevant).
 
     \b
     Examples:
@@ -109,6 +110,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
+    if not runs and (run_format or qrels_format):
+        raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     chosen = names
     if use is not None:
         case = rankgauge.use_case(use)

@@ -131,10 +131,10 @@ def _fitting(tune: str | None) -> None:
         click.UsageError: Naming the option.
     """
     context = click.get_current_context()
-    for word in ("measure", "folds", "train", "grids", "seed"):
+    for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):
         source = context.get_parameter_source(word)
         if tune is None and source is click.core.ParameterSource.COMMANDLINE:
-            option = "--grid" if word == "grids" else f"--{word}"
+            option = "--grid" if word == "grids" else f"--{word.replace('_', '-')}"
             raise click.UsageError(f"{option} belongs to --tune QRELS")
         if word == "folds" and source is click.core.ParameterSource.COMMANDLINE:
             train = context.get_parameter_source("train")

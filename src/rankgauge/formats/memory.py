@@ -469,7 +469,10 @@ def _refuse(row: Any) -> Any:
 
 def short(value: object) -> str:
     """A value for a message: in one line, a table by its type alone."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # nested as deeply as JSON may be
+        return type(value).__name__
     if "\n" in text:
         return type(value).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -12,6 +12,7 @@ from typing import Any
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, read_number
+from rankgauge.formats.memory import short
 from rankgauge.ids import id_bytes, show_id
 
 __all__ = ["Shaped", "shaped"]
@@ -54,7 +55,7 @@ class Shaped:
             return read_number(number.encode())
         except ValueError:
             raise InputError(
-                f"{number!r:.60} is not a number",
+                f"{short(number)} is not a number",
                 where=f"{self.name}, query '{_shown(query)}', document '{_shown(doc)}'",
                 fix="give every rating as a number",
             ) from None
@@ -241,20 +242,19 @@ def _case(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     return found
 
 
-def _groups(value: Any) -> Iterator[Mapping[str, Any]]:
-    """What holds queries and their relevant documents, however deep."""
-    if not isinstance(value, dict):
-        return
-    for key in ("topics", "query_groups"):
-        inner = value.get(key)
-        if isinstance(inner, list):
-            for one in inner:
-                yield from _groups(one)
-    if "relevant_documents" in value:
-        yield value
-    queries = value.get("queries")
-    if isinstance(queries, list) and "relevant_documents" not in value:
-        yield from (one for one in queries if isinstance(one, dict) and "relevant_documents" in one)
+def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What holds queries and their relevant documents: in topics, in groups, or a query itself."""
+    for topic in (value, *_dicts(value.get("topics"))):
+        for group in (topic, *_dicts(topic.get("query_groups"))):
+            if "relevant_documents" in group:
+                yield group
+            else:
+                asked = _dicts(group.get("queries"))
+                yield from (one for one in asked if "relevant_documents" in one)
+
+
+def _dicts(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _is_rated(value: Mapping[str, Any]) -> bool:
@@ -336,7 +336,7 @@ def _listed(value: Any, key: str) -> bool:
 def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
-            f"got {value!r:.60} where a list of objects was wanted", where=where,
+            f"got {short(value)} where a list of objects was wanted", where=where,
             fix='give a list: [{"_id": "d1", ...}, ...]',
         )  # fmt: skip
     return value
@@ -345,7 +345,7 @@ def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
 def _part(value: Any, key: Any, where: str) -> Any:
     if not isinstance(value, dict) or value.get(key) is None:
         raise InputError(
-            f"there is no {key!r} in {value!r:.60}", where=where, fix=f"give {key!r} in each"
+            f"there is no {key!r} in {short(value)}", where=where, fix=f"give {key!r} in each"
         )
     return value[key]
 
@@ -355,7 +355,7 @@ def _id(value: Any, key: str, where: str) -> str | int:
     if isinstance(found, str | int) and not isinstance(found, bool):
         return found
     raise InputError(
-        f"got {found!r:.60} where an id was wanted: {key!r}", where=where,
+        f"got {short(found)} where an id was wanted: {key!r}", where=where,
         fix="give text or a whole number",
     )  # fmt: skip
 
