@@ -102,8 +102,9 @@ RUNS = st.dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(READ, READ)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(scored=RUNS)
 def test_any_run_comes_back_to_the_last_bit_or_it_was_said(one, two, scored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
