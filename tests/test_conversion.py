@@ -205,6 +205,12 @@ def test_ranks_are_held_against_scores_also_where_queries_are_mixed(tmp_path):
     assert lost(tmp_path, run) == (said,)
 
 
+def test_each_rank_belongs_to_its_own_line(tmp_path):
+    rows = [("q1", 3, 1.0), ("q2", 1, 9.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 1, 3.0)]
+    run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
+    assert lost(tmp_path, run) == ()
+
+
 @pytest.mark.parametrize("rank", ["x", "1.5", "-1", "1e400", "nan"])
 def test_a_rank_that_is_no_number_is_passed_over(rank, tmp_path):
     assert lost(tmp_path, f"q1 Q0 d1 1 2.0 t\nq1 Q0 d2 {rank} 1.0 t\n") in {
