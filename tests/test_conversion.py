@@ -101,8 +101,9 @@ RUNS = st.dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(READ, READ)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(scored=RUNS)
 def test_any_run_comes_back_to_the_last_bit_or_it_was_said(one, two, scored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
@@ -201,6 +202,12 @@ def test_ranks_are_held_against_scores_also_where_queries_are_mixed(tmp_path):
     run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
     said = "the rank column contradicts the scores in 1 query, 'q2': the scores decide"
     assert lost(tmp_path, run) == (said,)
+
+
+def test_each_rank_belongs_to_its_own_line(tmp_path):
+    rows = [("q1", 3, 1.0), ("q2", 1, 9.0), ("q1", 2, 2.0), ("q2", 2, 5.0), ("q1", 1, 3.0)]
+    run = "".join(f"{q} Q0 d{n} {rank} {score} t\n" for n, (q, rank, score) in enumerate(rows))
+    assert lost(tmp_path, run) == ()
 
 
 @pytest.mark.parametrize("rank", ["x", "1.5", "-1", "1e400", "nan"])

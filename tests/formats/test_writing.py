@@ -190,7 +190,7 @@ def test_trec_files_are_read_by_pytrec_eval_and_ir_measures(tmp_path):
 
 
 def test_ranks_of_ms_marco_give_equal_scores_the_order_of_trec_eval(tmp_path):
-    run = Run.of({"q": {"a": 1.0, "c": 2.0, "b": 2.0, "z": 0.5}})
+    run = Run.of({"q": {"a": 1.0, "b": 2.0, "c": 2.0, "z": 0.5}})
     write_table(run.table, tmp_path / "r", RUN, form="msmarco")
     assert (tmp_path / "r").read_text() == "q\tc\t1\nq\tb\t2\nq\ta\t3\nq\tz\t4\n"
 
