@@ -69,7 +69,7 @@ def test_an_archive_comes_through_standard_input(
 def test_of_several_files_one_must_be_named(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {f"{n}.run": RUN for n in range(10)})
     for read in (read_run, read_qrels, read_ids):
-        with pytest.raises(FormatError, match="10 files in this archive: '0.run'") as caught:
+        with pytest.raises(FormatError, match=r"10 files in this archive: '0\.run'") as caught:
             read(path)
         assert f"{path}!0.run" in caught.value.fix
     assert "and 2 more" in str(caught.value)
