@@ -119,7 +119,7 @@ TESTS_OF = {
         "tests/formats/test_quick.py",
         "tests/test_streamed.py",
     ),
-    "formats/packing.py": ("tests/formats/test_packing.py",),
+    "formats/packing.py": ("tests/formats/test_packing.py", "tests/formats/test_archives.py"),
     "formats/archives.py": ("tests/formats/test_archives.py", "tests/loading/test_folders.py"),
     "formats/judgments.py": ("tests/formats/test_archives.py", "tests/loading/test_folders.py"),
     "formats/columnar.py": ("tests/formats/test_columnar.py",),

@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,27 @@ def test_few_bytes_do_not_become_many_rows(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(FormatError, match=f"{len(data)} bytes claim to be"):
             read_run(path)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("packing", ["zstd", "lz4"])
+@pytest.mark.parametrize("coded", [False, True], ids=["plain", "coded"])
+def test_one_long_text_does_not_fill_the_memory(
+    kind: str, packing: str, coded: Any, tmp_path: Path
+) -> None:
+    text = "d" * (80 << 20)
+    table = pa.table({"query_id": ["q"], "doc_id": [text], "score": [1.0]})
+    made = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    data = ipc(dictionary(table) if coded else table, made, packing)
+    path = tmp_path / "a"
+    path.write_bytes(data)
+    before = pa.default_memory_pool().bytes_allocated()
+    tracemalloc.start()
+    with pytest.raises(FormatError, match=f"{len(data)} bytes claim to be 838[0-9]{{5}} unpacked"):
+        read_run(path)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+    assert pa.default_memory_pool().bytes_allocated() <= before
 
 
 @EACH

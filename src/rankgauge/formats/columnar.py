@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
@@ -17,6 +18,8 @@ from rankgauge.table import PairTable
 __all__ = ["read_columnar"]
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
+# Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
+_AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
 # What a row takes in memory at the least: two places in the bytes of ids, and a number.
 _ROW = 40
 # Below so many bytes a row, a file says the same again and again, and may be short only so.
@@ -156,12 +159,69 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
     return table
 
 
+def _claimed(source: Any) -> int:
+    """Bytes that the packed columns of an Arrow stream say they become.
+
+    Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
+    whether there is so much to unpack.
+    """
+    import pyarrow as pa
+
+    total = 0
+    try:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            body = memoryview(message.body) if message.body is not None else memoryview(b"")
+            for at in _packed_buffers(memoryview(message.metadata)):
+                total += max(0, *struct.unpack_from("<q", body, at))
+    except (pa.ArrowException, OSError, MemoryError, struct.error):
+        pass  # who reads it says so
+    return total
+
+
+def _packed_buffers(head: memoryview) -> list[int]:
+    """Where the packed columns of a batch begin: by its head, a flatbuffer (Message.fbs)."""
+
+    def number(kind: str, at: int) -> int:
+        if at < 0:
+            raise struct.error("outside")
+        return int(struct.unpack_from(kind, head, at)[0])
+
+    def place(table: int, field: int) -> int:
+        """Where a field of a table stands; 0 if it is left out."""
+        fields = table - number("<i", table)
+        if _FIELDS + 2 * field >= number("<H", fields):
+            return 0
+        offset = number("<H", fields + _FIELDS + 2 * field)
+        return table + offset if offset else 0
+
+    def follow(at: int) -> int:
+        return at + number("<I", at)
+
+    message = follow(0)
+    kind, batch = place(message, 1), place(message, 2)
+    if not kind or not batch or number("<B", kind) not in {_DICTIONARY, _BATCH}:
+        return []
+    batch = follow(batch)
+    if number("<B", kind) == _DICTIONARY:
+        batch = follow(place(batch, 1))
+    buffers, packing = place(batch, 2), place(batch, 3)
+    if not buffers or not packing:
+        return []
+    first = follow(buffers)
+    spans = struct.unpack_from(f"<{2 * number('<I', first)}q", head, first + 4)
+    return [at for at, size in zip(spans[::2], spans[1::2], strict=True) if size > 0 and at >= 0]
+
+
 def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
     import pyarrow as pa
 
     def source() -> Any:
         return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
 
+    with source() as file:
+        if made is pa.ipc.open_file:
+            file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
+        choice.small_enough(_claimed(file), size)
     with source() as file, made(file) as reader:
         schema = reader.schema
         names = schema.names
