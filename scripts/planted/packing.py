@@ -40,8 +40,6 @@ BUGS = (
         "    sole = sole or archive.members[0]\n    if split is None:\n"),
     Bug("judgments: no word of other splits", "formats/judgments.py",
         "    if not splits:\n", "    if True:\n"),
-    Bug("columns: broken offsets are believed", "formats/columnar.py",
-        "            batch.validate(full=True)\n", ""),
     Bug("columns: few bytes become many rows", "formats/columnar.py",
         "            choice.small_enough(_ROW * taken, size)\n", ""),
     Bug("columns: what is packed is believed to be short", "formats/columnar.py",

@@ -173,7 +173,7 @@ class _Watched(io.BytesIO):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bzip2"])
 def test_a_small_file_that_becomes_huge_is_stopped(name: str) -> None:
-    data = bomb(name, 200 << 20)
+    data = bomb(name, 70 << 20)
     packed_bytes = _Watched(data)
     given: list[int] = []
     stream = unpacking(packed_bytes, PACKING[name], "a.run")
@@ -192,7 +192,7 @@ def test_what_packs_well_but_is_small_is_read() -> None:
 def test_a_bomb_stops_every_reader_and_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = bomb("lz4", 300 << 20)
+    data = bomb("lz4", 80 << 20)
     path = tmp_path / "a.lz4"
     path.write_bytes(data)
     for read in (read_run, read_qrels, read_ids, lambda name: Collection.load(documents=name)):
