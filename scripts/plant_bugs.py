@@ -111,9 +111,18 @@ TESTS_OF = {
     "bench/tutorial.py": ("tests/bench/test_tutorial_benchmark.py",),
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),
     **dict.fromkeys(
-        ("formats/decimals.py", "formats/lines.py", "formats/pieces.py", "formats/quick.py"),
+        ("formats/decimals.py", "formats/pieces.py", "formats/quick.py"),
         ("tests/formats/test_quick.py", "tests/test_streamed.py"),
     ),
+    "formats/lines.py": (
+        "tests/formats/test_packing.py",
+        "tests/formats/test_quick.py",
+        "tests/test_streamed.py",
+    ),
+    "formats/packing.py": ("tests/formats/test_packing.py", "tests/formats/test_archives.py"),
+    "formats/archives.py": ("tests/formats/test_archives.py", "tests/loading/test_folders.py"),
+    "formats/judgments.py": ("tests/formats/test_archives.py", "tests/loading/test_folders.py"),
+    "formats/columnar.py": ("tests/formats/test_columnar.py",),
     **dict.fromkeys(
         (f"cli/{name}.py" for name in ("evaluate", "fuse", "main", "progress")),
         ("tests/test_startup.py",),

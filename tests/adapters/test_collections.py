@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rankgauge import Collection, Document, InputError, Query
+from rankgauge import Collection, Document, InputError, Query, read_qrels
 
 TEXTS = [("d1", "T", "one"), ("d2", "", "two"), ("d3", "", "three")]
 DOCS = [{"_id": key, "title": title, "text": text} for key, title, text in TEXTS]
@@ -91,6 +91,9 @@ def test_a_repository_on_disk_is_read_by_its_configurations(tmp_path, monkeypatc
     assert same_as_plain(Collection.load(f"hf:{tmp_path}"))
     with pytest.raises(InputError, match="it cannot be loaded"):
         Collection.load(f"hf:{tmp_path}/gone")
+    judged = read_qrels(f"hf:{tmp_path}")
+    assert judged["q1"] == {"d1": 2.0}
+    assert judged.table.notes[-1] == f"hf:{tmp_path}: its judgments"
 
 
 # ---- ir_datasets
@@ -124,6 +127,13 @@ def test_a_collection_of_ir_datasets_is_read_by_name_and_as_an_object(registered
     assert "ir-datasets.com" in caught.value.fix
     with pytest.raises(InputError, match="splits in the names"):
         Collection.load("ir_datasets:rankgauge-mini", split="dev")
+    judged = read_qrels("ir_datasets:rankgauge-mini")
+    assert judged == named.qrels
+    assert judged.table.notes[-1] == "ir_datasets:rankgauge-mini: its judgments"
+    with pytest.raises(InputError, match="it cannot be loaded"):
+        read_qrels("ir_datasets:no-such-collection")
+    with pytest.raises(InputError, match="splits in the names"):
+        read_qrels("ir_datasets:rankgauge-mini", split="dev")
 
 
 # ---- MTEB

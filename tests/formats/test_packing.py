@@ -88,10 +88,11 @@ def test_what_is_cut_off_or_followed_by_something_else_is_broken(name: str) -> N
 
 @EACH
 def test_a_fault_stays_a_fault_however_often_it_is_read(name: str) -> None:
-    stream = unpacking(io.BytesIO(PACK[name](LINES)[:-3]), PACKING[name], "a")
-    for _ in range(3):
-        with pytest.raises(BrokenPackError):
-            stream.read()
+    for size in (2, -3):
+        stream = unpacking(io.BytesIO(PACK[name](LINES)[:size]), PACKING[name], "a")
+        for _ in range(3):
+            with pytest.raises(BrokenPackError):
+                stream.read()
 
 
 def test_zeros_behind_xz_and_gzip_are_filling() -> None:
@@ -172,7 +173,7 @@ class _Watched(io.BytesIO):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bzip2"])
 def test_a_small_file_that_becomes_huge_is_stopped(name: str) -> None:
-    data = bomb(name, 200 << 20)
+    data = bomb(name, 70 << 20)
     packed_bytes = _Watched(data)
     given: list[int] = []
     stream = unpacking(packed_bytes, PACKING[name], "a.run")
@@ -191,7 +192,7 @@ def test_what_packs_well_but_is_small_is_read() -> None:
 def test_a_bomb_stops_every_reader_and_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = bomb("lz4", 300 << 20)
+    data = bomb("lz4", 80 << 20)
     path = tmp_path / "a.lz4"
     path.write_bytes(data)
     for read in (read_run, read_qrels, read_ids, lambda name: Collection.load(documents=name)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
@@ -17,10 +18,13 @@ from rankgauge.table import PairTable
 __all__ = ["read_columnar"]
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
+# Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
+_AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
 # What a row takes in memory at the least: two places in the bytes of ids, and a number.
 _ROW = 40
-# Below so many bytes a row, a column says the same again and again, and may be short only so.
+# Below so many bytes a row, a file says the same again and again, and may be short only so.
 _SAID_AGAIN = 3
+_PIECE = 1 << 14
 _PLAIN = (
     "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
     "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
@@ -108,10 +112,10 @@ class _Choice:
             path=self.name, fix=_FLAT if nested else _AGAIN,
         )  # fmt: skip
 
-    def small_enough(self, rows: int, size: int) -> None:
-        """Refuse what has far more rows than its bytes can say."""
-        if too_many(size, rows * _ROW):
-            raise exploded(self.name, (size, rows * _ROW), "with pyarrow or polars", claimed=True)
+    def small_enough(self, plain: int, size: int) -> None:
+        """Refuse what becomes far more than its bytes can say."""
+        if too_many(size, plain):
+            raise exploded(self.name, (size, plain), "with pyarrow or polars", claimed=True)
 
     def broken(self, error: BaseException) -> FormatError:
         """The error for a file that a library does not read."""
@@ -128,13 +132,13 @@ def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         else:
             made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
             table = _ipc(held, size, choice, made)
-        # What it says of lengths and places was not looked at before.
-        table.validate(full=True)
+        # Each piece costs something by itself.
+        small = _PIECE * table.column(0).num_chunks > table.num_rows
+        return table.combine_chunks() if small else table
     except FormatError:
         raise
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
         raise choice.broken(error) from None
-    return table
 
 
 def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
@@ -143,26 +147,73 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
     with parquet.ParquetFile(held) as file:
         schema, told = file.schema_arrow, file.metadata
         columns = choice.of(schema.names, [str(kind) for kind in schema.types])
-        choice.small_enough(told.num_rows, size)
-        short = [
-            name for name in (columns.query, columns.doc)
-            if name == columns.query or _says_again(told, name)
-        ]  # fmt: skip
+        groups = map(told.row_group, range(told.num_row_groups))
+        plain = sum(group.total_byte_size for group in groups)
+        choice.small_enough(max(plain, _ROW * told.num_rows), size)
+        # Where there are so few bytes, documents are said again and again, too. (What the file
+        # tells of single columns is not asked for: where it is broken, pyarrow would abort.)
+        short = list(columns[:2] if size < _SAID_AGAIN * told.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
     # An id that stands in many rows is held once.
     with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
-        return file.read(columns=list(columns.read), use_pandas_metadata=False)
+        table = file.read(columns=list(columns.read))
+    # Text may not be UTF-8.
+    table.validate(full=True)
+    return table
 
 
-def _says_again(told: Any, name: str) -> bool:
-    """Whether a column takes so few bytes that its values must be the same again and again."""
-    sizes = 0
-    for group in map(told.row_group, range(told.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema == name:
-                sizes += min(column.total_uncompressed_size, _SAID_AGAIN * column.num_values + 1)
-    return sizes < _SAID_AGAIN * told.num_rows
+def _claimed(source: Any) -> int:
+    """Bytes that the packed columns of an Arrow stream say they become.
+
+    Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
+    whether there is so much to unpack.
+    """
+    import pyarrow as pa
+
+    total = 0
+    try:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            body = memoryview(message.body) if message.body is not None else memoryview(b"")
+            for at in _packed_buffers(memoryview(message.metadata)):
+                total += max(0, *struct.unpack_from("<q", body, at))
+    except (pa.ArrowException, OSError, MemoryError, struct.error):
+        pass  # who reads it says so
+    return total
+
+
+def _packed_buffers(head: memoryview) -> list[int]:
+    """Where the packed columns of a batch begin: by its head, a flatbuffer (Message.fbs)."""
+
+    def number(kind: str, at: int) -> int:
+        if at < 0:
+            raise struct.error("outside")
+        return int(struct.unpack_from(kind, head, at)[0])
+
+    def place(table: int, field: int) -> int:
+        """Where a field of a table stands; 0 if it is left out."""
+        fields = table - number("<i", table)
+        if _FIELDS + 2 * field >= number("<H", fields):
+            return 0
+        offset = number("<H", fields + _FIELDS + 2 * field)
+        return table + offset if offset else 0
+
+    def follow(at: int) -> int:
+        return at + number("<I", at)
+
+    message = follow(0)
+    kind, batch = place(message, 1), place(message, 2)
+    if not kind or not batch or number("<B", kind) not in {_DICTIONARY, _BATCH}:
+        return []
+    batch = follow(batch)
+    if number("<B", kind) == _DICTIONARY:
+        batch = follow(place(batch, 1))
+    buffers, packing = place(batch, 2), place(batch, 3)
+    if not buffers or not packing:
+        return []
+    first = follow(buffers)
+    spans = struct.unpack_from(f"<{2 * number('<I', first)}q", head, first + 4)
+    return [at for at, size in zip(spans[::2], spans[1::2], strict=True) if size > 0 and at >= 0]
 
 
 def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
@@ -171,6 +222,10 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
     def source() -> Any:
         return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
 
+    with source() as file:
+        if made is pa.ipc.open_file:
+            file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
+        choice.small_enough(_claimed(file), size)
     with source() as file, made(file) as reader:
         schema = reader.schema
         names = schema.names
@@ -181,9 +236,10 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
         count = getattr(reader, "num_record_batches", None)
         for batch in reader if count is None else map(reader.get_batch, range(count)):
             taken += batch.num_rows
-            choice.small_enough(taken, size)
-            if too_many(size, batch.nbytes):
-                raise exploded(choice.name, (size, batch.nbytes), "with pyarrow or polars")
+            choice.small_enough(_ROW * taken, size)
+            # What it says of lengths and places was not looked at before: to trust it is to crash.
+            batch.validate(full=True)
+            choice.small_enough(batch.nbytes, size)
             batches.append(batch)
         return pa.Table.from_batches(batches, schema=reader.schema if not batches else None)
 
@@ -208,7 +264,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         columns = choice.of(list(schema), [_kind(kind) for kind in schema.values()])
         if start.startswith(_PARQUET):
             rows = pl.scan_parquet(again()).select(pl.len()).collect().item()
-            choice.small_enough(rows, size)
+            choice.small_enough(_ROW * rows, size)
         return read(again(), columns=list(columns.read))
     except FormatError:
         raise
