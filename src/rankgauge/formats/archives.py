@@ -59,7 +59,9 @@ class Archive:
     @cached_property
     def _infos(self) -> list[zipfile.ZipInfo]:
         with self._opened() as archive:
-            return [info for info in archive.infolist() if not info.is_dir()]
+            # A member without a name is none, and not every Python can ask it what it is.
+            named = (info for info in archive.infolist() if info.filename)
+            return [info for info in named if not info.is_dir()]
 
     @cached_property
     def members(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rankgauge.formats.memory import from_frame
 from rankgauge.formats.packing import exploded, too_many
 from rankgauge.table import PairTable
 
-__all__ = ["read_columnar"]
+__all__ = ["column_names", "read_columnar"]
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
 # Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
@@ -62,6 +62,28 @@ def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
         frame = _by_pyarrow(held, size, start, choice)
     # What was chosen among all columns: not all of them were read.
     return from_frame(frame, layout, name, columns=choice.columns)
+
+
+def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
+    """The names of all columns of such a file; as :func:`read_columnar`."""
+    held, _, start = _held(stream, name)
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra(
+            "what a file of columns holds is told by pyarrow, which is not installed", where=name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
+    try:
+        if start.startswith(_PARQUET):
+            with parquet.ParquetFile(held) as file:
+                return tuple(file.schema_arrow.names)
+        made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+        with _source(held) as file, made(file) as reader:
+            return tuple(reader.schema.names)
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(name, error) from None
 
 
 def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
@@ -117,10 +139,18 @@ class _Choice:
         if too_many(size, plain):
             raise exploded(self.name, (size, plain), "with pyarrow or polars", claimed=True)
 
-    def broken(self, error: BaseException) -> FormatError:
-        """The error for a file that a library does not read."""
-        said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
-        return FormatError(f"the file cannot be read: {said}", path=self.name, fix=_AGAIN)
+
+def _broken(name: str, error: BaseException) -> FormatError:
+    """The error for a file that a library does not read."""
+    said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
+    return FormatError(f"the file cannot be read: {said}", path=name, fix=_AGAIN)
+
+
+def _source(held: _Held) -> Any:
+    """What pyarrow reads Arrow from."""
+    import pyarrow as pa
+
+    return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
 
 
 def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
@@ -138,7 +168,7 @@ def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except FormatError:
         raise
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
-        raise choice.broken(error) from None
+        raise _broken(choice.name, error) from None
 
 
 def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
@@ -219,19 +249,16 @@ def _packed_buffers(head: memoryview) -> list[int]:
 def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
     import pyarrow as pa
 
-    def source() -> Any:
-        return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
-
-    with source() as file:
+    with _source(held) as file:
         if made is pa.ipc.open_file:
             file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
         choice.small_enough(_claimed(file), size)
-    with source() as file, made(file) as reader:
+    with _source(held) as file, made(file) as reader:
         schema = reader.schema
         names = schema.names
         columns = choice.of(names, [str(kind) for kind in schema.types])
     options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
-    with source() as file, made(file, options=options) as reader:
+    with _source(held) as file, made(file, options=options) as reader:
         batches, taken = [], 0
         count = getattr(reader, "num_record_batches", None)
         for batch in reader if count is None else map(reader.get_batch, range(count)):
@@ -271,7 +298,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except (
         pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError,
     ) as error:  # fmt: skip
-        raise choice.broken(error) from None
+        raise _broken(choice.name, error) from None
 
 
 def _kind(kind: Any) -> str:

@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, opened_bytes, start_of
 from rankgauge.formats.naming import format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
@@ -103,12 +104,17 @@ _Possible: TypeAlias = tuple[tuple[Kind, ...], str, tuple[str, ...]]
 
 def _possible(source: TextSource, form: str | None) -> _Possible:
     """What it may be, its format, and the names of its columns."""
-    columnar = form if form in {"parquet", "arrow"} else _columnar(source)
-    if columnar:
-        columns = _columns_inside(source, columnar)
-        return _by_columns(columns), columnar, columns
+    if source.path:
+        with opened_bytes(source.path) as stream:
+            start = start_of(stream)
+            if is_columnar(start, source.name):
+                from rankgauge.formats.columnar import column_names
+
+                columns = column_names(stream, source.name)
+                said = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"
+                return _by_columns(columns), said, columns
     with source.open() as stream:
-        head = stream.read(_HEAD)
+        head = beginning(stream, source.name, _HEAD)
     head = head.removeprefix(b"\xef\xbb\xbf")
     lines = [
         line.strip(b"\r\n")
@@ -126,38 +132,6 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
     if first.lstrip().startswith((b"{", b"[")):
         return _of_json(first, form or format_of(source.name), head)
     return _of_lines(lines, form or format_of(source.name))
-
-
-def _columnar(source: TextSource) -> str:
-    """Which file of columns it is, by its first bytes; nothing if it is none."""
-    if not source.path:
-        return ""
-    with open(source.path, "rb") as file:  # noqa: PTH123 - a path may be text
-        start = file.read(6)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    return "arrow" if start == b"ARROW1" else ""
-
-
-def _columns_inside(source: TextSource, form: str) -> tuple[str, ...]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtra(
-            f"reading {form} needs the library pyarrow", where=source.name,
-            fix='pip install "rankgauge[arrow]"',
-        ) from None  # fmt: skip
-    try:
-        if form == "parquet":
-            return tuple(pq.read_schema(source.path).names)
-        with pa.OSFile(source.path) as file:
-            return tuple(pa.ipc.open_file(file).schema.names)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"this is no {form} file: {str(error).splitlines()[0]:.100}", where=source.name,
-            fix="check the file, or say its format: --from",
-        ) from None  # fmt: skip
 
 
 def _by_columns(columns: tuple[str, ...]) -> tuple[Kind, ...]:
@@ -209,7 +183,7 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
     first = lines[0]
     for mark, said in (("\t", "tsv"), (",", "csv")):
         if form in {said, None} or mark == "\t":
-            cells = next(csv.reader([first.decode("utf-8", "replace")], delimiter=mark), [])
+            cells = _cells(first, mark)
             kinds = _by_columns(tuple(cells))
             if kinds:
                 return kinds, said, tuple(cells)
@@ -219,6 +193,13 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
             return kinds, "trec" if form != "tsv" else form, ()
     cells = first.decode("utf-8", "replace").split("\t" if form != "csv" else ",")
     return (("queries", "documents") if len(cells) > 1 else ()), form or "tsv", ()
+
+
+def _cells(line: bytes, mark: str) -> list[str]:
+    try:
+        return next(csv.reader([line.decode("utf-8", "replace")], delimiter=mark), [])
+    except csv.Error:
+        return []  # who reads it says so
 
 
 def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Kind, ...]:

@@ -25,6 +25,7 @@ __all__ = [
     "Text",
     "all_of",
     "archive_of",
+    "beginning",
     "first_bytes",
     "gathered",
     "is_columnar",
@@ -186,8 +187,13 @@ def all_of(stream: BinaryIO, name: str) -> bytes:
         FormatError: If compressed data is broken or ends early.
         InputError: If reading fails.
     """
+    return beginning(stream, name, -1)
+
+
+def beginning(stream: BinaryIO, name: str, size: int) -> bytes:
+    """So many bytes of a stream; as :func:`all_of`."""
     try:
-        return stream.read()
+        return stream.read(size)
     except _FAULTS as error:
         raise _fault(error, name) from None
 
