@@ -81,6 +81,8 @@ def given_runs(runs: Any) -> list[Given]:
     Raises:
         InputError: If one cannot be read at all.
     """
+    if isinstance(runs, Iterator):
+        runs = list(runs)
     if _is_one(runs):
         named: list[tuple[str, Any]] = [("", runs)]
     elif isinstance(runs, Mapping):
