@@ -165,10 +165,12 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
         table = files.read_table(source, layout, ranks=True)
         return (_ranked(table, source) if layout is RUN else table), None
     except InputError as error:
-        found = salvaged(source, layout) if path else salvaged_rows(source, layout)
-        if found is None:
-            raise error from None
-        return found
+        # Its traceback would keep in memory all that was read before it.
+        refused = error.with_traceback(None)
+    found = salvaged(source, layout) if path else salvaged_rows(source, layout)
+    if found is None:
+        raise refused
+    return found
 
 
 def _ranked(table: PairTable, source: Any) -> PairTable:

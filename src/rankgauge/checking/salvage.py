@@ -354,6 +354,8 @@ def _table(
     """The rows whose number is finite; the others are faults. None without any."""
     queries: list[bytes] = []
     docs: list[bytes] = []
+    # Each query is kept once.
+    names: dict[bytes, bytes] = {}
     lines, values, ranks = array("q"), array("d"), array("d")
     for line, query, doc, value, rank in rows:
         if not math.isfinite(value):
@@ -363,7 +365,7 @@ def _table(
         if not query or not doc or b"\0" in query + doc:
             faults.add_line(Fault(line, "an id is empty, or holds a NUL byte"))
             continue
-        queries.append(query)
+        queries.append(names.setdefault(query, query))
         docs.append(doc)
         lines.append(line)
         values.append(value)
