@@ -94,6 +94,20 @@ TESTS_OF = {
     "fingerprints.py": ("tests/test_fingerprints.py",),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
     "retriever.py": ("tests/test_retriever.py", *BENCHMARKS),
+    **{
+        f"checking/{name}.py": (f"tests/checking/test_{test}.py",)
+        for name, test in (
+            ("judgments", "judgments"),
+            ("pairs", "pairs"),
+            ("runs", "runs"),
+            ("salvage", "reading"),
+            ("spelling", "pairs"),
+            ("survey", "runs"),
+        )
+    },
+    "checking/measuring.py": tuple(
+        f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")
+    ),
     "bench/benchmark.py": BENCHMARKS,
     "bench/compared.py": BENCHMARKS,
     "bench/exploring.py": ("tests/bench/test_exploring.py",),
@@ -112,7 +126,10 @@ TESTS_OF = {
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),
     **dict.fromkeys(
         ("formats/decimals.py", "formats/pieces.py", "formats/quick.py"),
-        ("tests/formats/test_quick.py", "tests/test_streamed.py"),
+        (
+            "tests/formats/test_quick.py", "tests/test_streamed.py",
+            "tests/checking/test_reading.py",
+        ),
     ),
     "formats/lines.py": (
         "tests/formats/test_packing.py",
@@ -134,8 +151,6 @@ TESTS_OF = {
         "tests/test_streamed.py",
     ),
     "formats/thirds.py": ("tests/formats/test_thirds.py",),
-    "formats/trec.py": ("tests/formats/test_thirds.py", "tests/formats/test_trec.py"),
-    "formats/layout.py": ("tests/formats/test_columns.py",),
     "formats/tables.py": ("tests/formats/test_columns.py", "tests/formats/test_tables.py"),
     "formats/shapes.py": ("tests/formats/test_shapes.py",),
     "formats/lookalikes.py": ("tests/test_bad_input.py",),
@@ -144,7 +159,12 @@ TESTS_OF = {
     "formats/writing.py": ("tests/formats/test_files.py", "tests/formats/test_writing.py"),
     **dict.fromkeys(
         ("formats/columnwriting.py", "formats/exchange.py", "formats/layout.py", "formats/trec.py"),
-        ("tests/formats/test_writing.py", "tests/formats/test_tables.py"),
+        (
+            "tests/formats/test_writing.py", "tests/formats/test_tables.py",
+            "tests/formats/test_columns.py", "tests/formats/test_thirds.py",
+            "tests/formats/test_trec.py", "tests/checking/test_reading.py",
+            "tests/checking/test_runs.py",
+        ),
     ),
     **dict.fromkeys(
         (

@@ -2,6 +2,7 @@
 
 from planted.benching import BUGS as _BENCHING
 from planted.bug import Bug
+from planted.checking import BUGS as _CHECKING
 from planted.comparing import BUGS as _COMPARING
 from planted.converting import BUGS as _CONVERTING
 from planted.explaining import BUGS as _EXPLAINING
@@ -17,5 +18,5 @@ __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING, *_CONVERTING, *_PACKING, *_SHAPING,
+    *_STARTING, *_CHECKING, *_CONVERTING, *_PACKING, *_SHAPING,
 )  # fmt: skip

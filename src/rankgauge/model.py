@@ -209,7 +209,7 @@ class Qrels(_Pairs):
                 where=JUDGMENTS.name,
                 fix="give the judgments first, then the run",
             )
-        return cls(_table_of(source, JUDGMENTS))
+        return cls(table_of_input(source, JUDGMENTS))
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:
@@ -356,7 +356,7 @@ class Run(_Pairs):
         elif isinstance(source, str | os.PathLike):
             run = read_run(source)
         else:
-            run = cls(_table_of(source, RUN))
+            run = cls(table_of_input(source, RUN))
         if name is not None:
             run = replace(run, name=name)
         return run if settings is None else replace(run, settings=settings)
@@ -422,8 +422,8 @@ def _decoded(ids: Ids) -> list[str]:
         ]
 
 
-def _table_of(source: Any, layout: Layout) -> PairTable:
-    """The one coercion."""
+def table_of_input(source: Any, layout: Layout) -> PairTable:
+    """The one coercion: the rows of whatever holds them, also where a pair stands twice."""
     if isinstance(source, PairTable):
         return finite(source, layout)
     if isinstance(source, str | os.PathLike):
@@ -493,7 +493,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
         'bm25'
     """
     table = files.read_table(path, RUN, format)
-    return Run(table, name=_stem(path) if name is None else name)
+    return Run(table, name=run_name(path) if name is None else name)
 
 
 def run_blocks(path: Source) -> Iterator[Run | None]:
@@ -502,12 +502,13 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
     None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
     block is good until the next is asked for.
     """
-    name = _stem(path)
+    name = run_name(path)
     for table in files.read_blocks(path, RUN):
         yield None if table is None else Run(table, name=name)
 
 
-def _stem(path: Source) -> str:
+def run_name(path: Source) -> str:
+    """What a run of this file is called: its name without endings."""
     path = path.path if isinstance(path, InFormat) else path
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
     base = unpacked(base.rpartition(".zip!")[2])

@@ -42,7 +42,12 @@ _TAB, _BLANK = 9, 32
 
 
 def read_table(
-    source: Source, layout: Layout, form: str | None = None, *, split: str | None = None
+    source: Source,
+    layout: Layout,
+    form: str | None = None,
+    *,
+    split: str | None = None,
+    ranks: bool = False,
 ) -> PairTable:
     """Read a file (``-`` is standard input), or find the judgments in what holds them.
 
@@ -53,6 +58,7 @@ def read_table(
         layout: Judgments or run.
         form: The format; found by name and first line if neither says it.
         split: Which judgments, where a collection has several.
+        ranks: Whether ranks that stand beside the scores are wanted too, where that is quick.
 
     Raises:
         UnknownName: If there is no such format.
@@ -80,7 +86,7 @@ def read_table(
                 f"got split={split!r}, and this is one file", where=source_name(source),
                 fix="leave the split out, or name the folder that holds qrels/",
             )  # fmt: skip
-        return read_stream(stream, source_name(source), layout, form)
+        return read_stream(stream, source_name(source), layout, form, ranks=ranks)
 
 
 def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
@@ -102,7 +108,9 @@ def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, s
     return source, form
 
 
-def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
+def read_stream(
+    stream: BinaryIO, name: str, layout: Layout, form: str | None = None, *, ranks: bool = False
+) -> PairTable:
     """Read what is open already, such as a member of an archive; `name` is for messages."""
     start = start_of(stream)
     if is_columnar(start, name):
@@ -128,11 +136,15 @@ def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = 
         _refuse_others(head, name, layout)
     elif form != "trec":
         _refuse_width(first, name, form)
-    table = _read_trec((head, lines, stream), name, layout, b"\t" if form == "cells" else None)
+    table = _read_trec(
+        (head, lines, stream), name, layout, b"\t" if form == "cells" else None, ranks=ranks
+    )
     return _third(table, name, given) if layout is RUN and _width(first, form) == _THREE else table
 
 
-def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
+def read_blocks(
+    source: Source, layout: Layout, *, ranks: bool = False
+) -> Iterator[PairTable | None]:
     """Read a file in tables of whole queries; None, and no more, if that is not to be had.
 
     Then :func:`read_table` reads it, or says what is wrong with it. A table is good until the next
@@ -141,6 +153,7 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     Args:
         source: The path, alone or with its format.
         layout: Judgments or run.
+        ranks: Whether the ranks are wanted too, and the number of each line.
     """
     source, given = _parted(source, layout, None)
     name = source_name(source)
@@ -166,7 +179,8 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
             # All of it is read, or refused in words.
             yield None
             return
-        blocks = quick_blocks(stream, start, name, layout)
+        line = head[-1][0] if ranks else None
+        blocks = quick_blocks(stream, start, name, layout, line=line)
         yield from _thirds(blocks, name, given) if three and layout is RUN else blocks
 
 
@@ -240,7 +254,7 @@ _Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], 
 
 
 def _read_trec(
-    begun: _Begun, name: str, layout: Layout, separator: bytes | None = None
+    begun: _Begun, name: str, layout: Layout, separator: bytes | None = None, *, ranks: bool
 ) -> PairTable:
     """Read it as whole arrays if it is as simple as that, else line by line.
 
@@ -249,6 +263,7 @@ def _read_trec(
         name: The name of the file.
         layout: Judgments or run.
         separator: What stands between fields; blanks and tabs if left out.
+        ranks: Whether ranks are wanted, too.
     """
     head, lines, stream = begun
     start = b"".join(line for _, line in head)
@@ -258,7 +273,7 @@ def _read_trec(
     before = sum(len(line) for _, line in head[:-1])
     found = None
     if head and text.fault is None:
-        found = quick_table(text, name, layout, skip=before, line=head[-1][0])
+        found = quick_table(text, name, layout, skip=before, line=head[-1][0], ranks=ranks)
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
         # From the start: only what is read line by line says what is wrong with which.
         return read_trec(numbered_lines(text.lines(), name), name, layout, separator)

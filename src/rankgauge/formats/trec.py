@@ -20,7 +20,7 @@ from rankgauge.formats.lines import mistaken_for, shorten
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.table import PairTable
 
-__all__ = ["as_read", "is_line", "places_of", "read_trec", "trec_lines"]
+__all__ = ["as_read", "is_line", "places_of", "rank_place", "read_trec", "trec_lines"]
 
 # Where query, document and number stand, by the number of fields.
 _PLACES = {
@@ -28,6 +28,8 @@ _PLACES = {
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
+# Where a rank stands beside the score.
+_RANKS = {"run": {6: 3, 5: 3}}
 
 
 def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] | None:
@@ -36,6 +38,11 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
     if layout is RUN and len(fields) == _TAGLESS and fields[1].upper() != b"Q0":
         return None
     return _PLACES[layout.name].get(len(fields))
+
+
+def rank_place(width: int, layout: Layout) -> int:
+    """Where the rank stands beside a score in so many fields; -1 where there is none."""
+    return _RANKS.get(layout.name, {}).get(width, -1)
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
