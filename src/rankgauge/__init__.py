@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from rankgauge.bench.timing import Quantile as Quantile
     from rankgauge.bench.tutorial import RetrievalBenchmark as RetrievalBenchmark
     from rankgauge.bench.varied import explore_plan as explore_plan
+    from rankgauge.checking.checkup import check as check
+    from rankgauge.checking.problems import PROBLEM_KINDS as PROBLEM_KINDS
+    from rankgauge.checking.problems import Effect as Effect
+    from rankgauge.checking.problems import Problem as Problem
+    from rankgauge.checking.problems import ProblemKind as ProblemKind
+    from rankgauge.checking.problems import Spot as Spot
+    from rankgauge.checking.result import CheckResult as CheckResult
     from rankgauge.collection import Collection as Collection
     from rankgauge.collection import Document as Document
     from rankgauge.collection import Query as Query
@@ -195,6 +202,9 @@ _HOMES = {
     "bench.timing": ("Latency", "Quantile"),
     "bench.tutorial": ("RetrievalBenchmark",),
     "bench.varied": ("explore_plan",),
+    "checking.checkup": ("check",),
+    "checking.problems": ("PROBLEM_KINDS", "Effect", "Problem", "ProblemKind", "Spot"),
+    "checking.result": ("CheckResult",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
     "diagnosing.bands": ("Band", "Bands"),

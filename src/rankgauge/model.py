@@ -204,7 +204,7 @@ class Qrels(_Pairs):
                 where=JUDGMENTS.name,
                 fix="give the judgments first, then the run",
             )
-        return cls(_table_of(source, JUDGMENTS))
+        return cls(table_of_input(source, JUDGMENTS))
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:
@@ -358,7 +358,7 @@ class Run(_Pairs):
         elif isinstance(source, str | os.PathLike):
             run = read_run(source)
         else:
-            run = cls(_table_of(source, RUN))
+            run = cls(table_of_input(source, RUN))
         if name is not None:
             run = replace(run, name=name)
         return run if settings is None else replace(run, settings=settings)
@@ -424,8 +424,8 @@ def _decoded(ids: Ids) -> list[str]:
         ]
 
 
-def _table_of(source: Any, layout: Layout) -> PairTable:
-    """The one coercion."""
+def table_of_input(source: Any, layout: Layout) -> PairTable:
+    """The one coercion: the rows of whatever holds them, also where a pair stands twice."""
     if isinstance(source, PairTable):
         return finite(source, layout)
     if isinstance(source, str | os.PathLike):
