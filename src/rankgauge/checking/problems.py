@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -74,6 +75,18 @@ class Effect:
     now: float
     then: float
     by: str
+
+    def shown(self) -> str:
+        """The change for people; a value that is none is a dash.
+
+        Example:
+            >>> Effect("bm25", "nDCG@10", 0.0, 0.352, "ids without leading zeros").shown()
+            'nDCG@10 0.0000 → 0.3520 (ids without leading zeros)'
+        """
+        now, then = (
+            "–" if math.isnan(value) else f"{value:.4f}" for value in (self.now, self.then)
+        )
+        return f"{self.measure} {now} → {then} ({self.by})"
 
 
 @dataclass(frozen=True)

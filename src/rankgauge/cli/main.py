@@ -20,6 +20,7 @@ _INTERRUPTED = 130
 # The commands in the order in which they are needed, and the module of each.
 _COMMANDS = {
     "evaluate": "evaluate",
+    "check": "check",
     "compare": "compare",
     "diff": "diff",
     "diagnose": "diagnose",
@@ -55,8 +56,8 @@ class _Late(click.Group):
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
 
-    Exit codes: 0 fine, 1 a gate said no, 2 an error, 3 a strict gate is not sure, 4 not comparable
-    (a gate, history compare), 130 interrupted.
+    Exit codes: 0 fine, 1 a gate said no or a check found an error, 2 an error, 3 a strict gate is
+    not sure, 4 not comparable (a gate, history compare), 130 interrupted.
     """
 
 
