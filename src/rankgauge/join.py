@@ -333,7 +333,12 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
     return replace(
         run,
         table=replace(
-            table, docs=table.docs.take(order), values=table.values[order], unique=True, lines=None
+            table,
+            docs=table.docs.take(order),
+            values=table.values[order],
+            unique=True,
+            lines=None,
+            ranks=None,
         ),
     )
 

@@ -41,6 +41,7 @@ class PairTable:
         unique: True if no pair can stand twice (the source was a mapping).
         source: Where it came from, for messages: a path or ``"run"``.
         lines: (N,) line numbers in the source, if it has lines.
+        ranks: (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
         notes: What the reader has to say about how it read.
     """
 
@@ -52,13 +53,20 @@ class PairTable:
     source: str = ""
     lines: IntArray | None = None
     notes: tuple[str, ...] = field(default=())
+    ranks: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        freeze(self.offsets, self.values, self.lines)
+        freeze(self.offsets, self.values, self.lines, self.ranks)
 
     @classmethod
     def of_rows(
-        cls, queries: Ids, docs: Ids, values: FloatArray, *, lines: IntArray | None = None
+        cls,
+        queries: Ids,
+        docs: Ids,
+        values: FloatArray,
+        *,
+        lines: IntArray | None = None,
+        ranks: FloatArray | None = None,
     ) -> PairTable:
         """Group rows by query: queries in order of first appearance, rows in the order given."""
         codes, names = queries.unique()
@@ -67,7 +75,8 @@ class PairTable:
             order = np.argsort(codes, kind="stable")
             docs, values = docs.take(order), values[order]
             lines = None if lines is None else lines[order]
-        return cls(names, offsets_of(counts), docs, values, lines=lines)
+            ranks = None if ranks is None else ranks[order]
+        return cls(names, offsets_of(counts), docs, values, lines=lines, ranks=ranks)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -101,12 +110,14 @@ class PairTable:
         """Only these rows (ascending); queries stay, even without rows."""
         counts = np.bincount(self.query_numbers()[rows], minlength=len(self.queries))
         lines = None if self.lines is None else self.lines[rows]
+        ranks = None if self.ranks is None else self.ranks[rows]
         return replace(
             self,
             offsets=offsets_of(counts),
             docs=self.docs.take(rows),
             values=self.values[rows],
             lines=lines,
+            ranks=ranks,
         )
 
     def repeats(self) -> list[list[int]]:

@@ -18,13 +18,16 @@ from rankgauge.table import PairTable
 __all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
 
 
-def read_table(source: Source, layout: Layout, form: str | None = None) -> PairTable:
+def read_table(
+    source: Source, layout: Layout, form: str | None = None, *, ranks: bool = False
+) -> PairTable:
     """Read a file (``-`` is standard input).
 
     Args:
         source: The path.
         layout: Judgments or run.
         form: One of `FORMATS`; found by name and first line if left out.
+        ranks: Whether ranks that stand beside the scores are wanted too, where that is quick.
 
     Raises:
         UnknownName: If there is no such format.
@@ -37,10 +40,12 @@ def read_table(source: Source, layout: Layout, form: str | None = None) -> PairT
             fix=f"choose one of: {', '.join(FORMATS)}",
         )
     with opened(source) as stream:
-        return read_stream(stream, source_name(source), layout, form)
+        return read_stream(stream, source_name(source), layout, form, ranks=ranks)
 
 
-def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = None) -> PairTable:
+def read_stream(
+    stream: BinaryIO, name: str, layout: Layout, form: str | None = None, *, ranks: bool = False
+) -> PairTable:
     """Read what is open already, such as a member of an archive; `name` is for messages."""
     lines = numbered_lines(stream, name)
     head = list(_head(lines))
@@ -56,11 +61,13 @@ def read_stream(stream: BinaryIO, name: str, layout: Layout, form: str | None = 
     if form == "tsv" and _headless(first, layout):
         form = "cells"
     if form == "trec":
-        return _read_trec((head, lines, stream), name, layout)
+        return _read_trec((head, lines, stream), name, layout, ranks=ranks)
     return _read(itertools.chain(head, lines), name, layout, form)
 
 
-def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
+def read_blocks(
+    source: Source, layout: Layout, *, ranks: bool = False
+) -> Iterator[PairTable | None]:
     """Read a file in tables of whole queries; None, and no more, if that is not to be had.
 
     Then :func:`read_table` reads it, or says what is wrong with it. A table is good until the next
@@ -69,6 +76,7 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     Args:
         source: The path.
         layout: Judgments or run.
+        ranks: Whether the ranks are wanted too, and the number of each line.
     """
     name = source_name(source)
     # Without pathlib, here and below: loading it takes longer than to read a small file.
@@ -84,7 +92,8 @@ def read_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
         if not start or form != "trec" or b"\0" in start or _cut_up(head):
             yield None
             return
-        yield from quick_blocks(stream, start, name, layout)
+        line = head[-1][0] if ranks else None
+        yield from quick_blocks(stream, start, name, layout, line=line)
 
 
 def _cut_up(head: list[tuple[int, bytes]]) -> bool:
@@ -95,7 +104,7 @@ def _cut_up(head: list[tuple[int, bytes]]) -> bool:
 _Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], BinaryIO]
 
 
-def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
+def _read_trec(begun: _Begun, name: str, layout: Layout, *, ranks: bool) -> PairTable:
     """Read it as whole arrays if it is as simple as that, else line by line."""
     head, lines, stream = begun
     start = b"".join(line for _, line in head)
@@ -105,7 +114,7 @@ def _read_trec(begun: _Begun, name: str, layout: Layout) -> PairTable:
     before = sum(len(line) for _, line in head[:-1])
     found = None
     if head and text.fault is None:
-        found = quick_table(text, name, layout, skip=before, line=head[-1][0])
+        found = quick_table(text, name, layout, skip=before, line=head[-1][0], ranks=ranks)
     if found is None:
         # From the start: only what is read line by line says what is wrong with which.
         return read_trec(numbered_lines(text.lines(), name), name, layout)

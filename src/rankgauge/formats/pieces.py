@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rankgauge.formats.decimals import decimals
 from rankgauge.formats.layout import Layout, read_number
 from rankgauge.formats.lines import AROUND
-from rankgauge.formats.trec import places_of
+from rankgauge.formats.trec import places_of, rank_place
 from rankgauge.ids import Ids, IntArray
 from rankgauge.table import FloatArray, PairTable, offsets_of
 
@@ -46,19 +46,23 @@ class Shape:
         query: Which of them is the query, from 0.
         doc: The document.
         number: The score or grade.
+        rank: The rank, where it is asked for and there is one; else -1.
     """
 
     width: int
     query: int
     doc: int
     number: int
+    rank: int = -1
 
     @classmethod
-    def of(cls, line: bytes, layout: Layout) -> Shape | None:
+    def of(cls, line: bytes, layout: Layout, *, ranks: bool = False) -> Shape | None:
         """That of the first line; None if it has not the fields of this input."""
         width = len(line.split())
         places = places_of(width, layout)
-        return None if places is None else cls(width, *places)
+        if places is None:
+            return None
+        return cls(width, *places, rank_place(width, layout) if ranks else -1)
 
 
 class Rows:
@@ -70,6 +74,7 @@ class Rows:
         queries: The queries of the rows, numbered as they came.
         grouped: Whether the rows of each query stand together.
         last: The first row of the last query, and where it starts in the text.
+        ranked: Whether every row has a rank that is a number; asked only of shapes with a rank.
     """
 
     def __init__(self, size: int) -> None:
@@ -80,6 +85,8 @@ class Rows:
         self._lengths = np.empty(0, dtype=np.int64)
         self._hashes = np.empty(0, dtype=np.uint64)
         self._values = np.empty(0, dtype=np.float64)
+        self._ranks = np.empty(0, dtype=np.float64)
+        self.ranked = True
         self._scratch = _Scratch()
         self.ascii = True
         self.clear()
@@ -124,12 +131,26 @@ class Rows:
         np.add(docs, base, out=self._starts[here])
         self._lengths[here] = lengths
         self._values[here] = values
+        if self.ranked:
+            self._add_ranks(near, words, found, shape.rank)
         queries = found.starts(shape.query)
         spans = (queries, found.ends(shape.query) - queries)
         self._numbers[here] = self._numbered(near, words, spans, base)
         self.count = here.stop
         self.ascii = self.ascii and int(text.max()) < _ASCII
         return True
+
+    def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
+        read = None
+        if rank >= 0:
+            read = _numbers(near, words, found.starts(rank), found.ends(rank))
+        self.ranked = read is not None
+        if read is not None:
+            if len(self._ranks) < len(self._values):
+                larger = np.empty(len(self._values))
+                larger[: self.count] = self._ranks[: self.count]
+                self._ranks = larger
+            self._ranks[self.count : self.count + len(read)] = read
 
     def _make_room(self, more: int) -> None:
         """Let so many rows follow; how many there will be is guessed from those that were read."""
@@ -169,7 +190,9 @@ class Rows:
             offsets = np.concatenate([[0], heads, [count]])
             docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
             lines = None if line is None else np.arange(line, line + count)
-            return PairTable(names, offsets, docs, self._values[:count], lines=lines)
+            ranks = self._ranks[:count] if self.ranked else None
+            values = self._values[:count]
+            return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
         # Numbers of two bytes are put in order without comparing any.
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
@@ -179,11 +202,12 @@ class Rows:
         self._lengths = self._lengths[order]
         self._hashes = self._hashes[order]
         self._values = self._values[order]
+        ranks = self._ranks[order] if self.ranked else None
         docs = Ids(data, self._starts, self._lengths, self._hashes)
         if line is not None:
             order += line
         lines = None if line is None else order
-        return PairTable(names, offsets, docs, self._values, lines=lines)
+        return PairTable(names, offsets, docs, self._values, lines=lines, ranks=ranks)
 
 
 class Numbering:

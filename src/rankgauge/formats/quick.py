@@ -31,7 +31,7 @@ _Bytes = npt.NDArray[np.uint8]
 
 
 def quick_table(
-    text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1
+    text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1, ranks: bool = False
 ) -> PairTable | None:
     """Read a whole text; None where it is not as simple as that.
 
@@ -41,6 +41,7 @@ def quick_table(
         layout: Judgments or run.
         skip: Bytes before the first line of fields, such as comments.
         line: The number of that line.
+        ranks: Whether the ranks are read too, if all are numbers.
     """
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
@@ -51,29 +52,31 @@ def quick_table(
     rows = Rows(stop - start)
     kept, data[stop] = data[stop], _LINE
     try:
-        taken = _taken(_Lines(data, layout), start, stop + 1, rows)
+        taken = _taken(_Lines(data, layout, ranks=ranks), start, stop + 1, rows)
     finally:
         data[stop] = kept
     return _named(rows.table(data, line, rows.count), rows, name) if taken else None
 
 
 def quick_blocks(
-    stream: BinaryIO, start: bytes, name: str, layout: Layout
+    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int | None = None
 ) -> Iterator[PairTable | None]:
     """Read a text in tables of whole queries; None, and no more, where it is not as simple as that.
 
     It is not if a query stands in two places. A table is good until the next is asked for: it lies
-    in memory that is used again. Its lines have no numbers.
+    in memory that is used again. Its lines have no numbers, unless asked for.
 
     Args:
         stream: The text.
         start: What was read of it before.
         name: The name of the file.
         layout: Judgments or run.
+        line: Where given, the number of the first line: then lines have numbers, and the ranks are
+            read too, if all are numbers.
     """
     data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    lines = _Lines(data, layout)
+    lines = _Lines(data, layout, ranks=line is not None)
     rows = Rows(len(data))
     size = AROUND + len(start)
     seen: set[bytes] = set()
@@ -87,7 +90,8 @@ def quick_blocks(
         count = rows.count if ended else rows.last[0]
         if count:
             # A view, since the table makes its arrays read-only.
-            table = _named(rows.table(data.view(), None, count), rows, name)
+            table = _named(rows.table(data.view(), line, count), rows, name)
+            line = None if line is None else line + count
             names = table.queries.tolist()
             if not seen.isdisjoint(names):
                 yield None
@@ -97,7 +101,8 @@ def quick_blocks(
         elif not ended:
             # One query fills it all: it needs more room.
             data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
-            lines, rows = _Lines(data, layout), Rows(len(data))
+            lines = _Lines(data, layout, ranks=line is not None)
+            rows = Rows(len(data))
             continue
         rest = rows.last[1]
         data[AROUND : AROUND + size - rest] = data[rest:size].copy()
@@ -108,16 +113,18 @@ def quick_blocks(
 class _Lines:
     """Lines of a text in memory, and what they look like."""
 
-    def __init__(self, data: _Bytes, layout: Layout) -> None:
+    def __init__(self, data: _Bytes, layout: Layout, *, ranks: bool = False) -> None:
         self.data = data
         self.words = words_of(data)
-        self.layout = layout
+        self.layout, self.ranks = layout, ranks
         self.shape: Shape | None = None
 
     def take(self, start: int, stop: int, rows: Rows) -> bool:
         """Add these lines to the rows, unless they are not that simple."""
         if self.shape is None:
-            self.shape = Shape.of(_first_line(self.data, start, stop), self.layout)
+            self.shape = Shape.of(
+                _first_line(self.data, start, stop), self.layout, ranks=self.ranks
+            )
         return self.shape is not None and rows.add(self.data, self.words, (start, stop), self.shape)
 
 

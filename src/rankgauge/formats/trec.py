@@ -19,15 +19,22 @@ from rankgauge.formats.lines import mistaken_for, shorten
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.table import PairTable
 
-__all__ = ["as_read", "is_line", "places_of", "read_trec", "trec_lines"]
+__all__ = ["as_read", "is_line", "places_of", "rank_place", "read_trec", "trec_lines"]
 
 # Where query, document and number stand, by the number of fields.
 _PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4)}}
+# Where a rank stands beside the score.
+_RANKS = {"run": {6: 3}}
 
 
 def places_of(width: int, layout: Layout) -> tuple[int, int, int] | None:
     """Where query, document and number stand in so many fields; None if they do not fit."""
     return _PLACES[layout.name].get(width)
+
+
+def rank_place(width: int, layout: Layout) -> int:
+    """Where the rank stands beside a score in so many fields; -1 where there is none."""
+    return _RANKS.get(layout.name, {}).get(width, -1)
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
