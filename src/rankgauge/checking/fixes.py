@@ -1,0 +1,250 @@
+"""``mend()``: copies of judgments and runs without what a check found, where that is safe or asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgauge.checking.copying import copy_lines, copy_name
+from rankgauge.checking.problems import KINDS
+from rankgauge.checking.reading import Given, given_qrels, given_runs
+from rankgauge.checking.result import CheckResult
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.formats import files
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
+from rankgauge.model import Qrels, Run
+from rankgauge.notes import many
+from rankgauge.table import PairTable
+
+__all__ = ["Mended", "mend"]
+
+# A table without the fault, and how many rows it had.
+_Step: TypeAlias = Callable[[PairTable], tuple[PairTable, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Copy:
+    """An input and what became of it.
+
+    Attributes:
+        given: The input.
+        layout: Judgments or run.
+        before: Its rows, without those that no evaluation reads.
+        after: The mended ones.
+        done: Code to the number of rows that it was mended in.
+        left: Codes of faults that no copy can carry and that were not asked for.
+    """
+
+    given: Given
+    layout: Layout
+    before: PairTable
+    after: PairTable
+    done: Mapping[str, int]
+    left: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.done) and not self.left
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mended:
+    """Judgments and runs as they were given, but for what was mended.
+
+    Made by :func:`mend`.
+    """
+
+    _copies: tuple[_Copy, ...]
+
+    @property
+    def done(self) -> dict[str, dict[str, int]]:
+        """Input to code to the number of rows that were mended."""
+        return {copy.given.source: dict(copy.done) for copy in self._copies if copy.changed}
+
+    def qrels(self) -> Qrels:
+        """The judgments.
+
+        Raises:
+            InputError: If something else is still wrong with them.
+        """
+        return Qrels(self._copies[0].after)
+
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, in the order given."""
+        return tuple(Run(copy.after, name=copy.given.name) for copy in self._copies[1:])
+
+    def write(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Write a copy of each input that was mended into a folder, which is made.
+
+        A copy has the name of its file, and the lines of its file but for those that are left out
+        or mended. Where the input has no lines, or another format, it is written anew.
+
+        Returns:
+            What was written, a sentence a file.
+
+        Raises:
+            InputError: If a copy cannot be written, or would take the place of its original.
+        """
+        target = Path(folder)
+        said = [self._told(copy, target) for copy in self._copies]
+        return [sentence for sentence in said if sentence] or ["nothing to mend: no copy written"]
+
+    def _told(self, copy: _Copy, folder: Path) -> str:
+        if copy.left:
+            codes = " ".join(f"--fix-also {code}" for code in copy.left)
+            return f"{copy.given.source}: not copied, it has lines that no copy can carry: {codes}"
+        if not copy.changed:
+            return ""
+        path = folder / copy_name(copy.given.source, copy.layout)
+        _refuse_original(path, copy.given.source)
+        copy_lines(copy.given.source, path, (copy.before, copy.after), copy.layout)
+        counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in copy.done.items())
+        return f"wrote {path}: {counts}"
+
+
+def mend(
+    found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
+) -> Mended:
+    """Mend what a check found, in copies.
+
+    What is safe is mended wherever it was found; what could mean something else only where its
+    code is named: lines that cannot be read are left out (F101), as are scores that are no numbers
+    (R102) and documents with the id of their query (R108); of a document that stands twice its best
+    place is kept (R101); ranks become scores (R103); scores are negated (R104). Nothing else
+    changes: neither order nor any other row.
+
+    Args:
+        found: What :func:`check` found in these inputs.
+        qrels: The judgments, as they were checked.
+        runs: The runs, as they were checked.
+        also: Codes to be mended although they are not safe.
+
+    Raises:
+        UnknownName: For a code that nobody knows, or that cannot be mended.
+        InputError: If an input cannot be read at all.
+
+    Example:
+        >>> from rankgauge import check
+        >>> rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
+        >>> mended = mend(check(rows), rows)
+        >>> mended.done, mended.qrels()["q1"]
+        ({'judgments': {'J101': 1}}, {'d1': 1.0, 'd2': 0.0})
+    """
+    wanted = {code for code, kind in KINDS.items() if kind.fix == "safe"} | _codes(also)
+    judged = given_qrels(qrels)
+    inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
+    return Mended(tuple(_mended(found, given, layout, wanted) for given, layout in inputs))
+
+
+def _codes(also: Iterable[str]) -> set[str]:
+    codes = {also} if isinstance(also, str) else set(also)
+    mendable = [code for code, kind in KINDS.items() if kind.fix]
+    for code in sorted(codes):
+        if code not in mendable:
+            known = code in KINDS
+            raise UnknownName(
+                f"{code} cannot be mended without a person" if known
+                else f"no problem has the code {code!r}",
+                where="also", fix=f"codes that can be: {', '.join(mendable)}",
+            )  # fmt: skip
+    return codes
+
+
+def _mended(found: CheckResult, given: Given, layout: Layout, wanted: set[str]) -> _Copy:
+    counts = {
+        problem.kind.code: problem.count
+        for problem in found.problems
+        if problem.source == given.source
+    }
+    before = _whole(given, layout)
+    table, done = before, {}
+    for code in ("F101", "R102"):
+        if code in counts and code in wanted:
+            done[code] = counts[code]
+    for code, step in _STEPS.items():
+        if code in counts and (code in wanted or code in _SAFER):
+            step = step if code in wanted else _SAFER[code]  # noqa: PLW2901 - the same code
+            table, number = step(table)
+            if number:
+                done[code] = number
+    left = tuple(code for code in ("F101", "R102") if code in counts and code not in wanted)
+    return _Copy(given, layout, before, table, done, left if done else ())
+
+
+def _whole(given: Given, layout: Layout) -> PairTable:
+    if given.table is not None:
+        return given.table
+    return files.read_table(given.source, layout)
+
+
+# ---- one step for each code
+
+
+def _first_of_each(table: PairTable) -> tuple[PairTable, int]:
+    """Of pairs that stand several times with one number, the first."""
+    return _dropped(table, lambda group: group[0], alike=True)
+
+
+def _best_of_each(table: PairTable) -> tuple[PairTable, int]:
+    """Of pairs that stand several times, the one of the highest number."""
+    return _dropped(table, lambda group: group[int(np.argmax(table.values[group]))], alike=False)
+
+
+def _dropped(
+    table: PairTable, kept: Callable[[Sequence[int]], int], *, alike: bool
+) -> tuple[PairTable, int]:
+    keep = np.ones(len(table), dtype=bool)
+    for group in table.repeats():
+        if not alike or len(set(table.values[group].tolist())) == 1:
+            keep[group] = False
+            keep[kept(group)] = True
+    return table.keep(np.flatnonzero(keep)), int(np.count_nonzero(~keep))
+
+
+def _others_than_the_query(table: PairTable) -> tuple[PairTable, int]:
+    queries = table.queries.take(table.query_numbers())
+    rows = np.arange(len(table))
+    same = queries.same(rows, table.docs, rows)
+    return table.keep(np.flatnonzero(~same)), int(np.count_nonzero(same))
+
+
+def _negated(table: PairTable) -> tuple[PairTable, int]:
+    # Not -0.0, which is written otherwise than 0.
+    return replace(table, values=0.0 - table.values), len(table)
+
+
+def _by_rank(table: PairTable) -> tuple[PairTable, int]:
+    """Scores that descend with the ranks: of n documents the first gets n."""
+    if table.ranks is None:
+        return table, 0
+    numbers = table.query_numbers()
+    order = np.lexsort((np.arange(len(table)), table.ranks, numbers))
+    places = np.arange(len(table)) - table.offsets[numbers]
+    values = np.empty(len(table))
+    values[order] = np.diff(table.offsets)[numbers] - places
+    return replace(table, values=values), len(table)
+
+
+_STEPS: dict[str, _Step] = {
+    "R104": _negated,
+    "R103": _by_rank,
+    "J101": _first_of_each,
+    "R101": _best_of_each,
+    "R108": _others_than_the_query,
+}
+# What is safe of a step that is not: a document that stands twice with one score.
+_SAFER: dict[str, _Step] = {"R101": _first_of_each}
+
+
+def _refuse_original(path: Path, source: str) -> None:
+    if path.exists() and Path(source).exists() and path.samefile(source):
+        raise InputError(
+            "the copy would take the place of its original", where=os.fspath(path),
+            fix="name another folder",
+        )  # fmt: skip
