@@ -18,6 +18,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
+from rankgauge.formats.naming import unpacked
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 
@@ -502,7 +503,8 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
 
 def _stem(path: Source) -> str:
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
-    for ending in (".gz", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"):
+    base = unpacked(base)
+    for ending in (".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"):
         base = base.removesuffix(ending)
     return base if base not in {"", "-"} else "run"
 

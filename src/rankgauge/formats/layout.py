@@ -22,6 +22,7 @@ __all__ = [
     "finite_numbers",
     "number_text",
     "numbers_of",
+    "plain_number",
     "read_number",
     "table_of",
     "wrong_columns",
@@ -141,8 +142,13 @@ def read_number(text: bytes) -> float:
 
 def number_text(value: float, layout: Layout) -> str:
     """A number with all its digits; whole grades without a point."""
+    return repr(plain_number(value, layout))
+
+
+def plain_number(value: float, layout: Layout) -> float | int:
+    """The number itself; a grade that is whole as a whole number, but for the zero with a sign."""
     whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
-    return str(int(value)) if whole else repr(value)
+    return int(value) if whole and (value or math.copysign(1, value) > 0) else value
 
 
 def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:

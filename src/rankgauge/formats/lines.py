@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.naming import PACKINGS, BrokenPackError, Packing
 
 __all__ = [
     "AROUND",
@@ -25,31 +25,35 @@ __all__ = [
     "mistaken_for",
     "numbered_lines",
     "opened",
+    "opened_bytes",
     "read_into",
+    "refuse",
     "shorten",
     "source_name",
+    "start_of",
 ]
 
 Source: TypeAlias = str | os.PathLike[str]
 
 AROUND = 32  # spare bytes around a text, so that whole words can be taken anywhere in it
-_GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
-_UNPACK = "unpack it, and name a file in it"
+_UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
+_ZIP = ("a zip archive", "unpack it, and name a file in it")
+_FRAME = "read it with pandas or polars, and pass the data frame"
 # How files start that are no text, what they are, and what to do about it.
 _STRANGE = (
-    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE"),
-    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE"),
-    (b"PK\x03\x04", "a zip archive", _UNPACK),
-    (b"BZh91AY&SY", "packed with bzip2", _UNPACK),
-    (b"\xfd7zXZ", "packed with xz", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
-    (b"PAR1\x15", "a Parquet file", "read it with pandas or polars, and pass the data frame"),
+    (b"\xff\xfe", *_UTF16),
+    (b"\xfe\xff", *_UTF16),
+    (b"PK\x03\x04", *_ZIP),
+    (b"PK\x05\x06", "an empty zip archive", "write it again"),
+    (b"PAR1", "a Parquet file", _FRAME),
+    (b"ARROW1\0\0", "a file of Arrow", _FRAME),
+    (b"\xff\xff\xff\xff", "a stream of Arrow", _FRAME),
 )
 _LOOK = 16
 _PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
-# What reading raises, of files and of gzip data (gzip.BadGzipFile is an OSError).
-_FAULTS = (EOFError, OSError, zlib.error)
+# What reading raises, of files and of what is packed.
+_FAULTS = (BrokenPackError, OSError)
 _SHOWN = 80
 
 
@@ -60,42 +64,72 @@ def source_name(source: Source) -> str:
 
 def mistaken_for(start: bytes) -> str:
     """What a file with these first bytes would be taken for; empty for plain text."""
-    if start.startswith(_GZIP):
-        return "gzip data"
+    packing = _packing(start)
+    if packing is not None:
+        return f"{packing.name} data"
     if start.startswith(_UTF8_BOM):
         return "a byte order mark"
     return next((what for magic, what, _ in _STRANGE if start.startswith(magic)), "")
 
 
+def _packing(start: bytes) -> Packing | None:
+    return next((packing for packing in PACKINGS if start.startswith(packing.starts)), None)
+
+
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
-    """Open a file, or standard input for ``-``; gzip is recognised by its first bytes.
+    """Open a file, or standard input for ``-``; what is packed is known by its first bytes.
 
     Raises:
         InputError: If there is no such file, or it cannot be read.
-        FormatError: If it is no text: UTF-16, an archive, ...
+        FormatError: If it is no text: UTF-16, a Parquet file, ...
+        MissingExtra: If it is packed, and the library that unpacks it is not installed.
     """
+    with opened_bytes(source) as stream:
+        refuse(start_of(stream), source_name(source))
+        yield stream
+
+
+@contextmanager
+def opened_bytes(source: Source) -> Iterator[BinaryIO]:
+    """Open a file as :func:`opened`, text or not."""
     name = source_name(source)
     raw = _standard_input() if source == "-" else _open(source)
     try:
         buffered = (
             raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
         )
-        start = buffered.peek(_LOOK)[:_LOOK]
-        for magic, what, fix in _STRANGE:
-            if start.startswith(magic):
-                raise FormatError(f"this is {what}, wanted plain text or gzip", path=name, fix=fix)
-        if start.startswith(_GZIP):
-            from gzip import GzipFile
-
-            yield cast("BinaryIO", GzipFile(fileobj=buffered))
-        else:
+        packing = _packing(buffered.peek(_LOOK)[:_LOOK])
+        if packing is None:
             yield buffered
+        else:
+            from rankgauge.formats.packing import unpacking
+
+            yield unpacking(buffered, packing, name)
         if source == "-":
             _leave(buffered, raw)
     finally:
         if source != "-":
             raw.close()
+
+
+def start_of(stream: BinaryIO) -> bytes:
+    """The first few bytes, which are not consumed; none where they cannot be read."""
+    try:
+        return cast("io.BufferedReader", stream).peek(_LOOK)[:_LOOK]
+    except _FAULTS:
+        return b""  # who reads it says so
+
+
+def refuse(start: bytes, name: str) -> None:
+    """Refuse what starts as no text does.
+
+    Raises:
+        FormatError: Naming what it is, and what to do about it.
+    """
+    for magic, what, fix in _STRANGE:
+        if start.startswith(magic):
+            raise FormatError(f"this is {what}, wanted plain text", path=name, fix=fix)
 
 
 def _leave(buffered: io.BufferedReader, raw: BinaryIO) -> None:
@@ -247,17 +281,15 @@ def _room(stream: BinaryIO) -> int:
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:
     """The error for one of `_FAULTS`, met behind this line."""
-    from gzip import BadGzipFile
-
-    if isinstance(error, OSError) and not isinstance(error, BadGzipFile):
-        reason = error.strerror or error
+    if not isinstance(error, BrokenPackError):
+        reason = getattr(error, "strerror", None) or error
         return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)
     return FormatError(
-        f"the gzip data is broken or cut off {'behind this line' if number else 'at once'}",
+        f"the {error.what} is broken or cut off {'behind this line' if number else 'at once'}",
         path=name,
         line=number,
         text=shorten(line),
-        fix="fetch or write the file again (gzip -t FILE checks it)",
+        fix=f"fetch or write the file again ({error.check} checks it)",
     )
 
 

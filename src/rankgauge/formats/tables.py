@@ -15,6 +15,7 @@ from rankgauge.formats.layout import (
     columns_of,
     number_text,
     numbers_of,
+    plain_number,
     read_number,
     table_of,
     wrong_columns,
@@ -26,6 +27,7 @@ from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.table import PairTable
 
 __all__ = [
+    "by_query",
     "delimited_text",
     "json_document",
     "json_lines",
@@ -302,14 +304,14 @@ def delimited_text(table: PairTable, layout: Layout, form: str) -> Iterator[str]
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=_DELIMITERS[form], lineterminator="\r\n")
     writer.writerow(layout.columns)
-    for query, docs in _by_query(table):
+    for query, docs in by_query(table):
         writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
         yield "".join(parts)
         parts.clear()
     yield "".join(parts)
 
 
-def json_text(table: PairTable) -> Iterator[str]:
+def json_text(table: PairTable, layout: Layout) -> Iterator[str]:
     """A JSON object, query id to document id to number, query by query.
 
     Raises:
@@ -319,37 +321,49 @@ def json_text(table: PairTable) -> Iterator[str]:
     if repeats:
         raise table.repeat_error(repeats[0], fix="remove it, or write another format than JSON")
     before = "{"
-    for query, docs in _by_query(table):
-        yield f"{before}{_json(query)}: {_json(dict(docs))}"
+    for query, docs in by_query(table):
+        numbers = {doc: plain_number(value, layout) for doc, value in docs}
+        yield f"{before}{_json(query)}: {_json(numbers)}"
         before = ",\n"
     yield "{}\n" if before == "{" else "}\n"
 
 
 def json_lines_text(table: PairTable, layout: Layout) -> Iterator[str]:
     """One JSON object a row, query by query."""
-    query_key, doc_key, value_key = layout.columns
-    for query, docs in _by_query(table):
+    query_key, doc_key, value_key = map(_json, layout.columns)
+    for query, docs in by_query(table):
+        start = f"{{{query_key}: {_json(query)}, {doc_key}: "
+        middle = f", {value_key}: "
         yield "".join(
-            _json({query_key: query, doc_key: doc, value_key: value}) + "\n" for doc, value in docs
+            [f"{start}{_json(d)}{middle}{number_text(value, layout)}}}\n" for d, value in docs]
         )
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+# As json.dumps, which makes a new encoder each time that it is asked for other characters.
+_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _by_query(table: PairTable) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    docs, values, ends = _texts_of(table.docs), table.values.tolist(), table.offsets.tolist()
+def by_query(table: PairTable) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    """Each query with its documents and their numbers, as text.
+
+    Raises:
+        InputError: If an id is not UTF-8.
+    """
+    ends = table.offsets.tolist()
     for number, query in enumerate(_texts_of(table.queries)):
         rows = slice(ends[number], ends[number + 1])
-        yield query, list(zip(docs[rows], values[rows], strict=True))
+        docs = _texts_of(table.docs.take(rows), table.docs)
+        yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
 
 
-def _texts_of(ids: Ids) -> list[str]:
+def _texts_of(ids: Ids, column: Ids | None = None) -> list[str]:
+    """Ids as text; `column` is all of those that they are part of."""
     try:
         return [value.decode("utf-8") for value in ids.tolist()]
     except UnicodeDecodeError as error:
+        many = (column or ids).not_text()
+        others = "" if many == 1 else f" ({many} ids are not)"
         raise InputError(
-            f"id '{show_id(error.object)}' is not UTF-8, so it cannot be written as text",
+            f"id '{show_id(error.object)}' is not UTF-8, so it cannot be written as text{others}",
             fix="write TREC format, which keeps the bytes",
         ) from None
