@@ -5,47 +5,41 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import Layout, number_text
+from rankgauge.formats.layout import Layout, columns_of, number_text
 from rankgauge.formats.lines import numbered_lines, opened
 from rankgauge.formats.naming import format_of
 from rankgauge.formats.trec import places_of
-from rankgauge.formats.writing import write_bytes, write_table
-from rankgauge.table import PairTable
+from rankgauge.formats.writing import target_format, write_table, written
+from rankgauge.ids import Ids, IntArray
+from rankgauge.judged import BoolArray
+from rankgauge.table import FloatArray, PairTable
 
 __all__ = ["copy_lines", "copy_name"]
 
-# What text may be packed in, but for gzip, which is written, too.
-_PACKED = (".xz", ".lzma", ".zst", ".lz4", ".bz2")
-# What is no text.
-_OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".zip")
 _FIELD = re.compile(rb"\S+")
-
-_Rows = dict[int, tuple[bytes, bytes, float]]
 
 
 def copy_name(source: str, layout: Layout) -> str:
-    """What the copy of a file is called; of data in memory too."""
+    """What the copy of an input is called."""
     name = PurePath(source).name or layout.name
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    for ending in _OTHERS:
-        if name.endswith(ending):
-            return name.removesuffix(ending) + ".txt"
+    if name.endswith(".zip"):
+        name = name.removesuffix(".zip")
     return name if PurePath(name).suffix else f"{name}.txt"
 
 
 def copy_lines(
     source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
 ) -> None:
-    """Write a copy of a file.
+    """Write a copy of an input: its own lines where it has some, else its rows anew.
 
     Args:
-        source: The file.
+        source: The path, or what the input is called.
         target: The copy; its folder is made.
         pair: The rows as they were, and as they are to be, in the same order.
         layout: Judgments or run.
@@ -60,62 +54,94 @@ def copy_lines(
             f"the folder cannot be made: {error.strerror or error}",
             where=os.fspath(target.parent), fix="name another folder",
         ) from None  # fmt: skip
-    before, after = (_by_line(table) for table in pair)
-    if before is None or after is None or not _is_text(source):
+    edit = _Edit.of(source, pair, layout)
+    if edit is None:
         write_table(pair[1], target, layout, PurePath(target).stem)
         return
-    changed = {number: row for number, row in after.items() if row != before[number]}
-    if changed and format_of(source) is not None:
-        write_table(pair[1], target, layout, PurePath(target).stem)
-        return
-    write_bytes(_edited(source, (before, after, changed), layout), target)
+    with written(target) as stream:
+        stream.writelines(edit.lines(source))
 
 
-def _is_text(source: str) -> bool:
-    return Path(source).is_file() and not source.lower().endswith(_OTHERS)
+@dataclass(frozen=True, eq=False)
+class _Edit:
+    """What becomes of the lines of a file: those of rows that are gone are left out.
 
+    Attributes:
+        layout: Judgments or run.
+        numbers: (n,) the lines that stay, ascending.
+        changed: (n,) whether a field of it changes.
+        other_value: (n,) whether its number does.
+        queries: (n,) its query then.
+        docs: (n,) its document then.
+        values: (n,) its number then.
+    """
 
-def _by_line(table: PairTable) -> _Rows | None:
-    """The rows by the number of their line; None if they have none."""
-    if table.lines is None:
-        return None
-    queries = table.queries.tolist()
-    rows = zip(
-        table.query_numbers().tolist(), table.docs.tolist(), table.values.tolist(), strict=True
-    )
-    found = {
-        number: (queries[query], doc, value)
-        for number, (query, doc, value) in zip(table.lines.tolist(), rows, strict=True)
-    }
-    return found if len(found) == len(table) else None
+    layout: Layout
+    numbers: IntArray
+    changed: BoolArray
+    other_value: BoolArray
+    queries: Ids
+    docs: Ids
+    values: FloatArray
 
+    @classmethod
+    def of(cls, source: str, pair: tuple[PairTable, PairTable], layout: Layout) -> _Edit | None:
+        """None for what has not a line for each row, or lines whose fields are not changed here."""
+        before, after = pair
+        if before.lines is None or after.lines is None or not Path(source).is_file():
+            return None
+        first, then = np.argsort(before.lines), np.argsort(after.lines)
+        numbers = after.lines[then]
+        ordered = before.lines[first]
+        if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
+            return None
+        old = first[np.searchsorted(ordered, numbers)]
+        queries = after.queries.take(after.query_numbers()[then])
+        docs, values = after.docs.take(then), after.values[then]
+        rows = np.arange(len(then))
+        other = before.values[old] != values
+        same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
+        same &= before.docs.take(old).same(rows, docs, rows) & ~other
+        # In TREC format a field is changed where it stands; other formats have quotes and escapes.
+        if not same.all() and format_of(source) is not None:
+            return None
+        return cls(layout, numbers, ~same, other, queries, docs, values)
 
-def _edited(source: str, rows: tuple[_Rows, _Rows, _Rows], layout: Layout) -> Iterator[bytes]:
-    """The lines of a file without those that are gone, and with new fields where rows differ."""
-    before, after, changed = rows
-    first = min(before, default=0)
-    with opened(source) as stream:
-        for number, line in numbered_lines(stream, source):
-            if number in changed:
-                yield _with_fields(line, before[number], changed[number], layout)
-            elif number in after or _is_beside(line, number, first):
-                yield line
+    def lines(self, source: str) -> Iterator[bytes]:
+        """The lines of the copy."""
+        place, header = 0, format_of(source) in {"csv", "tsv", None}
+        with opened(source) as stream:
+            for number, line in numbered_lines(stream, source):
+                while place < len(self.numbers) and self.numbers[place] < number:
+                    place += 1
+                if place < len(self.numbers) and self.numbers[place] == number:
+                    yield self._with_fields(line, place) if self.changed[place] else line
+                    header = False
+                elif not line.strip() or line.lstrip().startswith(b"#"):
+                    yield line
+                elif header and self._is_header(line):
+                    yield line
+                    header = False
 
+    def _is_header(self, line: bytes) -> bool:
+        text = line.decode("utf-8", "replace").strip()
+        return any(
+            columns_of([cell.strip().strip('"') for cell in text.split(sign)], self.layout)
+            is not None
+            for sign in ("\t", ",")
+        )
 
-def _is_beside(line: bytes, number: int, first: int) -> bool:
-    """Whether it is no row, nor meant to be one: a header, a comment, an empty line."""
-    return number < first or not line.strip() or line.lstrip().startswith(b"#")
-
-
-def _with_fields(
-    line: bytes, old: tuple[bytes, bytes, float], new: tuple[bytes, bytes, float], layout: Layout
-) -> bytes:
-    found = list(_FIELD.finditer(line))
-    places = places_of(len(found), layout)
-    if places is None:
-        raise InputError("the line has changed while it was read", where=old[0].decode("utf-8", "replace"))
-    for place, was, now in sorted(zip(places, old, new, strict=True), reverse=True):
-        if was != now:
-            text = now if isinstance(now, bytes) else number_text(now, layout).encode()
-            line = line[: found[place].start()] + text + line[found[place].end() :]
-    return line
+    def _with_fields(self, line: bytes, place: int) -> bytes:
+        """The line with the query, the document and the number of its row."""
+        found = list(_FIELD.finditer(line))
+        wanted = places_of(len(found), self.layout)
+        if wanted is None:
+            return line
+        query, doc, value = wanted
+        new = {query: self.queries[place], doc: self.docs[place]}
+        if self.other_value[place]:
+            new[value] = number_text(float(self.values[place]), self.layout).encode()
+        # From the right: what stands before keeps its place.
+        for at in sorted(new, reverse=True):
+            line = line[: found[at].start()] + new[at] + line[found[at].end() :]
+        return line

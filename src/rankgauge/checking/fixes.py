@@ -1,4 +1,4 @@
-"""``mend()``: copies of judgments and runs without what a check found, where that is safe or asked."""
+"""``mend()``: copies of judgments and runs without what a check found, if safe or asked for."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from rankgauge.notes import many
 from rankgauge.table import PairTable
 
 __all__ = ["Mended", "mend"]
+
+_UNREAD = ("F101", "R102")
 
 # A table without the fault, and how many rows it had.
 _Step: TypeAlias = Callable[[PairTable], tuple[PairTable, int]]
@@ -108,9 +110,7 @@ class Mended:
         return f"wrote {path}: {counts}"
 
 
-def mend(
-    found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
-) -> Mended:
+def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()) -> Mended:
     """Mend what a check found, in copies.
 
     What is safe is mended wherever it was found; what could mean something else only where its
@@ -163,17 +163,16 @@ def _mended(found: CheckResult, given: Given, layout: Layout, wanted: set[str]) 
         if problem.source == given.source
     }
     before = _whole(given, layout)
-    table, done = before, {}
-    for code in ("F101", "R102"):
-        if code in counts and code in wanted:
-            done[code] = counts[code]
+    table = before
+    # What cannot be read was left out by the reader.
+    done = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
     for code, step in _STEPS.items():
         if code in counts and (code in wanted or code in _SAFER):
             step = step if code in wanted else _SAFER[code]  # noqa: PLW2901 - the same code
             table, number = step(table)
             if number:
                 done[code] = number
-    left = tuple(code for code in ("F101", "R102") if code in counts and code not in wanted)
+    left = tuple(code for code in _UNREAD if code in counts and code not in wanted)
     return _Copy(given, layout, before, table, done, left if done else ())
 
 

@@ -186,7 +186,8 @@ def _absent_queries(seen: _Texts) -> Iterator[Problem]:
     rest = [query for query in seen.qrels if query in seen.collection.queries]
     name = seen.collection.name
     yield Problem(
-        KINDS["T105"], name, f"{many(len(lacking), 'judged query')} without a text in the collection",
+        KINDS["T105"], name,
+        f"{many(len(lacking), 'judged query')} without a text in the collection",
         count=len(lacking), of=len(seen.qrels), unit="query",
         spots=tuple(Spot(name, query=query) for query in lacking[:_SPOTS]),
         effects=seen.effects(

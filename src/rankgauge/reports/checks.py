@@ -125,22 +125,26 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
             for problem in problems:
                 yield from _of_problem(problem, several=len(result.inputs) > 2, color=color)
                 yield ""
-    clean = [source for source, problems in by_source.items() if not problems]
     yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
-    if clean and len(clean) < len(by_source):
-        yield from _bullet(f"nothing wrong found in {', '.join(clean)}")
+    for text in _closing(result, [source for source, found in by_source.items() if not found]):
+        yield from _filled(text, "• ")
+
+
+def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
+    """What a reader needs beside the problems."""
     if not result.problems:
-        yield from _bullet(f"looked at: {', '.join(result.inputs)}")
-    if result.measures and any(problem.effects for problem in result.problems):
-        yield from _bullet("effects: the mean as it is → as it would be with what stands behind it")
-    for note in result.notes:
-        yield from _bullet(note)
-    mendable = [problem.kind.code for problem in result.problems if problem.kind.fix]
+        yield f"looked at: {', '.join(result.inputs)}"
+        yield f"looked for: {len(KINDS)} kinds of problems (rankgauge check --list)"
+    elif clean:
+        yield f"nothing wrong found in {', '.join(clean)}"
+    if any(problem.effects for problem in result.problems):
+        yield "effect: the mean as it is → as it would be with what stands behind it"
+    yield from result.notes
+    mendable = dict.fromkeys(found.kind.code for found in result.problems if found.kind.fix)
     if mendable:
-        shown = ", ".join(dict.fromkeys(mendable))
-        yield from _bullet(f"--fix FOLDER writes copies with what can be mended: {shown}")
+        yield f"--fix FOLDER writes copies with what can be mended: {', '.join(mendable)}"
     if result.problems:
-        yield from _bullet(f"more on each: rankgauge check --explain {result.problems[0].kind.code}")
+        yield f"more on each: rankgauge check --explain {result.problems[0].kind.code}"
 
 
 def _of_problem(problem: Problem, *, several: bool, color: bool) -> Iterator[str]:
@@ -195,11 +199,6 @@ def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
 
 def _labelled(label: str, text: str) -> list[str]:
     return list(_filled(text, f"{_INDENT}{label:<8}"))
-
-
-def _bullet(text: str) -> Iterator[str]:
-    lines = list(_filled(text, "• "))
-    yield from lines
 
 
 def _styled(text: str, code: str, *, color: bool) -> str:
