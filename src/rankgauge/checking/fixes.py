@@ -14,9 +14,11 @@ from rankgauge.checking.copying import copy_lines, copy_name
 from rankgauge.checking.problems import KINDS
 from rankgauge.checking.reading import Given, given_qrels, given_runs
 from rankgauge.checking.result import CheckResult
+from rankgauge.checking.spelling import Spelling, renamed, spelled, way_of
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats import files
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
+from rankgauge.ids import Ids
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 from rankgauge.table import PairTable
@@ -139,7 +141,8 @@ def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] 
     wanted = {code for code, kind in KINDS.items() if kind.fix == "safe"} | _codes(also)
     judged = given_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
-    return Mended(tuple(_mended(found, given, layout, wanted) for given, layout in inputs))
+    known = _whole(judged, JUDGMENTS)
+    return Mended(tuple(_mended(found, pair, wanted, known) for pair in inputs))
 
 
 def _codes(also: Iterable[str]) -> set[str]:
@@ -156,7 +159,10 @@ def _codes(also: Iterable[str]) -> set[str]:
     return codes
 
 
-def _mended(found: CheckResult, given: Given, layout: Layout, wanted: set[str]) -> _Copy:
+def _mended(
+    found: CheckResult, pair: tuple[Given, Layout], wanted: set[str], judged: PairTable
+) -> _Copy:
+    given, layout = pair
     counts = {
         problem.kind.code: problem.count
         for problem in found.problems
@@ -166,6 +172,9 @@ def _mended(found: CheckResult, given: Given, layout: Layout, wanted: set[str]) 
     table = before
     # What cannot be read was left out by the reader.
     done = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
+    if "P103" in counts and layout is RUN:
+        table, number = _as_judged(table, judged)
+        done |= {"P103": number} if number else {}
     for code, step in _STEPS.items():
         if code in counts and (code in wanted or code in _SAFER):
             step = step if code in wanted else _SAFER[code]  # noqa: PLW2901 - the same code
@@ -183,6 +192,28 @@ def _whole(given: Given, layout: Layout) -> PairTable:
 
 
 # ---- one step for each code
+
+
+def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
+    """A run with its ids written as in the judgments, where each can mean one only."""
+    queries = _spelling(table.queries, judged.queries)
+    docs = _spelling(table.docs, judged.docs)
+    if queries is None and docs is None:
+        return table, 0
+    found = renamed(table, queries, docs)
+    rows = np.arange(len(table))
+    same = table.docs.same(rows, found.docs, rows)
+    names = np.arange(len(table.queries))
+    same &= table.queries.same(names, found.queries, names)[table.query_numbers()]
+    return found, int(np.count_nonzero(~same))
+
+
+def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
+    """Which id means which; None where one could mean two."""
+    mine, known = set(ours.tolist()), set(theirs.tolist())
+    way = way_of(mine, known)
+    found = None if way is None else spelled(way, mine, known)
+    return found if found is not None and found.one_to_one else None
 
 
 def _first_of_each(table: PairTable) -> tuple[PairTable, int]:

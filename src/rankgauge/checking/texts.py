@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,22 +69,23 @@ class _Texts:
 
 
 def text_problems(
-    collection: Collection, qrels: Qrels, runs: Sequence[Run], measures: Sequence[str]
+    collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str]
 ) -> Iterator[Problem]:
     """What is wrong with the texts of a collection, as far as it touches judgments and runs.
 
     Args:
         collection: Documents and queries; of what is missing nothing is said.
         qrels: The judgments.
-        runs: The runs.
+        runs: The runs by their source: a path, or what they are called.
         measures: By which effects are measured.
     """
-    seen = _Texts(collection, scan(collection, qrels, runs), qrels, runs, measures)
+    scanned = scan(collection, qrels, tuple(runs.values()))
+    seen = _Texts(collection, scanned, qrels, tuple(runs.values()), measures)
     if collection.documents:
         yield from _empty(seen)
         yield from _repeated(seen)
         yield from _leaks(seen)
-        yield from _absent_documents(seen)
+        yield from _absent_documents(seen, tuple(runs))
     if collection.queries:
         yield from _absent_queries(seen)
 
@@ -149,7 +150,7 @@ def _leaks(seen: _Texts) -> Iterator[Problem]:
     )  # fmt: skip
 
 
-def _absent_documents(seen: _Texts) -> Iterator[Problem]:
+def _absent_documents(seen: _Texts, sources: Sequence[str]) -> Iterator[Problem]:
     there = seen.scanned.judged
     lacking = [document for document in seen.scanned.judged_ids if document not in there]
     if lacking:
@@ -163,15 +164,15 @@ def _absent_documents(seen: _Texts) -> Iterator[Problem]:
                 lambda run: (without, run, seen.qrels), "no judgments of these documents"
             ),
         )  # fmt: skip
-    for run, missing in zip(seen.runs, seen.scanned.missing, strict=True):
+    for source, run, missing in zip(sources, seen.runs, seen.scanned.missing, strict=True):
         if missing:
             gone = set(missing)
             alone = _Texts(seen.collection, seen.scanned, seen.qrels, (run,), seen.measures)
             yield Problem(
-                KINDS["T104"], run.table.source or run.name,
+                KINDS["T104"], source,
                 f"{many(len(missing), 'retrieved document')} without a text in the collection",
                 count=len(missing), of=len(set(run.table.docs.shown())), unit="document",
-                spots=tuple(Spot(run.name, document=document) for document in missing[:_SPOTS]),
+                spots=tuple(Spot(source, document=document) for document in missing[:_SPOTS]),
                 effects=alone.effects(
                     lambda run: (seen.qrels, _thinned(run, gone), seen.qrels),  # noqa: B023 - asked at once
                     "rankings without these documents",
