@@ -487,7 +487,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
         'bm25'
     """
     table = files.read_table(path, RUN, format)
-    return Run(table, name=_stem(path) if name is None else name)
+    return Run(table, name=run_name(path) if name is None else name)
 
 
 def run_blocks(path: Source) -> Iterator[Run | None]:
@@ -496,12 +496,13 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
     None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
     block is good until the next is asked for.
     """
-    name = _stem(path)
+    name = run_name(path)
     for table in files.read_blocks(path, RUN):
         yield None if table is None else Run(table, name=name)
 
 
-def _stem(path: Source) -> str:
+def run_name(path: Source) -> str:
+    """What a run of this file is called: its name without endings."""
     base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
     base = unpacked(base)
     for ending in (".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"):

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rankgauge.checking.judgments import judgment_problems
-from rankgauge.checking.problems import KINDS, Problem
-from rankgauge.checking.reading import given_qrels, given_runs
+from rankgauge.checking.judgments import Scale, judgment_problems, one_each
+from rankgauge.checking.measuring import Look
+from rankgauge.checking.pairs import pair_problems
+from rankgauge.checking.problems import KINDS, Effect, Problem
+from rankgauge.checking.reading import Given, NotInBlocks, given_qrels, given_runs, read_whole
 from rankgauge.checking.result import CheckResult
-from rankgauge.errors import UnknownName
+from rankgauge.checking.runs import run_notes, run_problems, same_runs
+from rankgauge.checking.survey import Survey, survey
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.kernels.measure import Measure, parse_all
+from rankgauge.model import Qrels
+from rankgauge.notes import many
 
 __all__ = ["check"]
 
 _DEFAULT = "nDCG@10"
+_READ = "without these lines"
 
 
 def check(
@@ -49,22 +56,80 @@ def check(
         UnknownName: For a measure or a code nobody knows.
 
     Example:
-        >>> found = check([("q1", "d1", 1), ("q1", "d1", 2)])
+        >>> found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, {"q1": ["d1", "d2"]})
         >>> found.codes
-        ('J102',)
+        ('P104',)
+        >>> effect = found.problems[0].effects[0]
+        >>> effect.measure, effect.now, effect.then, effect.by
+        ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
     chosen = _measures(measures)
     ignored = _codes(ignore)
+    grades = None if scale is None else Scale.of(scale)
     judged = given_qrels(qrels)
+    truth = Qrels(one_each(judged.whole))
+    if not len(truth):
+        raise InputError("the judgments hold no query", where=judged.source, fix="give one")
     given = given_runs(runs)
-    problems: list[Problem] = [*judgment_problems(judged, chosen, scale)]
+    looks = [Look.at(_surveyed(run, truth, several=len(given) > 1), truth, chosen) for run in given]
+    problems: list[Problem] = [
+        *_of_file(judged, [effect for look in looks for effect in look.refused(_READ)]),
+        *judgment_problems(
+            judged.whole, judged.source, looks, chosen,
+            scale=grades, asked=measures is not None,
+        ),
+        *_single(measures, chosen),
+    ]  # fmt: skip
+    for look in looks:
+        problems += _of_file(look.survey.given, look.refused(_READ))
+        problems += _strange(look.source, look.survey.strange)
+        problems += [*run_problems(look), *pair_problems(look)]
+    problems += same_runs(looks)
     del collection
-    kept = tuple(found for found in problems if found.kind.code not in ignored)
     return CheckResult(
-        problems=kept,
+        problems=tuple(found for found in problems if found.kind.code not in ignored),
         inputs=(judged.source, *(run.source for run in given)),
         measures=tuple(map(str, chosen)),
+        notes=tuple(note for look in looks for note in run_notes(look.survey)),
     )
+
+
+def _surveyed(given: Given, qrels: Qrels, *, several: bool) -> Survey:
+    """One pass through a run; a file that cannot be read in blocks is read as a whole."""
+    try:
+        return survey(given, qrels, several=several)
+    except NotInBlocks:
+        return survey(read_whole(given), qrels, several=several)
+
+
+def _of_file(given: Given, effects: Iterable[Effect]) -> Iterator[Problem]:
+    """Lines that cannot be read."""
+    faults = given.faults
+    lines = 0 if faults is None else faults.lines
+    if faults is not None and lines:
+        first = faults.first_lines[0]
+        yield Problem(
+            KINDS["F101"], given.source,
+            f"{many(lines, 'line')} that cannot be read: {first.what}",
+            lines, lines + len(given.whole), "line", faults.line_spots(given.source),
+            tuple(effects), KINDS["F101"].mend,
+        )  # fmt: skip
+
+
+def _strange(source: str, count: int) -> Iterator[Problem]:
+    if count:
+        yield Problem(
+            KINDS["F102"], source, f"{many(count, 'id')} that are not text in UTF-8", count,
+            mend=KINDS["F102"].mend,
+        )  # fmt: skip
+
+
+def _single(given: Any, measures: tuple[Measure, ...]) -> Iterator[Problem]:
+    if given is not None and len(measures) == 1:
+        yield Problem(
+            KINDS["M101"], "measures", f"{measures[0]} is the only measure", 1, 1,
+            mend=KINDS["M101"].mend,
+        )  # fmt: skip
 
 
 def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Measure, ...]:

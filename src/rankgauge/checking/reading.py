@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from rankgauge.checking.salvage import Faults, salvaged, salvaged_rows
 from rankgauge.errors import InputError
 from rankgauge.formats import files, memory
-from rankgauge.formats.layout import JUDGMENTS, RUN, columns_of
-from rankgauge.model import Qrels, Run, table_of_input
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.ids import Ids
+from rankgauge.model import Qrels, Run, run_name, table_of_input
 from rankgauge.table import PairTable
 
-__all__ = ["Given", "given_qrels", "given_runs"]
+__all__ = ["Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
+
+
+class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it
+    """A file is not as simple as that, so it has to be read as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,23 +33,28 @@ class Given:
         name: What it is called.
         source: The path, or its name where it has none.
         table: All of it, where it is in memory; else it is read in blocks of whole queries.
+        faults: What was passed over, which an evaluation refuses.
     """
 
     name: str
     source: str
     table: PairTable | None = None
+    faults: Faults | None = None
 
     def blocks(self) -> Iterator[PairTable]:
         """Its rows, whole queries at a time. A block is good until the next is asked for."""
         if self.table is not None:
             yield self.table
             return
-        for block in files.read_blocks(self.source, RUN):
+        for block in files.read_blocks(self.source, RUN, ranks=True):
             if block is None:
-                raise InputError(
-                    "the file changed while it was read", where=self.source, fix="check it again"
-                )
+                raise NotInBlocks("not in blocks", where=self.source)
             yield block
+
+    @cached_property
+    def whole(self) -> PairTable:
+        """All of its rows, wherever they are."""
+        return files.read_table(self.source, RUN) if self.table is None else self.table
 
 
 def given_qrels(source: Any) -> Given:
@@ -51,12 +63,13 @@ def given_qrels(source: Any) -> Given:
     Raises:
         InputError: If they cannot be read at all.
     """
-    if isinstance(source, str | os.PathLike):
-        name = os.fspath(source)
-        return Given(name, name, files.read_table(source, JUDGMENTS))
     if isinstance(source, Qrels):
         return Given("judgments", "judgments", source.table)
-    return Given("judgments", "judgments", table_of_input(source, JUDGMENTS))
+    if isinstance(source, Run):
+        Qrels.of(source)  # which refuses it
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "judgments"
+    table, faults = _read(source, JUDGMENTS)
+    return Given(name, name, table, faults)
 
 
 def given_runs(runs: Any) -> list[Given]:
@@ -74,10 +87,10 @@ def given_runs(runs: Any) -> list[Given]:
         named = [(str(name), run) for name, run in runs.items()]
     else:
         named = [("", run) for run in runs]
-    found: list[Given] = []
-    for name, run in named:
-        found.append(_given_run(run, name, len(found)))
-    return found
+    found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
+    names = [one.name for one in found]
+    # Files of one name lie in different folders.
+    return [one if names.count(one.name) == 1 else replace(one, name=one.source) for one in found]
 
 
 def _is_one(runs: Any) -> bool:
@@ -109,7 +122,61 @@ def _is_mapped(runs: Mapping[Any, Any]) -> bool:
 def _given_run(run: Any, name: str, number: int) -> Given:
     if isinstance(run, str | os.PathLike):
         source = os.fspath(run)
-        return Given(name or source, source, files.read_table(run, RUN))
-    made = Run.of(run)
-    name = name or (made.name if isinstance(run, Run) else f"run {number + 1}" if number else "run")
-    return Given(name, name, made.table)
+        one = Given(name or run_name(source), source)
+        return read_whole(one) if source == "-" else one
+    if isinstance(run, Run):
+        name = name or run.name
+        return Given(name, name, run.table)
+    if isinstance(run, Qrels):
+        Run.of(run)  # which refuses it
+    name = name or (f"run {number + 1}" if number else "run")
+    table, faults = _read(run, RUN)
+    return Given(name, name, _with_ranks(table, run), faults)
+
+
+def read_whole(given: Given) -> Given:
+    """The same run of a file, all of it in memory."""
+    table, faults = _read(given.source, RUN)
+    return replace(given, table=table, faults=faults)
+
+
+def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
+    """All rows, past what an evaluation refuses.
+
+    Raises:
+        InputError: What an evaluation raises, where nothing can be read.
+    """
+    path = isinstance(source, str | os.PathLike)
+    try:
+        if path:
+            return files.read_table(source, layout, ranks=True), None
+        return table_of_input(source, layout), None
+    except InputError as error:
+        found = salvaged(source, layout) if path else salvaged_rows(source, layout)
+        if found is None:
+            raise error from None
+        return found
+
+
+def _with_ranks(table: PairTable, source: Any) -> PairTable:
+    """The table with the ranks that stand beside the scores in columns of a frame."""
+    framed = not isinstance(source, Mapping | Sequence | np.ndarray) and memory.is_frame(source)
+    if framed:
+        data = memory.frame_columns(source, RUN.name)
+    elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:
+        data = dict(source)
+    else:
+        return table
+    columns = columns_of(data, RUN)
+    rank = next((name for name in data if str(name).strip().lower() == "rank"), None)
+    if rank is None or columns is None or columns.value == rank:
+        return table
+    queries = memory.listed(data[columns.query])
+    try:
+        ranks = np.array(memory.listed(data[rank]), dtype=np.float64)
+    except (TypeError, ValueError):
+        return table
+    if len(ranks) != len(table) or not np.isfinite(ranks).all():
+        return table
+    codes, _ = Ids.of(queries, "query id").unique()
+    return replace(table, ranks=ranks[np.argsort(codes, kind="stable")])
