@@ -65,7 +65,7 @@ def of_kind(kind: rankgauge.ProblemKind) -> Iterator[str]:
 
 def sentence(text: str) -> str:
     """A few words as a sentence; names of measures keep their first letter."""
-    first = text.split()[0]
+    first = text.split(maxsplit=1)[0]
     start = text[0].upper() if first.isalpha() and first.islower() else text[0]
     return f"{start}{text[1:]}."
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgauge import InputError, Qrels, UnknownName, check, mend, read_qrels, read_run
+from rankgauge import InputError, Qrels, UnknownName, check, mend, read_qrels
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"
@@ -123,14 +123,17 @@ def test_distances_are_negated_where_asked_and_only_their_field_changes(tmp_path
 
 
 def test_ranks_become_scores_where_asked(tmp_path):
-    qrels, run = distances(tmp_path)
-    found = check(qrels, run)
-    assert "R103" in found.codes
-    mend(found, qrels, run, also=["R103"]).write(tmp_path / "out")
-    copy = tmp_path / "out/a.run"
-    ranked = read_run(copy)
-    assert all([*ranked[query].values()] == [*range(20, 0, -1)] for query in ranked)
-    assert not {"R104", "R103"} & set(check(qrels, copy).codes)
+    draw = random.Random(3)
+    rows = [f"q{q} Q0 d{r} {r} {draw.random()!r} mine\n" for q in range(9) for r in range(1, 8)]
+    qrels = "".join(f"q{q} 0 d1 1\nq{q} 0 d5 0\n" for q in range(9))
+    draw.shuffle(rows)
+    assert mended(tmp_path, qrels, "".join(rows))[2] is None
+    done, _, run = mended(tmp_path, qrels, "".join(rows), also=["R103"])
+    assert done == {"a.run": {"R103": 63}}
+    for old, new in zip(rows, run.splitlines(keepends=True), strict=True):
+        fields = old.split(" ")
+        assert new == " ".join([*fields[:4], f"{8 - int(fields[3])}.0", fields[5]])
+    assert "R103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
 
 
 def test_a_query_that_retrieves_itself_no_longer_does_where_asked(tmp_path):
@@ -208,9 +211,7 @@ def test_a_mended_copy_has_the_lines_that_stay_in_their_order(tmp_path_factory, 
     copy = folder / "out/a.run"
     best = {}
     for n, (query, doc, value) in enumerate(rows):
-        if query != doc and (query, doc) not in best:
-            best[query, doc] = n
-        elif query != doc and value > rows[best[query, doc]][2]:
+        if (query != doc and (query, doc) not in best) or (query != doc and value > rows[best[query, doc]][2]):
             best[query, doc] = n
     own = any(query == doc for query, doc, _ in rows)
     if own and "R108" not in check(judged, run).codes:

@@ -183,7 +183,7 @@ def test_tables_have_a_line_for_each_problem_and_escape_every_text():
     found = result(problem(what=NASTY), problem("P105"))
     assert len(report_check(found, "csv").splitlines()) >= 3
     assert "\\<i>" in report_check(found, "markdown")
-    for page in (report_check(found, "html"), found._repr_html_()):  # noqa: SLF001 - what a notebook calls
+    for page in (report_check(found, "html"), found._repr_html_()):
         assert "<i>" not in page
         assert page.count("<tr>") == 3
     assert found.to_columns()["code"] == ["P103", "P105"]

@@ -12,11 +12,10 @@ import numpy as np
 
 from rankgauge.checking.copying import copy_lines, copy_name
 from rankgauge.checking.problems import KINDS
-from rankgauge.checking.reading import Given, given_qrels, given_runs
+from rankgauge.checking.reading import Given, given_qrels, given_runs, read_whole
 from rankgauge.checking.result import CheckResult
 from rankgauge.checking.spelling import Spelling, renamed, spelled, way_of
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats import files
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
 from rankgauge.ids import Ids
 from rankgauge.model import Qrels, Run
@@ -141,7 +140,7 @@ def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] 
     wanted = {code for code, kind in KINDS.items() if kind.fix == "safe"} | _codes(also)
     judged = given_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
-    known = _whole(judged, JUDGMENTS)
+    known = _whole(judged)
     return Mended(tuple(_mended(found, pair, wanted, known) for pair in inputs))
 
 
@@ -168,7 +167,7 @@ def _mended(
         for problem in found.problems
         if problem.source == given.source
     }
-    before = _whole(given, layout)
+    before = _whole(given)
     table = before
     # What cannot be read was left out by the reader.
     done = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
@@ -185,10 +184,10 @@ def _mended(
     return _Copy(given, layout, before, table, done, left if done else ())
 
 
-def _whole(given: Given, layout: Layout) -> PairTable:
-    if given.table is not None:
-        return given.table
-    return files.read_table(given.source, layout)
+def _whole(given: Given) -> PairTable:
+    """All rows that can be read, with their lines and ranks."""
+    found = given if given.table is not None else read_whole(given)
+    return found.whole
 
 
 # ---- one step for each code

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
 from rankgauge.collection import Collection
-from rankgauge.errors import MismatchError
+from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import Ids, id_bytes
+from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 from rankgauge.scanning import Scan, scan
 from rankgauge.table import PairTable, offsets_of
 
-__all__ = ["text_problems"]
+__all__ = ["collection_of", "text_problems"]
 
 _SPOTS = 5
 _RELEVANT = 1
@@ -31,7 +33,7 @@ class _Texts:
     scanned: Scan
     qrels: Qrels
     runs: Sequence[Run]
-    measures: Sequence[str]
+    measures: Sequence[str | Measure]
 
     def effects(
         self, changed: Callable[[Run], tuple[Qrels, Run, Iterable[str]]], by: str
@@ -53,13 +55,14 @@ class _Texts:
         return tuple(found)
 
     def _evaluated(self, qrels: Qrels, run: Run, queries: Iterable[str]) -> Evaluation | None:
-        """None where judgments and run have no query in common: that is a problem of its own."""
+        """None where it is refused."""
         wanted = [query for query in queries if query in qrels]
         if not wanted:
             return None
         try:
             return evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
-        except MismatchError:
+        except InputError:
+            # No query in common, a grade above the top of ERR: problems of their own.
             return None
 
     def spots(self, documents: Iterable[str]) -> tuple[Spot, ...]:
@@ -68,8 +71,21 @@ class _Texts:
         return tuple(Spot(self.collection.name, document=document) for document in shown)
 
 
+def collection_of(given: Any, qrels: Qrels) -> Collection:
+    """The collection that is meant; what does not fit in its files is passed over.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if isinstance(given, Collection):
+        return given
+    if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
+        return Collection.of(given)
+    return Collection.load(given, qrels=qrels, broken="skip")
+
+
 def text_problems(
-    collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str]
+    collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
 ) -> Iterator[Problem]:
     """What is wrong with the texts of a collection, as far as it touches judgments and runs.
 
