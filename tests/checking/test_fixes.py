@@ -211,7 +211,8 @@ def test_a_mended_copy_has_the_lines_that_stay_in_their_order(tmp_path_factory, 
     copy = folder / "out/a.run"
     best = {}
     for n, (query, doc, value) in enumerate(rows):
-        if (query != doc and (query, doc) not in best) or (query != doc and value > rows[best[query, doc]][2]):
+        first = best.get((query, doc))
+        if query != doc and (first is None or value > rows[first][2]):
             best[query, doc] = n
     own = any(query == doc for query, doc, _ in rows)
     if own and "R108" not in check(judged, run).codes:

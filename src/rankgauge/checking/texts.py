@@ -156,8 +156,8 @@ def _leaks(seen: _Texts) -> Iterator[Problem]:
     name = seen.collection.name
     yield Problem(
         KINDS["T103"], name,
-        f"{many(len(leaks), 'query')} whose words stand in a document, in a row; "
-        f"{found} of these documents are relevant to it",
+        f"{many(len(leaks), 'query')} whose words stand in a document, in a row; in one that is "
+        f"relevant to it: {found}",
         count=len(leaks), of=len(seen.qrels), unit="query",
         spots=tuple(Spot(name, query=q, document=d) for q, d in leaks.items())[:_SPOTS],
         effects=seen.effects(

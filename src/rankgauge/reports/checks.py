@@ -102,7 +102,7 @@ def explain_problem(code: str) -> str:
     parts = (("what", kind.what), ("effect", kind.effect), ("mend", kind.mend), ("fix", _fix(kind)))
     lines = [f"{kind.code} {kind.name} ({kind.level})", ""]
     for label, text in parts:
-        lines += _labelled(label, text)
+        lines += _filled(text, f"{label:<8}")
     return "\n".join(lines) + "\n"
 
 
