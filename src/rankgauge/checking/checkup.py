@@ -83,7 +83,9 @@ def check(
     for look in looks:
         problems += _of_file(look.survey.given, look.refused(_READ))
         problems += _strange(look.source, look.survey.strange)
-        problems += [*run_problems(look), *pair_problems(look)]
+        of_run = list(run_problems(look))
+        turned = any(found.kind.code == "R104" for found in of_run)
+        problems += [*of_run, *pair_problems(look, turned=turned)]
     problems += same_runs(looks)
     if collection is not None:
         problems += _of_texts(collection, truth, looks, chosen)

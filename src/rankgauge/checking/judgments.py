@@ -26,6 +26,8 @@ _POOLED = -2.0
 # A grade so many times the next one below it is taken for a mistake.
 _FAR = 10.0
 _RARE = 50
+# A mean of R that can reach as much as this is not held back.
+_NEARLY = 0.99
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,8 @@ def _out_of_reach(
             continue
         known = np.where(counts > 0, np.minimum(counts, measure.k) / np.maximum(counts, 1), np.nan)
         reach = measure.mean(known)
+        if reach >= _NEARLY:
+            continue
         found = []
         for look in looks:
             values = values_of(look.survey.joined, measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from rankgauge.checking.measuring import (
     unjudged_found,
     values_of,
 )
-from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
+from rankgauge.checking.problems import KINDS, Problem, Spot
 from rankgauge.checking.spelling import Spelling, renamed, spelled, way_of
 from rankgauge.checking.survey import SHOWN, each_once, rejoined
 from rankgauge.ids import Ids, IntArray, show_id
@@ -32,6 +33,9 @@ _HOLES = 0.1
 _LOW, _HIGH, _QUERIES, _TURNS = 0.1, 0.9, 10, 5
 _SAME = 0.9
 _LOOKED_AT = 100
+_BETTER = 1.5
+# A longer number is no count, and takes long to read.
+_DIGITS = 19
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def respelled(look: Look) -> Respelled | None:
     queries = None if way is None else spelled(way, survey.queries, judged_queries)
     # What is retrieved for judged queries is what can meet a judgment.
     judged_docs = set(qrels.table.docs.tolist())
-    way = way_of(survey.sample, judged_docs)
+    way = way_of({doc for _, doc in survey.sample}, judged_docs)
     docs = None
     if way is not None:
         every: set[bytes] = set()
@@ -71,23 +75,30 @@ def respelled(look: Look) -> Respelled | None:
     return Respelled(queries, docs)
 
 
-def pair_problems(look: Look) -> Iterator[Problem]:
-    """What is wrong between the judgments and a run, and what it does to its numbers."""
+def pair_problems(look: Look, *, turned: bool = False) -> Iterator[Problem]:
+    """What is wrong between the judgments and a run, and what it does to its numbers.
+
+    Args:
+        look: The run beside its judgments.
+        turned: Whether its scores are known to be distances.
+    """
     found = respelled(look)
-    spelled_differently = [] if found is None else list(_respelled(look, found))
-    yield from spelled_differently
+    # One reason is enough for what does not meet.
+    reasons = [] if found is None else list(_respelled(look, found))
+    reasons = reasons or list(_off_by_one(look))
+    yield from reasons
     joined = look.survey.joined
     if not len(joined.numbers):
-        if not spelled_differently:
+        if not reasons:
             yield _no_common_query(look)
         return
     yield from _missing(look)
     yield from _unknown(look)
     if not len(joined.rank):
-        if not spelled_differently:
+        if not reasons:
             yield _no_common_document(look)
         return
-    if not spelled_differently:
+    if not reasons and not turned:
         yield from _unrelated(look)
     yield from _unjudged(look)
     yield from _perfect(look)
@@ -142,7 +153,7 @@ def _no_common_query(look: Look) -> Problem:
 
 def _no_common_document(look: Look) -> Problem:
     survey, docs = look.survey, look.qrels.table.docs
-    ours = sorted(survey.sample)[:3]
+    ours = [doc for _, doc in survey.sample[:3]]
     theirs = docs.take(np.arange(min(3, len(docs)))).shown()
     return Problem(
         KINDS["P102"], look.source,
@@ -277,12 +288,13 @@ def _unrelated(look: Look) -> Iterator[Problem]:
     """Rankings that fit the judgments of other queries as well as their own.
 
     Asked only where the values are low. The judgments are dealt to other queries five times; if
-    one of these is as good as the right one, the right one is chance. Then ids one higher and one
-    lower are tried, of documents and of queries: the usual slip of counting from 0 and from 1.
+    one of these is as good as the right one, the right one is chance.
     """
     joined, measure = look.survey.joined, parse("nDCG@10")
     own = means(joined, [measure])[0]
     if len(joined.numbers) < _QUERIES or not own < _LOW * len(joined.numbers) / len(look.qrels):
+        return
+    if not _by_chance(look):
         return
     others = []
     for turn in range(1, _TURNS + 1):
@@ -290,20 +302,36 @@ def _unrelated(look: Look) -> Iterator[Problem]:
         others.append(means(rejoined(look.survey.given, dealt, each_once), [measure])[0])
     if own > 1.25 * max(others):
         return
-    found: list[Effect] = []
-    for by, qrels in _shifted(look.qrels):
-        shifted = rejoined(look.survey.given, qrels, each_once)
-        then = means(shifted, look.measures)
-        if means(shifted, [measure])[0] >= 2 * own:
-            found += look.effects(then, by)
-    hint = f"; with {found[0].by} they fit" if found else ""
     yield Problem(
         KINDS["P108"], look.source,
-        f"{measure} is {own:.4f}, and up to {max(others):.4f} with the judgments of other "
-        f"queries{hint}",
-        len(joined.numbers), len(joined.numbers), "query", (), tuple(found),
-        f"renumber: the judgments fit with {found[0].by}" if found else KINDS["P108"].mend,
+        f"{measure} is {own:.4f}, and up to {max(others):.4f} with the judgments of other queries",
+        len(joined.numbers), len(joined.numbers), "query", mend=KINDS["P108"].mend,
     )  # fmt: skip
+
+
+def _by_chance(look: Look) -> bool:
+    """Whether the first documents of each query are relevant for other queries as often.
+
+    A quick look at a few; what it says is measured then.
+    """
+    numbers = look.survey.joined.numbers
+    relevant = _relevant(look.qrels.table, least_rel(look.measures))
+    queries = look.qrels.table.queries.take(numbers).tolist()
+    pairs = look.survey.sample
+    now = sum(pair in relevant for pair in pairs)
+    for turn in range(1, _TURNS + 1):
+        other = dict(zip(queries, [*queries[turn:], *queries[:turn]], strict=True))
+        dealt = sum((other.get(query, b""), doc) in relevant for query, doc in pairs)
+        if 2 * dealt + _QUERIES > now:
+            return True
+    return False
+
+
+def _relevant(table: PairTable, rel: float) -> set[tuple[bytes, bytes]]:
+    """The pairs of query and document that are judged relevant."""
+    good = np.flatnonzero(table.values >= rel)
+    named = table.queries.take(table.query_numbers()[good]).tolist()
+    return set(zip(named, table.docs.take(good).tolist(), strict=True))
 
 
 def _dealt(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
@@ -323,14 +351,48 @@ def _dealt(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
     )  # fmt: skip
 
 
-def _shifted(qrels: Qrels) -> Iterator[tuple[str, Qrels]]:
-    """Judgments whose whole numbers are written as the run would write them, one off."""
-    table = qrels.table
-    docs, queries = table.docs.tolist(), table.queries.tolist()
-    for step, word in ((-1, "higher"), (1, "lower")):
-        if all(map(bytes.isdigit, docs)):
-            moved = Ids.of([b"%d" % (int(value) + step) for value in docs], "document id")
-            yield f"document ids one {word}", Qrels(replace(table, docs=moved))
-        if all(map(bytes.isdigit, queries)):
-            moved = Ids.of([b"%d" % (int(value) + step) for value in queries], "query id")
-            yield f"query ids one {word}", Qrels(replace(table, queries=moved))
+def _off_by_one(look: Look) -> Iterator[Problem]:
+    """Numbers that count from 0 on one side and from 1 on the other.
+
+    The first documents of each query are looked up with ids one higher and one lower. As many more
+    as chance hardly brings must be relevant then, and the value must be better by half.
+    """
+    table, rel = look.qrels.table, least_rel(look.measures)
+    relevant = _relevant(table, rel)
+    pairs = look.survey.sample
+    now = sum(pair in relevant for pair in pairs)
+    best, most, by = (0, 0), now, ""
+    for unit, place in (("document", 1), ("query", 0)):
+        if not all(pair[place].isdigit() for pair in (*pairs[:_LOOKED_AT], *relevant)):
+            continue
+        for step in (1, -1):
+            moved = sum(_moved(pair, place, step) in relevant for pair in pairs)
+            if moved > most and moved - now > 3 * math.sqrt(moved + now):
+                best, most = (place, step), moved
+                by = f"{unit} ids of the run one {'higher' if step > 0 else 'lower'}"
+    if not by:
+        return
+
+    def change(part: PairTable) -> PairTable:
+        ids = part.docs if best[0] else part.queries
+        ids = Ids.of([_shifted(value, best[1]) for value in ids.tolist()], "id")
+        return each_once(replace(part, docs=ids) if best[0] else replace(part, queries=ids))
+
+    found = look.if_joined(rejoined(look.survey.given, look.qrels, change), by)
+    if not any(effect.then >= _BETTER * effect.now for effect in found):
+        return
+    yield Problem(
+        KINDS["P109"], look.source,
+        f"with the {by}, {most} instead of {now} of the first documents are relevant",
+        len(pairs), len(pairs), "document", (), found, KINDS["P109"].mend,
+    )  # fmt: skip
+
+
+def _moved(pair: tuple[bytes, bytes], place: int, step: int) -> tuple[bytes, bytes]:
+    query, doc = pair
+    return (query, _shifted(doc, step)) if place else (_shifted(query, step), doc)
+
+
+def _shifted(value: bytes, step: int) -> bytes:
+    """A whole number one further, written as it was."""
+    return b"%d" % (int(value) + step) if value.isdigit() and len(value) < _DIGITS else value

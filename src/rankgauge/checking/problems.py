@@ -295,6 +295,12 @@ _ALL = (
         "look whether these judgments are of this collection, and whether its ids were renumbered",
     ),
     ProblemKind(
+        "P109", "ids-off-by-one", "error",
+        "ids are numbers, and those of one side are one higher than those of the other",
+        "found documents count as missed, and others as found by accident",
+        "number both the same way: one side counts from 0, the other from 1",
+    ),
+    ProblemKind(
         "M101", "single-measure", "hint",
         "one measure is reported alone",
         "it hides what it does not look at: nDCG@10 says nothing of what was missed",

@@ -13,7 +13,6 @@ from rankgauge.checking.survey import (
     Survey,
     by_rank,
     each_once,
-    in_32_bits,
     rejoined,
     turned,
     without_selves,
@@ -28,6 +27,8 @@ _MOST = 0.9
 _ENOUGH = 3
 _COLLAPSED = 0.01
 _SELVES = 0.5
+# What is less is not seen in three digits.
+_VISIBLE = 0.0005
 
 
 def run_problems(look: Look) -> Iterator[Problem]:
@@ -174,7 +175,7 @@ def _cut(look: Look) -> Iterator[Problem]:
     yield Problem(
         KINDS["R105"], look.source,
         f"the rankings of {full} of {many(len(survey.sizes), 'query')} end at rank {deepest}; "
-        f"{', '.join(map(str, deep))} look down to {k}",
+        f"{', '.join(map(str, deep))} would look down to rank {k}",
         full, len(survey.sizes), "query", (), found,
         f"retrieve {k} documents for each query, or measure at {deepest}",
     )  # fmt: skip
@@ -210,7 +211,7 @@ def _tied(look: Look) -> Iterator[Problem]:
         return
     found = _interval(look)
     low, high = found[: len(look.measures)], found[len(look.measures) :]
-    if all(a.then == b.then for a, b in zip(low, high, strict=True)):
+    if all(b.then - a.then < _VISIBLE for a, b in zip(low, high, strict=True)):
         return
     names = [look.qrels.query_ids[number] for number in tied[:5].tolist()]
     yield Problem(
@@ -226,7 +227,7 @@ def _collapsed(look: Look) -> Iterator[Problem]:
     survey = look.survey
     if not survey.collapsed.count:
         return
-    narrow = rejoined(survey.given, look.qrels, lambda table: in_32_bits(each_once(table)))
+    narrow = survey.joined if survey.narrow is None else survey.narrow
     found = look.if_joined(narrow, "scores in 32 bits")
     changed = any(effect.now != effect.then for effect in found)
     if not changed and survey.collapsed.count < _COLLAPSED * survey.documents:
@@ -301,7 +302,7 @@ def _unequal(looks: Sequence[Look]) -> Iterator[Problem]:
         yield Problem(
             KINDS["R105"], look.source,
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
-            f"{', '.join(map(str, open_))} look at all of them",
+            f"{', '.join(map(str, open_))} would look at all ranks",
             len(look.survey.sizes), len(look.survey.sizes), "query", (), tuple(found),
             f"retrieve {deepest} documents for each query, or cut all runs at {depth}",
         )  # fmt: skip

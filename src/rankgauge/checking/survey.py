@@ -59,11 +59,11 @@ class Survey:
         repeated: Documents that stand in a ranking once more.
         alike: Whether each of these has the same score again.
         collapsed: Documents whose score is that of the next one in 32 bits only.
+        narrow: The same as `joined` with scores in 32 bits, where that can change a value.
         selves: Documents that have the id of their query: (query, document, rank, relevant).
         strange: How many ids are not UTF-8.
-        sample: Ids of the first documents of each query.
+        sample: Queries with the first documents of each.
         digest: Query to a number that another ranking has not.
-        matched: The keys of judged pairs that were retrieved.
     """
 
     given: Given
@@ -83,10 +83,11 @@ class Survey:
     repeated: Seen = field(default_factory=Seen)
     alike: bool = True
     collapsed: Seen = field(default_factory=Seen)
+    narrow: Joined | None = None
     selves: Seen = field(default_factory=Seen)
     selves_first: int = 0
     strange: int = 0
-    sample: set[bytes] = field(default_factory=set)
+    sample: list[tuple[bytes, bytes]] = field(default_factory=list)
     digest: dict[bytes, int] = field(default_factory=dict)
 
     @property
@@ -113,6 +114,7 @@ def survey(given: Given, qrels: Qrels, *, several: bool) -> Survey:
     parts: list[Joined] = []
     found = Survey(given, _nothing(qrels))
     sizes: list[IntArray] = []
+    narrow: list[Joined] = []
     for table in given.blocks():
         once = _each_once(table, found)
         run = Run(once, name=given.name)
@@ -123,15 +125,65 @@ def survey(given: Given, qrels: Qrels, *, several: bool) -> Survey:
         found.queries += names
         sizes.append(np.diff(table.offsets))
         found.strange += table.queries.not_text() + table.docs.not_text() if len(table) else 0
-        _scores(table, found)
-        _ranks(table, found)
+        narrow += _narrowed(once, _scores(once, found), joined)
+        _ranks(once, found)
         _selves(table, qrels, found)
         _sample(table, found)
         if several:
             _digest(table, names, found)
     found.sizes = np.concatenate(sizes) if sizes else found.sizes
     found.joined = joined_whole(parts, qrels)
+    if narrow:
+        there = np.concatenate([part.numbers for part in narrow])
+        rest = _chosen(found.joined, np.isin(found.joined.numbers, there, invert=True))
+        found.narrow = joined_whole([rest, *narrow], qrels)
     return found
+
+
+def _chosen(joined: Joined, kept: npt.NDArray[np.bool_]) -> Joined:
+    """Only these of its queries."""
+    sizes = np.diff(joined.offsets)
+    rows = np.flatnonzero(np.repeat(kept, sizes))
+    return replace(
+        joined,
+        numbers=joined.numbers[kept],
+        offsets=offsets_of(sizes[kept]),
+        rank=joined.rank[rows],
+        tie_first=joined.tie_first[rows],
+        tie_last=joined.tie_last[rows],
+        grade=joined.grade[rows],
+        retrieved=joined.retrieved[kept],
+    )
+
+
+def _narrowed(once: PairTable, near: IntArray, joined: Joined) -> list[Joined]:
+    """The queries in which a judged document has such a neighbour, joined with 32-bit scores.
+
+    Args:
+        once: The documents, each once.
+        near: The rows of the documents that 32 bits do not tell apart, and their queries.
+        joined: The same queries as they are.
+    """
+    qrels = joined.qrels
+    if not len(near):
+        return []
+    docs = np.unique(once.docs.take(near).hashes())
+    known = qrels.table.docs.hashes()
+    # Mostly none of them is judged for any query.
+    if not np.isin(docs, known).any():
+        return []
+    of_run = np.searchsorted(once.offsets, near, side="right") - 1
+    wanted = np.zeros(len(once.queries), dtype=bool)
+    numbers = [qrels.query_index.get(name, -1) for name in once.queries.take(of_run).tolist()]
+    keys = pair_keys(once.docs.take(near).hashes(), np.array(numbers, dtype=np.int64))
+    wanted[of_run[np.isin(keys, qrels.index[0])]] = True
+    if not wanted.any():
+        return []
+    rows = np.flatnonzero(np.repeat(wanted, np.diff(once.offsets)))
+    part = in_32_bits(once.keep(rows))
+    found = join(qrels, Run(part), ties="trec", table=part)
+    kept = {qrels.query_index.get(once.queries[int(row)], -1) for row in np.flatnonzero(wanted)}
+    return [_chosen(found, np.isin(found.numbers, list(kept)))]
 
 
 def rejoined(given: Given, qrels: Qrels, change: Any = None, *, ties: str = "trec") -> Joined:
@@ -235,8 +287,8 @@ def _per_query(flags: npt.NDArray[Any], offsets: IntArray) -> IntArray:
     return np.bincount(numbers, minlength=len(offsets) - 1)
 
 
-def _scores(table: PairTable, found: Survey) -> None:
-    """Which queries have constant, rising or nearly equal scores."""
+def _scores(table: PairTable, found: Survey) -> IntArray:
+    """Which queries have constant, rising or nearly equal scores; and the rows of the last."""
     values, offsets = table.values, table.offsets
     sizes = np.diff(offsets)
     inside = _inside(table)
@@ -257,10 +309,12 @@ def _scores(table: PairTable, found: Survey) -> None:
         values = values[order]
     narrow = _narrow(values)
     near = (narrow[1:] == narrow[:-1]) & (values[1:] != values[:-1]) & inside
-    if near.any():
-        rows = np.flatnonzero(near) + 1
-        at = order[rows] if rising.any() else rows
-        found.collapsed.add(len(rows), spots_of(table, at, found.given.source))
+    rows = np.flatnonzero(near) + 1
+    if not len(rows):
+        return rows
+    at = order[rows] if rising.any() else rows
+    found.collapsed.add(len(rows), spots_of(table, at, found.given.source))
+    return np.concatenate([at, order[rows - 1] if rising.any() else rows - 1])
 
 
 def _narrow(values: FloatArray) -> npt.NDArray[np.float32]:
@@ -327,14 +381,17 @@ def _selves(table: PairTable, qrels: Qrels, found: Survey) -> None:
 
 
 def _sample(table: PairTable, found: Survey) -> None:
-    """Ids of documents that stand first, as many as can be looked at one by one."""
+    """The documents that stand first, as many as can be looked at one by one."""
     left = _SAMPLE - len(found.sample)
     if left <= 0:
         return
     starts = np.repeat(table.offsets[:-1], np.minimum(np.diff(table.offsets), _TOP))
     counts = np.minimum(np.diff(table.offsets), _TOP)
     rows = starts + np.arange(len(starts)) - np.repeat(offsets_of(counts)[:-1], counts)
-    found.sample.update(table.docs.take(rows[:left]).tolist())
+    rows = rows[:left]
+    numbers = np.searchsorted(table.offsets, rows, side="right") - 1
+    queries = table.queries.take(numbers).tolist()
+    found.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
 
 
 def _digest(table: PairTable, names: list[bytes], found: Survey) -> None:
