@@ -22,7 +22,7 @@ Row = list[str]
 PAGE = Path(__file__).resolve().parents[1] / "howto" / "wrong-numbers.md"
 BM25 = "bm25-lucene-k0.9-b0.4-stem"
 DENSE = "minilm-l6-v2-cosine"
-_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```console\n.*?^```$")
+_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
 
 MEASURES = "-m nDCG@10 -m R@100"
 # Lines of an evaluation that say nothing about the fault.
@@ -148,7 +148,7 @@ def sessions() -> dict[str, str]:
         found = {}
         for name, commands in SESSIONS.items():
             lines = [f"$ {command}\n{printed(command, folder)}" for command in commands]
-            found[name] = f"<!-- session: {name} -->\n```console\n{''.join(lines)}```"
+            found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
         return found
 
 

@@ -159,6 +159,21 @@ def test_ids_of_a_run_are_written_as_in_the_judgments(tmp_path, wrong, right):
     assert "P103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
 
 
+def test_ids_that_are_not_judged_are_written_as_the_judged_ones(tmp_path):
+    qrels = "".join(f"q{n % 5} 0 {n} 1\n" for n in range(10, 40))
+    run = "".join(f"q{n % 5} Q0 {n:04d} 1 {n}.50 mine\n" for n in range(10, 60))
+    done, _, copy = mended(tmp_path, qrels, run)
+    assert done == {"a.run": {"P103": 50}}
+    assert copy == "".join(f"q{n % 5} Q0 {n} 1 {n}.50 mine\n" for n in range(10, 60))
+
+
+def test_ids_that_could_mean_two_are_left_alone(tmp_path):
+    qrels = "".join(f"q{n % 5} 0 {n} 1\n" for n in range(10, 40))
+    run = "".join(f"q{n % 5} Q0 {n:04d} 1 {n}.50 mine\n" for n in range(10, 40))
+    done, _, copy = mended(tmp_path, qrels, run + "q0 Q0 00010 2 1.5 mine\n")
+    assert (done, copy) == ({}, None)
+
+
 def test_data_in_memory_are_mended_too():
     rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
     result = mend(check(rows), rows)

@@ -14,7 +14,7 @@ from rankgauge.checking.copying import copy_lines, copy_name
 from rankgauge.checking.problems import KINDS
 from rankgauge.checking.reading import Given, given_qrels, given_runs, read_whole
 from rankgauge.checking.result import CheckResult
-from rankgauge.checking.spelling import Spelling, renamed, spelled, way_of
+from rankgauge.checking.spelling import Spelling, Way, renamed, spelled, way_of
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
 from rankgauge.ids import Ids
@@ -208,11 +208,27 @@ def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
 
 
 def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
-    """Which id means which; None where one could mean two."""
+    """Which id means which; None where one could mean two.
+
+    If the judgments have the shorter way to write ids, it is taken for all ids of the run, also for
+    those that are not judged: one file is not to have two ways.
+    """
     mine, known = set(ours.tolist()), set(theirs.tolist())
     way = way_of(mine, known)
     found = None if way is None else spelled(way, mine, known)
-    return found if found is not None and found.one_to_one else None
+    if way is None or found is None or not found.one_to_one:
+        return None
+    whole = {value: _turned(way, value) for value in mine}
+    if all(whole[value] == meant for value, meant in found.names.items()):
+        left = {value: new for value, new in whole.items() if value not in known}
+        names = {value: new for value, new in left.items() if new != value}
+        if len({*left.values(), *(mine & known)}) == len(mine):
+            return replace(found, names=names)
+    return found
+
+
+def _turned(way: Way, value: bytes) -> bytes:
+    return way.turn(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _first_of_each(table: PairTable) -> tuple[PairTable, int]:
