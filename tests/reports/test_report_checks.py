@@ -95,7 +95,22 @@ def test_effects_name_their_run_where_there_are_several():
     found = result(problem("J103", effects=(effect("a"), effect("b"))), inputs=("q", "a", "b"))
     assert "effect  a: nDCG@10" in report_check(found)
     assert "effect  b: nDCG@10" in report_check(found)
-    assert "and 4 more" in report_check(result(problem(effects=(effect(),) * 10)))
+    many = tuple(effect(f"r{n}") for n in range(10))
+    assert "and 4 more" in report_check(result(problem(effects=many)))
+
+
+def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
+    effects = [
+        Effect("a", name, 0.25, then, by)
+        for by, values in (("this", (0.5, 0.25, 0.75)), ("that", (0.25, 0.25, 0.25)))
+        for name, then in zip(("P@5", "R@5", "AP"), values, strict=True)
+    ]
+    said = report_check(result(problem(effects=tuple(effects))))
+    assert "effect  P@5 0.2500 → 0.5000, AP 0.2500 → 0.7500 (this)\n" in said
+    assert "that" not in said.split("mend")[0]
+    assert "R@5" not in said
+    said = report_check(result(problem(effects=tuple(effects[3:]))))
+    assert "effect  P@5, R@5, AP: no change in four decimals (that)\n" in said
 
 
 def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():

@@ -83,10 +83,19 @@ class Effect:
             >>> Effect("bm25", "nDCG@10", 0.0, 0.352, "ids without leading zeros").shown()
             'nDCG@10 0.0000 → 0.3520 (ids without leading zeros)'
         """
-        now, then = (
-            "–" if math.isnan(value) else f"{value:.4f}" for value in (self.now, self.then)
-        )
-        return f"{self.measure} {now} → {then} ({self.by})"
+        return f"{self.change()} ({self.by})"
+
+    def change(self) -> str:
+        """The same without what was done for it."""
+        return f"{self.measure} {_shown(self.now)} → {_shown(self.then)}"
+
+    def changes(self) -> bool:
+        """Whether what is shown changes."""
+        return _shown(self.now) != _shown(self.then)
+
+
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
             yield _styled(source, "1", color=color)
             yield ""
             for problem in problems:
-                yield from _of_problem(problem, several=len(result.inputs) > 2, color=color)
+                yield from _of_problem(problem, color=color)
                 yield ""
     yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
     for text in _closing(result, [source for source, found in by_source.items() if not found]):
@@ -147,7 +147,7 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
         yield f"more on each: rankgauge check --explain {result.problems[0].kind.code}"
 
 
-def _of_problem(problem: Problem, *, several: bool, color: bool) -> Iterator[str]:
+def _of_problem(problem: Problem, *, color: bool) -> Iterator[str]:
     kind = problem.kind
     level = _styled(f"{kind.level:<7}", _COLORS[kind.level], color=color)
     yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
@@ -155,15 +155,30 @@ def _of_problem(problem: Problem, *, several: bool, color: bool) -> Iterator[str
     where = _places(problem.spots)
     if where:
         yield from _labelled("at", where)
-    for effect in problem.effects[:_EFFECTS]:
-        yield from _labelled("effect", _effect(effect, several=several))
-    if len(problem.effects) > _EFFECTS:
-        yield from _labelled("effect", f"and {len(problem.effects) - _EFFECTS} more")
+    effects = list(_effects(problem))
+    for text in effects[:_EFFECTS]:
+        yield from _labelled("effect", text)
+    if len(effects) > _EFFECTS:
+        yield from _labelled("effect", f"and {len(effects) - _EFFECTS} more")
     yield from _labelled("mend", problem.mend or kind.mend)
 
 
-def _effect(effect: Effect, *, several: bool) -> str:
-    return f"{effect.run}: {effect.shown()}" if several else effect.shown()
+def _effects(problem: Problem) -> Iterator[str]:
+    """What changes: the measures of a run side by side; a sentence if nothing does."""
+    groups: dict[tuple[str, str], list[Effect]] = {}
+    for effect in problem.effects:
+        groups.setdefault((effect.run, effect.by), []).append(effect)
+    several = len({run for run, _ in groups}) > 1
+    said = []
+    for (run, by), effects in groups.items():
+        changes = [effect.change() for effect in effects if effect.changes()]
+        if changes:
+            said.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
+    yield from said
+    if groups and not said:
+        names = ", ".join(dict.fromkeys(effect.measure for effect in problem.effects))
+        bys = ", ".join(dict.fromkeys(by for _, by in groups))
+        yield f"{names}: no change in four decimals ({bys})"
 
 
 def _places(spots: Sequence[Spot]) -> str:
@@ -217,7 +232,7 @@ def _annotations(result: CheckResult) -> Iterator[str]:
     for kind, problems in by_kind.items():
         shown = problems if len(problems) <= MOST else problems[: MOST - 1]
         for problem in shown:
-            effects = [effect.shown() for effect in problem.effects[:_EFFECTS]]
+            effects = list(_effects(problem))[:_EFFECTS]
             parts = [problem.what, *effects, f"mend: {problem.mend or problem.kind.mend}"]
             lined = next((spot for spot in problem.spots if spot.line), None)
             yield annotation(
