@@ -73,7 +73,9 @@ def check(
     given = given_runs(runs)
     looks = [Look.at(_surveyed(run, truth, several=len(given) > 1), truth, chosen) for run in given]
     problems: list[Problem] = [
-        *_of_file(judged, [effect for look in looks for effect in look.refused(_READ)]),
+        *_of_file(
+            judged, [one for look in looks for one in look.refused(_READ)], graded=True
+        ),
         *judgment_problems(
             judged.whole, judged.source, looks, chosen,
             scale=grades, asked=measures is not None,
@@ -116,16 +118,23 @@ def _surveyed(given: Given, qrels: Qrels, *, several: bool) -> Survey:
         return survey(read_whole(given), qrels, several=several)
 
 
-def _of_file(given: Given, effects: Iterable[Effect]) -> Iterator[Problem]:
+def _of_file(given: Given, effects: Iterable[Effect], *, graded: bool = False) -> Iterator[Problem]:
     """Lines that cannot be read."""
     faults = given.faults
-    lines = 0 if faults is None else faults.lines
-    if faults is not None and lines:
-        first = faults.first_lines[0]
+    if faults is None:
+        return
+    # Judgments have no code of their own for a grade that is no number.
+    lines, firsts = faults.lines, faults.first_lines
+    spots = faults.line_spots(given.source)
+    if graded:
+        lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
+        spots = (*spots, *faults.number_spots(given.source))
+    if lines:
+        first = firsts[0]
         yield Problem(
             KINDS["F101"], given.source,
-            f"{many(lines, 'line')} that cannot be read: {first.what}",
-            lines, lines + len(given.whole), "line", faults.line_spots(given.source),
+            f"{many(lines, 'line')} not readable: {first.what}",
+            lines, lines + len(given.whole), "line", spots,
             tuple(effects), KINDS["F101"].mend,
         )  # fmt: skip
 
@@ -133,7 +142,7 @@ def _of_file(given: Given, effects: Iterable[Effect]) -> Iterator[Problem]:
 def _strange(source: str, count: int) -> Iterator[Problem]:
     if count:
         yield Problem(
-            KINDS["F102"], source, f"{many(count, 'id')} that are not text in UTF-8", count,
+            KINDS["F102"], source, f"{many(count, 'id')} not in UTF-8", count,
             mend=KINDS["F102"].mend,
         )  # fmt: skip
 

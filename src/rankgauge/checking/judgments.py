@@ -225,7 +225,7 @@ def _out_of_scale(
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield Problem(
         KINDS["J105"], source,
-        f"{many(len(rows), 'grade')} that do not belong to {which}: {shown}",
+        f"{many(len(rows), 'grade')} apart from {which}: {shown}",
         len(rows), len(table), "judgment", spots_of(table, rows, source), tuple(found),
         KINDS["J105"].mend,
     )  # fmt: skip
@@ -309,6 +309,7 @@ def _only_relevant(
     shares = ", ".join(f"{look.name} {share:.3f}" for look, share in zip(looks, known, strict=True))
     yield Problem(
         KINDS["J108"], source,
-        f"all {many(relevant, 'judgment')} say relevant{shares and '; Judged@10: '}{shares}",
+        f"{many(relevant, 'judgment')}, each of a relevant document"
+        f"{shares and '; Judged@10: '}{shares}",
         relevant, len(table), "judgment", (), (), KINDS["J108"].mend,
     )  # fmt: skip

@@ -62,7 +62,7 @@ def _unreadable(look: Look) -> Iterator[Problem]:
     if faults is not None and faults.numbers:
         yield Problem(
             KINDS["R102"], look.source,
-            f"{many(faults.numbers, 'score')} that are not finite",
+            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].what}",
             faults.numbers, survey.documents + faults.numbers, "document",
             faults.number_spots(look.source), look.refused("without these documents"),
             KINDS["R102"].mend,
@@ -91,7 +91,7 @@ def _twice(look: Look) -> Iterator[Problem]:
     same = "each time with the same score" if survey.alike else "with other scores"
     yield Problem(
         KINDS["R101"], look.source,
-        f"{many(survey.repeated.count, 'document')} that stand in the ranking before, {same}",
+        f"{many(survey.repeated.count, 'document')} again in the same ranking, {same}",
         survey.repeated.count, survey.documents, "document", survey.repeated.spots, tuple(found),
         "keep its best place, or evaluate with duplicates=best (--duplicates best)",
     )  # fmt: skip
@@ -127,7 +127,7 @@ def _ascending(look: Look) -> Iterator[Problem]:
     elif by_ranks and worse <= better:
         said = f"the ranks ascend with the scores in {survey.turned} of "
         said += many(survey.ranked, "query")
-    elif by_lines and better > 2 * worse and gain >= 1.5:
+    elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
         said = "scores ascend from line to line, and judged documents stand better the other way "
         said += f"round for {better} of {many(better + worse, 'query')}"
     else:
@@ -234,7 +234,7 @@ def _collapsed(look: Look) -> Iterator[Problem]:
         return
     yield Problem(
         KINDS["R107"], look.source,
-        f"{many(survey.collapsed.count, 'score')} that 32 bits do not tell from the next one above",
+        f"{many(survey.collapsed.count, 'score')} equal to the next one above in 32 bits only",
         survey.collapsed.count, survey.documents, "document", survey.collapsed.spots, found,
         KINDS["R107"].mend,
     )  # fmt: skip
@@ -255,8 +255,8 @@ def _selves(look: Look) -> Iterator[Problem]:
     mended = rejoined(survey.given, look.qrels, lambda table: each_once(without_selves(table)))
     yield Problem(
         KINDS["R108"], look.source,
-        f"{many(survey.selves.count, 'query')} retrieve the document of their own id, "
-        f"{survey.selves_first} of them first",
+        f"{survey.selves.count} of {many(len(survey.queries), 'query')} with the document of their "
+        f"own id in the ranking, {survey.selves_first} of them first",
         survey.selves.count, len(survey.queries), "query", survey.selves.spots,
         look.if_joined(mended, "without the query's own document"), KINDS["R108"].mend,
     )  # fmt: skip

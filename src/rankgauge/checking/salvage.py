@@ -8,7 +8,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,6 +107,8 @@ def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
         if rows is None:
             return None
         faults = Faults()
+        if rows is _whole:
+            return _document(b"".join(line for _, line in _all(head, lines, faults)), layout, name)
         return _table(rows(_all(head, lines, faults), faults), layout, name, faults)
 
 
@@ -151,6 +153,8 @@ def _reader(
         return None
     form = format_of(name)
     first = said[0].strip()
+    if form == "json":
+        return _whole
     if form == "jsonl" or (form is None and first.startswith(b"{")):
         return lambda lines, faults: _objects(lines, layout, faults)
     for separator in (b"\t", b","):
@@ -167,6 +171,21 @@ def _reader(
         width = widths.most_common(1)[0][0]
         return lambda lines, faults: _fields(lines, width, layout, faults)
     return None
+
+
+def _whole(lines: Iterable[tuple[int, bytes]], faults: Faults) -> Iterator[_Row]:
+    """Stands for a file that is read as one."""
+    del lines, faults
+    yield from ()
+
+
+def _document(data: bytes, layout: Layout, name: str) -> tuple[PairTable, Faults] | None:
+    """The rows of one JSON object."""
+    try:
+        found = salvaged_rows(json.loads(data), layout)
+    except (ValueError, RecursionError):
+        return None
+    return None if found is None else (replace(found[0], source=name), found[1])
 
 
 def _fields(
