@@ -20,10 +20,10 @@ _INTERRUPTED = 130
 # The commands in the order in which they are needed, and the module of each.
 _COMMANDS = {
     "evaluate": "evaluate",
-    "check": "check",
     "compare": "compare",
     "diff": "diff",
     "diagnose": "diagnose",
+    "check": "check",
     "report": "report",
     "gate": "gate",
     "history": "history",
