@@ -233,7 +233,7 @@ _ALL = (
         "R107", "scores-collapse-in-32-bits", "warning",
         "scores differ only beyond what 32-bit floats hold",
         "trec_eval 9 and pytrec_eval, and all that is built on them, see equal scores there",
-        "subtract what is common to all scores, or write the rank as -1, -2, -3, ...",
+        "subtract what is common to all scores, or write the negative rank as the score",
     ),
     ProblemKind(
         "R108", "self-retrieved", "warning",

@@ -101,7 +101,8 @@ def _is_one(runs: Any) -> bool:
         return True
     first = runs[0] if isinstance(runs, Sequence) and runs else None
     if isinstance(first, Mapping):
-        return columns_of(first, RUN) is not None and not _is_mapped(first)
+        columns = columns_of(first, RUN)
+        return columns is not None and isinstance(first[columns.query], str | int | bytes)
     # Rows are short: a query, a document, a score.
     return isinstance(first, tuple) and not isinstance(first[0], Run | Mapping)
 

@@ -125,7 +125,10 @@ def salvaged_rows(source: Any, layout: Layout) -> tuple[PairTable, Faults] | Non
         rows = _framed(source, layout, faults)
     else:
         return None
-    found = _table(rows, layout, name, faults)
+    try:
+        found = _table(rows, layout, name, faults)
+    except (TypeError, ValueError):
+        return None  # ids or numbers that are none: what was wrong with the whole holds
     return found if found is not None and faults.numbers else None
 
 

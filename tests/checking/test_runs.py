@@ -1,0 +1,335 @@
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from checking.checked import effect, good, only, opinion
+
+from rankgauge import Qrels, Run, check
+
+pytest.importorskip("pytrec_eval")
+
+
+def written(path, rows):
+    """A file in TREC format of (query, document, rank, score)."""
+    lines = [f"{query} Q0 {doc} {rank} {score!r} t\n" for query, doc, rank, score in rows]
+    path.write_text("".join(lines))
+    return path
+
+
+def rows_of(run, ranks=None):
+    """The rows of a run as they would be in its file."""
+    return [
+        (query, doc, place + 1 if ranks is None else ranks(place, len(docs)), score)
+        for query, docs in run.items()
+        for place, (doc, score) in enumerate(docs.items())
+    ]
+
+
+def test_a_good_run_in_a_file_has_no_problem(tmp_path):
+    qrels, run = good()
+    assert check(qrels, written(tmp_path / "a.run", rows_of(run))).problems == ()
+
+
+def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_path):
+    qrels, run = good()
+    rows = [row for query in run for row in rows_of({query: run[query]}) * (1 + (query == "q1"))]
+    path = written(tmp_path / "a.run", rows)
+    problem = only(check(qrels, path), "R101")
+    assert problem.count == len(rows) - len({row[:2] for row in rows}) == 12
+    assert problem.spots[0].line == next(n for n, row in enumerate(rows, 1) if row in rows[: n - 1])
+    for policy in ("best", "first"):
+        assert effect(problem, policy).then == pytest.approx(opinion(qrels, run))
+    # Each stands in two ranks: a loop over them says what that gives.
+    twice = sorted([*run["q1"].items()] * 2, key=lambda pair: (-pair[1], pair[0]))
+    gained = sum(
+        qrels["q1"].get(doc, 0) / math.log2(rank + 1)
+        for rank, (doc, _) in enumerate(twice[:10], start=1)
+    )
+    best = sorted(qrels["q1"].values(), reverse=True)[:10]
+    ideal = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
+    others = opinion(qrels, {q: docs for q, docs in run.items() if q != "q1"})
+    assert effect(problem, "best").now == pytest.approx(others + gained / ideal / len(qrels))
+
+
+def test_a_repeat_in_another_ranking_is_none():
+    qrels, run = good()
+    run["q1"] = {**run["q1"], "d0x0": 0.5}
+    assert "R101" not in check(qrels, run).codes
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999"])
+def test_scores_that_are_not_finite_are_passed_over_and_counted(tmp_path, bad):
+    qrels, run = good()
+    rows = rows_of(run)
+    path = written(tmp_path / "a.run", rows)
+    lines = path.read_text().splitlines()
+    for number in (1, 14):
+        parts = lines[number].split()
+        del run[parts[0]][parts[2]]
+        lines[number] = " ".join([*parts[:4], bad, "t"])
+    path.write_text("\n".join(lines))
+    problem = only(check(qrels, path), "R102")
+    assert problem.count == 2
+    assert [spot.line for spot in problem.spots] == [2, 15]
+    assert math.isnan(effect(problem, "without").now)
+    assert effect(problem, "without").then == pytest.approx(opinion(qrels, run))
+
+
+def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
+    qrels, run = good()
+    flipped = {"q2", "q7"}
+    rows = []
+    for query, docs in run.items():
+        order = list(docs)
+        if query in flipped:
+            order[0], order[5] = order[5], order[0]
+        ranks = {doc: place for place, doc in enumerate(order, start=1)}
+        rows += [(query, doc, ranks[doc], score) for doc, score in docs.items()]
+    problem = only(check(qrels, written(tmp_path / "a.run", rows)), "R103")
+    assert (problem.count, problem.of) == (2, len(run))
+    by_rank = {query: {} for query in run}
+    for query, doc, rank, _ in rows:
+        by_rank[query][doc] = -rank
+    assert effect(problem, "ranks").then == pytest.approx(opinion(qrels, by_rank))
+    assert {spot.query for spot in problem.spots} == flipped
+
+
+@pytest.mark.parametrize(
+    ("ranks", "note"),
+    [
+        pytest.param(lambda place, _: place, "count from 0", id="from zero"),
+        pytest.param(lambda *_: 1, "is 1 on every line", id="all one"),
+        pytest.param(lambda *_: 0, "is 0 on every line", id="all zero"),
+    ],
+)
+def test_other_ranks_are_no_problem_and_are_said(tmp_path, ranks, note):
+    qrels, run = good()
+    found = check(qrels, written(tmp_path / "a.run", rows_of(run, ranks)))
+    assert found.problems == ()
+    assert len(found.notes) == 1
+    assert note in found.notes[0]
+
+
+def test_ranks_inside_equal_scores_contradict_nothing(tmp_path):
+    qrels = {"q1": {"a": 1, "b": 1, "c": 0, "d": 1, "e": 1}}
+    rows = [("q1", "a", 2, 5.0), ("q1", "b", 1, 5.0), ("q1", "c", 3, 1.0)]
+    found = check(qrels, written(tmp_path / "a.run", rows))
+    assert "R103" not in found.codes
+
+
+def test_ranks_that_are_no_numbers_are_passed_over(tmp_path):
+    qrels, run = good()
+    rows = rows_of(run, lambda *_: "x")
+    found = check(qrels, written(tmp_path / "a.run", rows))
+    assert found.problems == ()
+
+
+def test_ranks_beside_scores_in_a_frame_and_in_columns_are_looked_at():
+    pandas = pytest.importorskip("pandas")
+    qrels = {"q1": {"d1": 1, "d2": 0, "d3": 0}}
+    columns = {
+        "query_id": ["q1"] * 3,
+        "doc_id": ["d1", "d2", "d3"],
+        "score": [3.0, 2.0, 1.0],
+        "rank": [2, 1, 3],
+    }
+    assert check(qrels, columns).codes == ("R103",)
+    assert check(qrels, pandas.DataFrame(columns)).codes == ("R103",)
+
+
+def as_distances(run):
+    return {q: {doc: 100 - score for doc, score in docs.items()} for q, docs in run.items()}
+
+
+def test_distances_are_found_by_the_judged_documents_alone():
+    qrels, run = good(depth=30)
+    shuffled = {}
+    for query, docs in as_distances(run).items():
+        order = list(docs)
+        random.Random(query).shuffle(order)
+        shuffled[query] = {doc: docs[doc] for doc in order}
+    problem = only(check(qrels, shuffled), "R104")
+    assert effect(problem, "negated").then == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "negated").now == pytest.approx(opinion(qrels, shuffled))
+
+
+def test_distances_are_found_by_ranks_where_nothing_is_judged(tmp_path):
+    rows = [("q1", f"d{n}", n, n / 8) for n in range(1, 6)]
+    path = written(tmp_path / "a.run", rows)
+    assert "R104" in check({"q1": {"other": 1, "d9": 0, "d3": 0}}, path).codes
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        pytest.param(lambda score: score, id="bm25"),
+        pytest.param(lambda score: score / 100, id="cosine"),
+        pytest.param(lambda score: score - 90.0, id="log likelihood"),
+    ],
+)
+@pytest.mark.parametrize("ascending", [False, True], ids=["best first", "best last"])
+def test_good_scores_are_no_distances_in_any_order_of_lines(turn, ascending):
+    qrels, run = good(depth=30)
+    turned = {
+        query: {doc: turn(score) for doc, score in sorted(docs.items(), key=lambda p: p[1])}
+        if ascending
+        else {doc: turn(score) for doc, score in docs.items()}
+        for query, docs in run.items()
+    }
+    assert "R104" not in check(qrels, turned).codes
+
+
+def test_a_run_at_random_is_not_taken_for_distances():
+    qrels, run = good(queries=40, depth=30)
+    rng = random.Random(3)
+    drawn = {query: {doc: rng.random() for doc in docs} for query, docs in run.items()}
+    assert "R104" not in check(qrels, drawn).codes
+
+
+def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
+    qrels, run = good()
+    cut = {query: dict(list(docs.items())[:5]) for query, docs in run.items()}
+    problem = only(check(qrels, cut), "R105")
+    assert problem.count == len(run)
+    (measured,) = problem.effects
+    assert measured.now == pytest.approx(opinion(qrels, cut))
+    assert measured.then == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
+    assert "R105" not in check(qrels, cut, ["nDCG@5", "P@5"]).codes
+
+
+def test_rankings_that_end_at_many_depths_are_not_cut():
+    qrels, run = good()
+    ends = {
+        query: dict(list(docs.items())[: 1 + place % 9])
+        for place, (query, docs) in enumerate(run.items())
+    }
+    assert "R105" not in check(qrels, ends).codes
+
+
+def test_a_run_cut_where_another_goes_on_is_said():
+    qrels, run = good(depth=40)
+    cut = {query: dict(list(docs.items())[:10]) for query, docs in run.items()}
+    problem = only(check(qrels, {"whole": run, "cut": cut}, ["AP", "nDCG@10"]), "R105")
+    (measured,) = problem.effects
+    assert (problem.source, measured.run) == ("cut", "whole")
+    assert measured.now == pytest.approx(opinion(qrels, run, "map"))
+    assert measured.then == pytest.approx(opinion(qrels, cut, "map"))
+    assert "R105" not in check(qrels, {"whole": run, "cut": cut}, ["nDCG@10", "P@5"]).codes
+
+
+def best_and_worst(qrels, run):
+    """Equal scores by grade, best and worst first, as pytrec_eval sees it with other scores."""
+    for sign in (1, -1):
+        moved = {
+            query: {
+                doc: score + sign * 1e-3 * max(qrels[query].get(doc, 0), 0)
+                for doc, score in docs.items()
+            }
+            for query, docs in run.items()
+        }
+        yield opinion(qrels, moved)
+
+
+def test_constant_scores_give_the_order_of_the_lines_and_an_interval():
+    qrels, run = good()
+    constant = {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
+    problem = only(check(qrels, constant), "R106")
+    assert problem.count == problem.of == len(run)
+    assert effect(problem, "ties=input").then == pytest.approx(opinion(qrels, run))
+    best, worst = best_and_worst(qrels, constant)
+    assert effect(problem, "best").then == pytest.approx(best)
+    assert effect(problem, "worst").then == pytest.approx(worst)
+    assert "R109" not in check(qrels, constant).codes
+
+
+def test_a_few_constant_rankings_are_only_ties():
+    qrels, run = good()
+    run["q1"] = dict.fromkeys(run["q1"], 1.0)
+    found = check(qrels, run)
+    assert "R106" not in found.codes
+    assert only(found, "R109").count == 1
+
+
+def test_ties_that_decide_give_an_interval():
+    qrels, run = good()
+    tied = {q: {d: float(round(s / 4)) for d, s in docs.items()} for q, docs in run.items()}
+    problem = only(check(qrels, tied), "R109")
+    best, worst = best_and_worst(qrels, tied)
+    assert effect(problem, "best").then == pytest.approx(best)
+    assert effect(problem, "worst").then == pytest.approx(worst)
+    assert effect(problem, "best").now == pytest.approx(opinion(qrels, tied))
+
+
+def test_ties_between_documents_of_one_grade_decide_nothing():
+    qrels = {"q1": {"d1": 1, "d2": 1, "d3": 0}}
+    assert check(qrels, {"q1": {"d1": 2.0, "d2": 2.0, "d3": 1.0}}).codes == ()
+
+
+def collapsing(run, base):
+    return {q: {d: base - place for place, d in enumerate(docs)} for q, docs in run.items()}
+
+
+def test_scores_that_collapse_in_32_bits_give_what_pytrec_eval_gives():
+    qrels, run = good()
+    near = collapsing(run, 1e9)
+    problem = only(check(qrels, near), "R107")
+    count = 0
+    for docs in near.values():
+        scores = list(docs.values())
+        for above, below in itertools.pairwise(scores):
+            count += np.float32(above) == np.float32(below) and above != below
+    assert problem.count == count > 0
+    # pytrec_eval itself keeps 32 bits.
+    assert effect(problem, "32 bits").then == pytest.approx(opinion(qrels, near))
+    assert effect(problem, "32 bits").now == pytest.approx(opinion(qrels, run))
+    assert "R107" not in check(qrels, collapsing(run, 1e5)).codes
+
+
+def test_a_collapse_far_from_judged_documents_is_passed_over():
+    qrels, run = good(depth=300)
+    docs = list(run["q0"])
+    run["q0"][docs[-1]] = run["q0"][docs[-2]] - 1e-9
+    assert check(qrels, run).codes == ()
+
+
+def test_a_query_that_retrieves_itself_is_measured_without():
+    qrels, run = good()
+    with_self = {query: {query: 99.0, **docs} for query, docs in run.items()}
+    problem = only(check(qrels, with_self), "R108")
+    assert problem.count == len(run)
+    assert effect(problem, "own document").then == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "own document").now == pytest.approx(opinion(qrels, with_self))
+
+
+def test_a_number_that_is_both_a_query_and_a_document_is_chance():
+    qrels = {str(q): {str(d): int(d == q + 1) for d in range(q, q + 6)} for q in range(1, 9)}
+    run = {q: {d: 9.0 - n for n, d in enumerate(reversed(list(docs)))} for q, docs in qrels.items()}
+    assert "R108" not in check(qrels, run).codes
+
+
+def test_a_document_that_is_judged_relevant_for_its_own_id_is_meant():
+    qrels, run = good()
+    for query in run:
+        run[query] = {query: 99.0, **run[query]}
+        qrels[query] = {query: 1, **qrels[query]}
+    assert "R108" not in check(qrels, run).codes
+
+
+def test_a_run_under_two_names_is_found_whatever_the_order_of_its_lines():
+    qrels, run = good()
+    turned = {query: dict(reversed(docs.items())) for query, docs in reversed(run.items())}
+    problem = only(check(qrels, {"a": run, "b": turned}), "R110")
+    assert (problem.source, problem.count) == ("b", sum(map(len, run.values())))
+    other = {**run, "q1": {**run["q1"], "last": 0.1}}
+    assert "R110" not in check(qrels, {"a": run, "b": other}).codes
+    lower = {**run, "q1": {doc: score / 2 for doc, score in run["q1"].items()}}
+    assert "R110" not in check(qrels, {"a": run, "b": lower}).codes
+
+
+def test_runs_and_judgments_that_are_ready_are_taken_as_they_are():
+    qrels, run = good()
+    found = check(Qrels.of(qrels), [Run.of(run, name="a"), Run.of(as_distances(run), name="b")])
+    assert found.inputs == ("judgments", "a", "b")
+    assert [problem.source for problem in found.of("R104")] == ["b"]
