@@ -197,7 +197,8 @@ class Gathering:
         self.removed += block.removed
         self.documents += block.documents
         self.matched += len(joined.rank)
-        self.depth = max(self.depth, int(joined.retrieved.max(initial=0)))
+        if self.depth < self.plan.deepest_asked and len(joined.retrieved):
+            self.depth = max(self.depth, int(joined.retrieved.max()))
         self.constant = self.constant and block.constant
         if len(self.run_ids) < SHOWN:
             self.run_ids += block.first
@@ -360,7 +361,8 @@ class Gathering:
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:
-        pooled = int(np.count_nonzero(self.qrels.low_grades < 0))
+        low = self.qrels.low_grades
+        pooled = int(np.count_nonzero(low < 0)) if len(low) else 0
         if pooled:
             yield f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged"
         if self.removed:

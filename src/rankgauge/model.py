@@ -275,8 +275,8 @@ class Qrels(_Pairs):
     def low_grades(self) -> FloatArray:
         """The grades below 1 that are not 0: pooled only, or relevant to less than 1."""
         values = self.table.values
-        low: FloatArray = values[(values < 1) & (values != 0)]
-        return low
+        low: FloatArray = values[values < 1]
+        return low[low != 0] if len(low) else low
 
     @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
