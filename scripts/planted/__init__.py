@@ -5,6 +5,7 @@ from planted.bug import Bug
 from planted.comparing import BUGS as _COMPARING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
+from planted.mending import BUGS as _MENDING
 from planted.reading import BUGS as _READING
 from planted.releasing import BUGS as _RELEASING
 from planted.retrieving import BUGS as _RETRIEVING
@@ -14,5 +15,5 @@ __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING,
+    *_STARTING, *_MENDING,
 )  # fmt: skip

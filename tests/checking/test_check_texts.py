@@ -101,6 +101,12 @@ def test_questions_inside_documents_are_left_out_of_the_mean():
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q2", "q3", "q9"]))
 
 
+def test_questions_that_are_not_judged_leak_nothing():
+    queries = {**QUERIES, "q7": "late books cost ten cents a day"}
+    problem = found(queries=queries)["T103", "texts"]
+    assert (problem.count, [spot.query for spot in problem.spots]) == (1, ["q1"])
+
+
 def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_run():
     judged, retrieved = found()["T104", "texts"], found()["T104", "mine"]
     assert [spot.document for spot in judged.spots] == ["gone"]
