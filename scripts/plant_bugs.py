@@ -94,6 +94,19 @@ TESTS_OF = {
     "fingerprints.py": ("tests/test_fingerprints.py",),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
     "retriever.py": ("tests/test_retriever.py", *BENCHMARKS),
+    **{
+        f"checking/{name}.py": (f"tests/checking/test_{test}.py",)
+        for name, test in (
+            ("judgments", "judgments"),
+            ("pairs", "pairs"),
+            ("runs", "runs"),
+            ("salvage", "reading"),
+            ("spelling", "pairs"),
+            ("survey", "runs"),
+        )
+    },
+    "checking/measuring.py": ("tests/checking/test_pairs.py", "tests/checking/test_runs.py"),
+    "formats/trec.py": ("tests/checking/test_reading.py", "tests/checking/test_runs.py"),
     "bench/benchmark.py": BENCHMARKS,
     "bench/compared.py": BENCHMARKS,
     "bench/exploring.py": ("tests/bench/test_exploring.py",),
@@ -112,7 +125,10 @@ TESTS_OF = {
     "bench/varied.py": ("tests/bench/test_varied.py", "tests/bench/test_varied_today.py"),
     **dict.fromkeys(
         ("formats/decimals.py", "formats/lines.py", "formats/pieces.py", "formats/quick.py"),
-        ("tests/formats/test_quick.py", "tests/test_streamed.py"),
+        (
+            "tests/formats/test_quick.py", "tests/test_streamed.py",
+            "tests/checking/test_reading.py",
+        ),
     ),
     **dict.fromkeys(
         (f"cli/{name}.py" for name in ("evaluate", "fuse", "main", "progress")),

@@ -2,6 +2,7 @@
 
 from planted.benching import BUGS as _BENCHING
 from planted.bug import Bug
+from planted.checking import BUGS as _CHECKING
 from planted.comparing import BUGS as _COMPARING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
@@ -15,5 +16,5 @@ __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING, *_MENDING,
+    *_STARTING, *_CHECKING, *_MENDING,
 )  # fmt: skip

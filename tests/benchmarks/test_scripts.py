@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 SPEED = Path(__file__).parent.parent.parent / "docs" / "explain" / "speed.md"
-MARKS = ["conditions", "files", "dicts", "frames", "growth", "start", "comparing", "running"]
+MARKS = [
+    "conditions",
+    "files",
+    "dicts",
+    "frames",
+    "growth",
+    "start",
+    "comparing",
+    "checking",
+    "running",
+]
 
 
 @pytest.fixture
@@ -50,4 +60,12 @@ def test_comparing_and_running_print_and_write(script, page):
     assert "| 2 × 5 × 1, 10 |" in script("comparing.py", "--tiny", "--write", page)
     said = script("running.py", "--queries", 20, "--rounds", 1, "--write", page)
     assert "| four threads with a time limit |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, page):
+    said = script("checking.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| 50 × 20 |" in said
+    assert "| scores with the other sign |" in said
     assert said.strip() in page.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 import random
 
 import pytest
-from checking.checked import good
-from hypothesis import given
+from checked import good
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankgauge
@@ -137,6 +137,7 @@ def broken(faults):
     return [(q, d, g) for q, docs in qrels.items() for d, g in docs.items()], rows
 
 
+@settings(max_examples=25)
 @given(FAULTS, st.integers(0, 9))
 def test_the_order_of_lines_changes_no_problem(faults, seed):
     qrels, run = broken(faults)
@@ -147,6 +148,7 @@ def test_the_order_of_lines_changes_no_problem(faults, seed):
     assert kinds(check(qrels, run)) == wanted
 
 
+@settings(max_examples=25)
 @given(FAULTS)
 def test_other_names_in_the_same_order_change_no_problem(faults):
     qrels, run = broken(faults)
@@ -158,6 +160,7 @@ def test_other_names_in_the_same_order_change_no_problem(faults):
     assert kinds(check(renamed(qrels), renamed(run))) == wanted
 
 
+@settings(max_examples=25)
 @given(
     st.dictionaries(
         st.sampled_from(["a", "A", " a", "1", "01", "1.0", "b"]),
@@ -177,3 +180,26 @@ def test_other_names_in_the_same_order_change_no_problem(faults):
 def test_whatever_is_given_comes_to_an_end_with_codes(run, qrels):
     found = check(qrels, run, ["nDCG@10", "AP", "ERR@10", "R@2", "Bpref"])
     assert set(found.codes) <= KINDS.keys()
+
+
+def test_runs_of_one_name_are_numbered():
+    qrels, run = good()
+    del run["q1"]
+    same = [rankgauge.Run.of(run, name="a"), rankgauge.Run.of(run, name="a")]
+    found = check(qrels, same)
+    assert [problem.effects[0].run for problem in found.of("P104")] == ["a 1", "a 2"]
+
+
+def test_ids_that_are_no_text_are_counted_once_each(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_bytes(b"q1 Q0 d\xff1 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d\xff1 1 1.0 t\n")
+    (problem,) = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, path).of("F102")
+    assert problem.count == 1
+
+
+def test_a_measure_that_refuses_the_judgments_raises_no_alarm_of_its_own():
+    qrels = {"q1": {"d1": 9, "d2": 0}}
+    run = {"q1": {f"d{n}": float(n) for n in range(300)}}
+    run["q1"] |= {"d1": 1e9, "d2": 1e9 - 1, "d300": 5.0}
+    found = check(qrels, run, ["ERR@10", "P@2"])
+    assert set(found.codes) == {"J106", "P106"}

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from checking.checked import effect, good, only, opinion
+from checked import effect, good, only, opinion
 
 from rankgauge import check
 

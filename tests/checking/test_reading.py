@@ -2,11 +2,11 @@ import gzip
 import math
 
 import pytest
-from checking.checked import good, only
+from checked import good, only
 
 from rankgauge import FormatError, InputError, check
 from rankgauge.checking.reading import Given
-from rankgauge.formats import files
+from rankgauge.formats import files, quick
 from rankgauge.formats.layout import RUN
 
 QRELS = {"q1": {"d1": 1, "d2": 0}}
@@ -139,3 +139,17 @@ def test_blocks_of_a_file_say_their_lines_and_ranks(tmp_path):
     (block,) = Given("a", str(path)).blocks()
     assert block.lines.tolist() == list(range(3, 12))
     assert block.ranks.tolist() == [0, 1, 2] * 3
+
+
+def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(quick, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(quick, "_PIECE", 1 << 10)
+    path = tmp_path / "a.run"
+    path.write_text("".join(f"q{n // 20} Q0 d{n} {n % 20 + 1} {99 - n % 20} t\n"
+                            for n in range(2000)))  # fmt: skip
+    blocks = list(Given("a", str(path)).blocks())
+    assert len(blocks) > 2
+    lines = [line for block in Given("a", str(path)).blocks() for line in block.lines.tolist()]
+    assert lines == list(range(1, 2001))
+    ranks = [rank for block in Given("a", str(path)).blocks() for rank in block.ranks.tolist()]
+    assert ranks == [*range(1, 21)] * 100

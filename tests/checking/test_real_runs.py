@@ -1,7 +1,7 @@
 """What a check finds on real judgments and runs, and in faults made of them."""
 
 import pytest
-from checking.checked import effect, only, opinion
+from checked import effect, only, opinion
 
 from rankgauge import check, evaluate, read_qrels, read_run
 

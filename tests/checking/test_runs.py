@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from checking.checked import effect, good, only, opinion
+from checked import effect, good, only, opinion
 
 from rankgauge import Qrels, Run, check
 

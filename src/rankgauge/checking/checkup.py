@@ -84,7 +84,7 @@ def check(
     ]  # fmt: skip
     for look in looks:
         problems += _of_file(look.survey.given, look.refused(_READ))
-        problems += _strange(look.source, look.survey.strange)
+        problems += _strange(look.source, len(look.survey.strange))
         of_run = list(run_problems(look))
         turned = any(found.kind.code == "R104" for found in of_run)
         problems += [*of_run, *pair_problems(look, turned=turned)]

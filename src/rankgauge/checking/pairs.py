@@ -319,12 +319,12 @@ def _by_chance(look: Look) -> bool:
     queries = look.qrels.table.queries.take(numbers).tolist()
     pairs = look.survey.sample
     now = sum(pair in relevant for pair in pairs)
+    dealt = 0
     for turn in range(1, _TURNS + 1):
         other = dict(zip(queries, [*queries[turn:], *queries[:turn]], strict=True))
-        dealt = sum((other.get(query, b""), doc) in relevant for query, doc in pairs)
-        if 2 * dealt + _QUERIES > now:
-            return True
-    return False
+        dealt += sum((other.get(query, b""), doc) in relevant for query, doc in pairs)
+    # Twice what such a count varies by.
+    return now - dealt / _TURNS <= 2 * math.sqrt(now)
 
 
 def _relevant(table: PairTable, rel: float) -> set[tuple[bytes, bytes]]:
@@ -394,5 +394,8 @@ def _moved(pair: tuple[bytes, bytes], place: int, step: int) -> tuple[bytes, byt
 
 
 def _shifted(value: bytes, step: int) -> bytes:
-    """A whole number one further, written as it was."""
-    return b"%d" % (int(value) + step) if value.isdigit() and len(value) < _DIGITS else value
+    """A whole number one further, as wide as it was if it begins with a zero."""
+    if not value.isdigit() or len(value) >= _DIGITS:
+        return value
+    moved = b"%d" % (int(value) + step)
+    return moved.zfill(len(value)) if len(value) > 1 and value.startswith(b"0") else moved

@@ -89,8 +89,17 @@ def given_runs(runs: Any) -> list[Given]:
         named = [("", run) for run in runs]
     found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
     names = [one.name for one in found]
-    # Files of one name lie in different folders.
-    return [one if names.count(one.name) == 1 else replace(one, name=one.source) for one in found]
+    # Files of one name lie in different folders; others are numbered.
+    sources = [one.source for one in found]
+    return [
+        one
+        if names.count(one.name) == 1
+        else replace(
+            one,
+            name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}",
+        )
+        for number, one in enumerate(found, start=1)
+    ]
 
 
 def _is_one(runs: Any) -> bool:

@@ -211,7 +211,7 @@ def _tied(look: Look) -> Iterator[Problem]:
         return
     found = _interval(look)
     low, high = found[: len(look.measures)], found[len(look.measures) :]
-    if all(b.then - a.then < _VISIBLE for a, b in zip(low, high, strict=True)):
+    if not any(abs(b.then - a.then) >= _VISIBLE for a, b in zip(low, high, strict=True)):
         return
     names = [look.qrels.query_ids[number] for number in tied[:5].tolist()]
     yield Problem(
@@ -229,7 +229,7 @@ def _collapsed(look: Look) -> Iterator[Problem]:
         return
     narrow = survey.joined if survey.narrow is None else survey.narrow
     found = look.if_joined(narrow, "scores in 32 bits")
-    changed = any(effect.now != effect.then for effect in found)
+    changed = any(abs(effect.now - effect.then) > 0 for effect in found)
     if not changed and survey.collapsed.count < _COLLAPSED * survey.documents:
         return
     yield Problem(

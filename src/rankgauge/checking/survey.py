@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ __all__ = ["Seen", "Survey", "spots_of", "survey"]
 
 SHOWN = 5
 _TOP = 10
-_SAMPLE = 50_000
+_SAMPLE = 20_000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -61,7 +62,7 @@ class Survey:
         collapsed: Documents whose score is that of the next one in 32 bits only.
         narrow: The same as `joined` with scores in 32 bits, where that can change a value.
         selves: Documents that have the id of their query: (query, document, rank, relevant).
-        strange: How many ids are not UTF-8.
+        strange: Ids that are not UTF-8.
         sample: Queries with the first documents of each.
         digest: Query to a number that another ranking has not.
     """
@@ -86,7 +87,7 @@ class Survey:
     narrow: Joined | None = None
     selves: Seen = field(default_factory=Seen)
     selves_first: int = 0
-    strange: int = 0
+    strange: set[bytes] = field(default_factory=set)
     sample: list[tuple[bytes, bytes]] = field(default_factory=list)
     digest: dict[bytes, int] = field(default_factory=dict)
 
@@ -124,7 +125,9 @@ def survey(given: Given, qrels: Qrels, *, several: bool) -> Survey:
         found.unknown += [names[number] for number in joined.unknown_queries.tolist()]
         found.queries += names
         sizes.append(np.diff(table.offsets))
-        found.strange += table.queries.not_text() + table.docs.not_text() if len(table) else 0
+        for ids in (table.queries, table.docs):
+            if len(ids) and ids.not_text():
+                found.strange.update(filterfalse(_is_text, ids.tolist()))
         narrow += _narrowed(once, _scores(once, found), joined)
         _ranks(once, found)
         _selves(table, qrels, found)
@@ -184,6 +187,10 @@ def _narrowed(once: PairTable, near: IntArray, joined: Joined) -> list[Joined]:
     found = join(qrels, Run(part), ties="trec", table=part)
     kept = {qrels.query_index.get(once.queries[int(row)], -1) for row in np.flatnonzero(wanted)}
     return [_chosen(found, np.isin(found.numbers, list(kept)))]
+
+
+def _is_text(value: bytes) -> bool:
+    return value == value.decode("utf-8", "replace").encode()
 
 
 def rejoined(given: Given, qrels: Qrels, change: Any = None, *, ties: str = "trec") -> Joined:
