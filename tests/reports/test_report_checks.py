@@ -60,7 +60,7 @@ def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
         "1 error in 2 inputs",
         "• nothing wrong found in qrels.txt",
         "• effect: the mean as it is → as it would be with what stands behind it",
-        "• --fix FOLDER writes copies with what can be mended: P103",
+        "• --fix FOLDER writes a copy in which P103 is mended",
         "• more on each: rankgauge check --explain P103",
     ]
 
@@ -75,6 +75,12 @@ def test_problems_stand_by_input_the_worst_first():
         ["a.run"], ["error", "R101"], ["hint", "P105"],
     ]  # fmt: skip
     assert heads[6] == "2 errors, 1 warning, 1 hint in 2 inputs"
+
+
+def test_what_has_to_be_asked_for_is_told_apart():
+    said = report_check(result(problem("R104"), problem("R101"), problem("R105")))
+    assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is mended, too" in said
+    assert "writes a copy" not in said
 
 
 def test_a_collection_has_its_own_heading():

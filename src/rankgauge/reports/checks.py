@@ -140,9 +140,14 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
     if any(problem.effects for problem in result.problems):
         yield "effect: the mean as it is → as it would be with what stands behind it"
     yield from result.notes
-    mendable = dict.fromkeys(found.kind.code for found in result.problems if found.kind.fix)
-    if mendable:
-        yield f"--fix FOLDER writes copies with what can be mended: {', '.join(mendable)}"
+    safe, asked = (
+        ", ".join(dict.fromkeys(p.kind.code for p in result.problems if p.kind.fix == word))
+        for word in ("safe", "asked")
+    )
+    if safe:
+        yield f"--fix FOLDER writes a copy in which {safe} is mended"
+    if asked:
+        yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is mended, too"
     if result.problems:
         yield f"more on each: rankgauge check --explain {result.problems[0].kind.code}"
 
