@@ -25,7 +25,7 @@ GROUPS = {
 MENDED = {
     "safe": "`--fix` mends it in a copy.",
     "asked": "`--fix` with `--fix-also {code}` mends it in a copy.",
-    "": "A person has to decide.",
+    "": "",
 }
 
 
@@ -59,7 +59,7 @@ def of_kind(kind: rankgauge.ProblemKind) -> Iterator[str]:
     yield f": {sentence(kind.effect)}"
     yield ""
     yield "What mends it"
-    yield f": {sentence(kind.mend)} {MENDED[kind.fix].format(code=kind.code)}"
+    yield f": {sentence(kind.mend)} {MENDED[kind.fix].format(code=kind.code)}".rstrip()
     yield ""
 
 

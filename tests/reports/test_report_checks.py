@@ -138,7 +138,7 @@ def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
     assert "\x1b" not in said
     assert "\x00" not in said
     words = max(len(word) for word in said.split())
-    assert all(len(line) <= max(96, words + 20) for line in said.splitlines())
+    assert all(len(line) <= max(88, words + 20) for line in said.splitlines())
 
 
 def test_colours_are_only_where_they_are_asked_for():

@@ -17,7 +17,7 @@ __all__ = ["explain_problem", "report_check", "report_problem_kinds"]
 
 CheckForm: TypeAlias = Literal["text", "markdown", "html", "csv", "json", "github"]
 
-_WIDE = 96
+_WIDE = 88
 _INDENT = " " * 11
 _SPOTS = 3
 _EFFECTS = 6
