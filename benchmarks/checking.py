@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
 import statistics
 import subprocess
 import sys
@@ -54,9 +53,19 @@ def took(what: str, qrels: Path, run: Path) -> tuple[float, float]:
     start = time.process_time()
     call(str(qrels), str(run))
     spent = time.process_time() - start
+    return spent, _peak()
+
+
+def _peak() -> float:
+    """MiB at the peak of this process."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # What getrusage says holds the memory of the process that started this one, too.
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 2**10
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Kilobytes; bytes on macOS.
-    return spent, peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _apart(what: str, qrels: Path, run: Path) -> tuple[float, float]:

@@ -105,7 +105,9 @@ TESTS_OF = {
             ("survey", "runs"),
         )
     },
-    "checking/measuring.py": ("tests/checking/test_pairs.py", "tests/checking/test_runs.py"),
+    "checking/measuring.py": tuple(
+        f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")
+    ),
     "formats/trec.py": ("tests/checking/test_reading.py", "tests/checking/test_runs.py"),
     "bench/benchmark.py": BENCHMARKS,
     "bench/compared.py": BENCHMARKS,

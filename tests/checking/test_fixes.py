@@ -189,6 +189,17 @@ def test_rows_that_are_no_lines_are_written_anew(tmp_path):
     assert read_qrels(tmp_path / "judgments.txt") == Qrels.of({"q1": {"d1": 1, "d2": 0}})
 
 
+def test_files_of_one_name_get_copies_of_two(tmp_path):
+    paths = []
+    for name in "xy":
+        (tmp_path / name).mkdir()
+        text = RUN + f"q1 Q0 d2 3 8.0 {name}\n"
+        paths.append(written(tmp_path / name, "a.run", text))
+    judged = written(tmp_path, "qrels.txt", QRELS)
+    mend(check(judged, paths), judged, paths).write(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["2-a.run", "a.run"]
+
+
 def test_only_what_was_found_is_mended(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
     found = check(path, ignore=["J101"])

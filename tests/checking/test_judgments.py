@@ -123,7 +123,7 @@ def test_grades_above_the_top_of_err_are_measured_with_a_higher_one():
 
 
 def test_a_recall_that_cannot_be_reached_says_how_far_it_can():
-    qrels = {"q1": {f"d{n}": 1 for n in range(4)}, "q2": {"d1": 1, "d2": 0}}
+    qrels = {"q1": {f"d{n}": 1 for n in range(4)}, "q2": {"d1": 1, "d9": 1, "d2": 0}}
     run = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}, "q2": {"d1": 1.0}}
     problem = only(check(qrels, run, ["R@2", "R@10"]), "J107")
     assert (problem.count, problem.of) == (1, 2)

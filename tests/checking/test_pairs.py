@@ -98,7 +98,8 @@ def test_ids_that_would_become_one_are_said_to_be_so():
         pytest.param([str(n) for n in range(200, 240)], id="numbers"),
         pytest.param([f"clueweb09-en{n:04d}-00-0000{n % 10}" for n in range(40)], id="long ids"),
         pytest.param([f"{'aB'[n % 2]}{'Ab'[n // 2 % 2]}{n // 4}" for n in range(40)], id="cases"),
-        pytest.param([f"doc_{n}" for n in range(40)], id="one prefix"),
+        pytest.param([f"{'ab'[n % 2]}_{n // 2}" for n in range(40)], id="two prefixes"),
+        pytest.param([f"{n // 2}.{'ab'[n % 2]}" for n in range(40)], id="two suffixes"),
     ],
 )
 def test_ids_that_differ_are_not_taken_for_the_same(ids):
@@ -208,4 +209,19 @@ def test_judgments_of_another_collection_are_found_out():
     assert found.codes == ("P108",)
     for query in list(run)[:30]:
         run[query] = {d: 200.0 for d, g in qrels[query].items() if g} | run[query]
+    assert "P108" not in check(qrels, run).codes
+
+
+def test_ids_alike_but_for_prefixes_of_both_sides_are_not_the_same():
+    qrels = {"q1": {"a_1": 1, "a_2": 0}}
+    assert check(qrels, {"q1": {"b_1": 2.0, "b_2": 1.0}}).codes == ("P102",)
+
+
+def test_a_weak_run_is_not_taken_for_one_of_another_collection():
+    rng = random.Random(6)
+    qrels, run = {}, {}
+    for q in range(40):
+        docs = [f"d{d}" for d in rng.sample(range(10_000), 20)]
+        run[f"q{q}"] = {d: 20.0 - n for n, d in enumerate(docs)}
+        qrels[f"q{q}"] = {docs[0] if q < 3 else docs[11]: 1, docs[4]: 0, f"n{q}": 1}
     assert "P108" not in check(qrels, run).codes

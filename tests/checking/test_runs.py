@@ -112,6 +112,21 @@ def test_other_ranks_are_no_problem_and_are_said(tmp_path, ranks, note):
     assert note in found.notes[0]
 
 
+def test_ranks_that_count_on_from_query_to_query_contradict_nothing(tmp_path):
+    qrels, run = good()
+    rows = [
+        (query, doc, rank, score + 100 * rank)
+        for rank, (query, doc, _, score) in enumerate(rows_of(run), start=1)
+    ]
+    scores = {}
+    for place, (query, doc, rank, _) in enumerate(rows):
+        scores.setdefault(query, []).append((doc, rank, 1000 * len(scores) - place))
+    found = check(
+        qrels, written(tmp_path / "a.run", [(q, *row) for q, of in scores.items() for row in of])
+    )
+    assert found.problems == ()
+
+
 def test_ranks_inside_equal_scores_contradict_nothing(tmp_path):
     qrels = {"q1": {"a": 1, "b": 1, "c": 0, "d": 1, "e": 1}}
     rows = [("q1", "a", 2, 5.0), ("q1", "b", 1, 5.0), ("q1", "c", 3, 1.0)]

@@ -159,6 +159,12 @@ def test_a_code_that_no_copy_mends_is_refused_before_anything_is_written(run_che
     assert run_check("qrels.txt", "--fix-also", "R101").returncode == 2
 
 
+def test_standard_input_cannot_be_mended(run_check):
+    done = run_check("qrels.txt", "-", "--fix", "out")
+    assert done.returncode == 2
+    assert "standard input can be read once" in done.stderr
+
+
 def test_every_code_is_listed_and_explained(run_check):
     done = run_check("--list")
     assert done.returncode == 0

@@ -94,17 +94,23 @@ class Mended:
         Raises:
             InputError: If a copy cannot be written, or would take the place of its original.
         """
-        target = Path(folder)
-        said = [self._told(copy, target) for copy in self._copies]
+        taken: set[str] = set()
+        said = []
+        for number, copy in enumerate(self._copies):
+            name = copy_name(copy.given.source, copy.layout)
+            # Files of one name from several folders are told apart by their place.
+            name = f"{number}-{name}" if name in taken else name
+            taken.add(name)
+            said.append(self._told(copy, Path(folder, name)))
         return [sentence for sentence in said if sentence] or ["nothing to mend: no copy written"]
 
-    def _told(self, copy: _Copy, folder: Path) -> str:
+    @staticmethod
+    def _told(copy: _Copy, path: Path) -> str:
         if copy.left:
             codes = " ".join(f"--fix-also {code}" for code in copy.left)
             return f"{copy.given.source}: not copied, it has lines that no copy can carry: {codes}"
         if not copy.changed:
             return ""
-        path = folder / copy_name(copy.given.source, copy.layout)
         _refuse_original(path, copy.given.source)
         copy_lines(copy.given.source, path, (copy.before, copy.after), copy.layout)
         counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in copy.done.items())

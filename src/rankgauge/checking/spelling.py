@@ -165,7 +165,7 @@ def spelled(way: Way, run_ids: Iterable[bytes], judged_ids: Collection[bytes]) -
     judged = set(judged_ids)
     every = set(run_ids)
     # In order, so that the same is said each time.
-    pairs = _pairs(way, sorted(every - judged), sorted(judged))
+    pairs = sorted(_pairs(way, every - judged, judged))
     names: dict[bytes, bytes] = {}
     for ours, theirs in pairs:
         names.setdefault(ours, theirs)

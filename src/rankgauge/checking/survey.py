@@ -312,7 +312,7 @@ def _scores(table: PairTable, found: Survey) -> IntArray:
     if rising.any():
         down = _per_query((values[1:] < values[:-1]) & inside, offsets) > 0
         found.rising += int((rising & ~down).sum())
-        order = np.lexsort((-values, table.query_numbers()))
+        order = _best_first(table)
         values = values[order]
     narrow = _narrow(values)
     near = (narrow[1:] == narrow[:-1]) & (values[1:] != values[:-1]) & inside
@@ -322,6 +322,34 @@ def _scores(table: PairTable, found: Survey) -> IntArray:
     at = order[rows] if rising.any() else rows
     found.collapsed.add(len(rows), spots_of(table, at, found.given.source))
     return np.concatenate([at, order[rows - 1] if rising.any() else rows - 1])
+
+
+def _best_first(table: PairTable) -> IntArray:
+    """The rows of each query by score, the best first."""
+    order = _in_places(table)
+    if order is not None:
+        values = table.values[order]
+        if not ((values[1:] > values[:-1]) & _inside(table)).any():
+            return order
+    return np.lexsort((-table.values, table.query_numbers()))
+
+
+def _in_places(table: PairTable) -> IntArray | None:
+    """The rows of each query in the order of their ranks, where these are 1, 2, 3, ...
+
+    None where they are not: then they have to be sorted, which takes longer.
+    """
+    if table.ranks is None:
+        return None
+    sizes = np.diff(table.offsets)
+    fitting = (table.ranks >= 1) & (table.ranks <= np.repeat(sizes, sizes))
+    if not fitting.all():
+        return None
+    places = np.repeat(table.offsets[:-1], sizes) + table.ranks.astype(np.int64) - 1
+    order = np.full(len(places), -1, dtype=np.int64)
+    order[places] = np.arange(len(places))
+    # A rank that stands twice leaves the place of another empty; so does half a rank.
+    return order if (order >= 0).all() else None
 
 
 def _narrow(values: FloatArray) -> npt.NDArray[np.float32]:
@@ -350,7 +378,9 @@ def _ranks(table: PairTable, found: Survey) -> None:
     inside = _inside(table)
     order = None
     if ((ranks[1:] <= ranks[:-1]) & inside).any():
-        order = np.lexsort((-values, ranks, table.query_numbers()))
+        order = _in_places(table)
+        if order is None:
+            order = np.lexsort((-values, ranks, table.query_numbers()))
         ranks, values = ranks[order], values[order]
     later = (ranks[1:] > ranks[:-1]) & inside
     up = later & (values[1:] > values[:-1])

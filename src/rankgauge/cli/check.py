@@ -93,6 +93,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
     if also and folder is None:
         raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
+    if folder is not None and "-" in (qrels, *runs):
+        raise click.UsageError("--fix reads a file twice, and standard input can be read once")
     with working(f"checking {', '.join(runs) or qrels}"):
         found = rankgauge.check(
             qrels,
