@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from rankgauge.table import FloatArray, PairTable
 __all__ = ["copy_lines", "copy_name"]
 
 _FIELD = re.compile(rb"\S+")
+_Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
+# Rows that are Python's objects at a time: bounds the memory.
+_AT_ONCE = 1 << 16
+_END: tuple[int, bool, _Fields] = (0, False, (b"", b"", None))
 
 
 def copy_name(source: str, layout: Layout) -> str:
@@ -109,19 +114,37 @@ class _Edit:
 
     def lines(self, source: str) -> Iterator[bytes]:
         """The lines of the copy."""
-        place, header = 0, format_of(source) in {"csv", "tsv", None}
+        header = format_of(source) in {"csv", "tsv", None}
+        rows = self._rows()
+        at, changed, new = next(rows, _END)
         with opened(source) as stream:
             for number, line in numbered_lines(stream, source):
-                while place < len(self.numbers) and self.numbers[place] < number:
-                    place += 1
-                if place < len(self.numbers) and self.numbers[place] == number:
-                    yield self._with_fields(line, place) if self.changed[place] else line
+                if number == at:
+                    yield self._with_fields(line, new) if changed else line
+                    at, changed, new = next(rows, _END)
                     header = False
                 elif not line.strip() or line.lstrip().startswith(b"#"):
                     yield line
                 elif header and self._is_header(line):
                     yield line
                     header = False
+
+    def _rows(self) -> Iterator[tuple[int, bool, _Fields]]:
+        """The line of each row, whether it changes, and its fields as they are to be written."""
+        for start in range(0, len(self.numbers), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            values = (
+                number_text(value, self.layout).encode() if other else None
+                for value, other in zip(
+                    self.values[part].tolist(), self.other_value[part].tolist(), strict=True
+                )
+            )
+            fields = zip(
+                self.queries.take(part).tolist(), self.docs.take(part).tolist(), values, strict=True
+            )
+            yield from zip(
+                self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True
+            )
 
     def _is_header(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace").strip()
@@ -131,17 +154,21 @@ class _Edit:
             for sign in ("\t", ",")
         )
 
-    def _with_fields(self, line: bytes, place: int) -> bytes:
-        """The line with the query, the document and the number of its row."""
+    def _with_fields(self, line: bytes, new: _Fields) -> bytes:
+        """The line with other fields; what stands between them stays."""
+        fields = line.split(b" ")
+        places = places_of(len(fields), self.layout)
+        # Most lines have one blank between their fields.
+        if places is not None and len(line.split()) == len(fields):
+            for at, text in zip(places, new, strict=True):
+                if text is not None:
+                    end = fields[at][len(fields[at].rstrip()) :]
+                    fields[at] = text + end
+            return b" ".join(fields)
         found = list(_FIELD.finditer(line))
-        wanted = places_of(len(found), self.layout)
-        if wanted is None:
-            return line
-        query, doc, value = wanted
-        new = {query: self.queries[place], doc: self.docs[place]}
-        if self.other_value[place]:
-            new[value] = number_text(float(self.values[place]), self.layout).encode()
+        places = places_of(len(found), self.layout) or (0, 0, 0)
         # From the right: what stands before keeps its place.
-        for at in sorted(new, reverse=True):
-            line = line[: found[at].start()] + new[at] + line[found[at].end() :]
+        for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
+            if text is not None:
+                line = line[: found[at].start()] + text + line[found[at].end() :]
         return line

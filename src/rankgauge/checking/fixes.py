@@ -17,13 +17,14 @@ from rankgauge.checking.result import CheckResult
 from rankgauge.checking.spelling import Spelling, Way, renamed, spelled, way_of
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
-from rankgauge.ids import Ids
+from rankgauge.ids import Ids, IntArray
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 from rankgauge.table import PairTable
 
 __all__ = ["Mended", "mend"]
 
+_SAMPLE = 20_000
 _UNREAD = ("F101", "R102")
 
 # A table without the fault, and how many rows it had.
@@ -220,17 +221,30 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     those that are not judged: one file is not to have two ways.
     """
     mine, known = set(ours.tolist()), set(theirs.tolist())
-    way = way_of(mine, known)
+    # Some tell the way, as they did when the problem was found.
+    ids = ours.compact() if len(ours) <= _SAMPLE else ours.take(_spread(len(ours)))
+    way = way_of(set(ids.tolist()), known)
     found = None if way is None else spelled(way, mine, known)
     if way is None or found is None or not found.one_to_one:
         return None
-    whole = {value: _turned(way, value) for value in mine}
-    if all(whole[value] == meant for value, meant in found.names.items()):
-        left = {value: new for value, new in whole.items() if value not in known}
-        names = {value: new for value, new in left.items() if new != value}
-        if len({*left.values(), *(mine & known)}) == len(mine):
-            return replace(found, names=names)
+    if any(_turned(way, value) != meant for value, meant in found.names.items()):
+        return found
+    names = {}
+    for value in mine:
+        new = value if value in known else _turned(way, value)
+        if new != value:
+            names[value] = new
+    # What is written anew may meet no other id.
+    new_ids = set(names.values())
+    apart = len(new_ids) == len(names)
+    if apart and not any(value in new_ids for value in mine if value not in names):
+        return replace(found, names=names)
     return found
+
+
+def _spread(size: int) -> IntArray:
+    """So many rows, from the first to the last."""
+    return np.linspace(0, size - 1, _SAMPLE).astype(np.int64)
 
 
 def _turned(way: Way, value: bytes) -> bytes:
