@@ -73,6 +73,8 @@ def test_the_means_as_they_are_are_those_of_an_evaluation():
         pytest.param({"a": {"q1": {"d1": 1.0}}}, ["a"], id="named"),
         pytest.param({"a": {"q1": ["d1"]}, "b": {"q1": ["d1"]}}, ["a", "b"], id="two named"),
         pytest.param([{"q1": ["d1"]}, {"q1": ["d2"]}], ["run", "run 2"], id="two in a list"),
+        pytest.param(iter([("q1", "d1", 1.0)]), ["run"], id="an iterator of rows"),
+        pytest.param(iter([{"q1": ["d1"]}] * 2), ["run", "run 2"], id="an iterator of runs"),
         pytest.param([], [], id="none"),
     ],
 )

@@ -154,6 +154,34 @@ def test_ranks_beside_scores_in_a_frame_and_in_columns_are_looked_at():
     assert check(qrels, pandas.DataFrame(columns)).codes == ("R103",)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "qid,docno,score,rank\nq1,d1,3,2\nq1,d2,2,1\nq1,d3,1,3\n"),
+        (
+            "a.jsonl",
+            "".join(
+                f'{{"qid": "q1", "docno": "d{n}", "score": {3 - n}, "rank": {3 - n}}}\n'
+                for n in range(3)
+            ),
+        ),
+        ("a.run", "q1 Q0 d1 2 3 t\n\n# said\nq1 Q0 d2 1 2 t\n"),
+    ],
+    ids=["csv", "jsonl", "trec with remarks"],
+)
+def test_ranks_are_looked_at_in_files_that_are_not_read_quickly(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    found = check({"q1": {"d1": 1, "d2": 0, "d3": 0, "d0": 0}}, path)
+    assert {"R103", "R104"} & set(found.codes)
+
+
+def test_a_column_of_ranks_in_the_place_of_scores_contradicts_nothing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("qid,docno,rank\nq1,d1,1\nq1,d2,2\n")
+    assert check({"q1": {"d1": 1, "d2": 0}}, path).codes == ()
+
+
 def as_distances(run):
     return {q: {doc: 100 - score for doc, score in docs.items()} for q, docs in run.items()}
 

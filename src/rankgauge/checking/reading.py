@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.checking.salvage import Faults, salvaged, salvaged_rows
+from rankgauge.checking.salvage import Faults, names_ranks, salvaged, salvaged_rows
 from rankgauge.errors import InputError
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
@@ -81,6 +81,8 @@ def given_runs(runs: Any) -> list[Given]:
     Raises:
         InputError: If one cannot be read at all.
     """
+    if isinstance(runs, Iterator):
+        runs = list(runs)
     if _is_one(runs):
         named: list[tuple[str, Any]] = [("", runs)]
     elif isinstance(runs, Mapping):
@@ -158,14 +160,28 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
     """
     path = isinstance(source, str | os.PathLike)
     try:
-        if path:
-            return files.read_table(source, layout, ranks=True), None
-        return table_of_input(source, layout), None
+        if not path:
+            return table_of_input(source, layout), None
+        table = files.read_table(source, layout, ranks=True)
+        return (_ranked(table, source) if layout is RUN else table), None
     except InputError as error:
-        found = salvaged(source, layout) if path else salvaged_rows(source, layout)
-        if found is None:
-            raise error from None
-        return found
+        # Its traceback would keep in memory all that was read before it.
+        refused = error.with_traceback(None)
+    found = salvaged(source, layout) if path else salvaged_rows(source, layout)
+    if found is None:
+        raise refused
+    return found
+
+
+def _ranked(table: PairTable, source: Any) -> PairTable:
+    """The table with the ranks that stand beside the scores in a file that is not read quickly."""
+    if table.ranks is not None or table.lines is None or not names_ranks(source):
+        return table
+    found = salvaged(source, RUN)
+    if found is None or found[0].ranks is None:
+        return table
+    same = np.array_equal(found[0].lines, table.lines) if found[0].lines is not None else False
+    return replace(table, ranks=found[0].ranks) if same else table
 
 
 def _with_ranks(table: PairTable, source: Any) -> PairTable:

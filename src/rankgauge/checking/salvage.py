@@ -23,7 +23,7 @@ from rankgauge.formats.trec import is_line, places_of, rank_place
 from rankgauge.ids import Ids, id_bytes, show_id
 from rankgauge.table import PairTable
 
-__all__ = ["Fault", "Faults", "salvaged", "salvaged_rows"]
+__all__ = ["Fault", "Faults", "names_ranks", "salvaged", "salvaged_rows"]
 
 _SHOWN = 5
 # So many lines say how wide the others are.
@@ -110,6 +110,21 @@ def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
         if rows is _whole:
             return _document(b"".join(line for _, line in _all(head, lines, faults)), layout, name)
         return _table(rows(_all(head, lines, faults), faults), layout, name, faults)
+
+
+def names_ranks(source: Source) -> bool:
+    """Whether a file of lines seems to have ranks beside its scores."""
+    if source == "-":
+        return False
+    with opened(source) as stream:
+        head = _head(numbered_lines(stream, source_name(source)))
+    said = [line for _, line in head if line.strip() and not line.lstrip().startswith(b"#")]
+    if not said:
+        return False
+    fields = said[0].split()
+    return b"rank" in said[0].lower() or (
+        is_line(fields, RUN) and rank_place(len(fields), RUN) >= 0
+    )
 
 
 def salvaged_rows(source: Any, layout: Layout) -> tuple[PairTable, Faults] | None:
@@ -339,6 +354,8 @@ def _table(
     """The rows whose number is finite; the others are faults. None without any."""
     queries: list[bytes] = []
     docs: list[bytes] = []
+    # Each query is kept once.
+    names: dict[bytes, bytes] = {}
     lines, values, ranks = array("q"), array("d"), array("d")
     for line, query, doc, value, rank in rows:
         if not math.isfinite(value):
@@ -348,7 +365,7 @@ def _table(
         if not query or not doc or b"\0" in query + doc:
             faults.add_line(Fault(line, "an id is empty, or holds a NUL byte"))
             continue
-        queries.append(query)
+        queries.append(names.setdefault(query, query))
         docs.append(doc)
         lines.append(line)
         values.append(value)
