@@ -171,7 +171,7 @@ def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
         "error", "warning", "notice",
     )] == [10, 10, 1]  # fmt: skip
     assert lines[9] == "::error title=rankgauge check::+16 more"
-    assert lines[-1].startswith("::notice file=a.run,title=P105 ")
+    assert lines[-1].startswith("::notice title=P105 query-without-judgments::a.run: 12 ids ")
 
 
 def test_json_is_by_the_schema_whatever_is_in_it():

@@ -238,13 +238,15 @@ def _annotations(result: CheckResult) -> Iterator[str]:
         shown = problems if len(problems) <= MOST else problems[: MOST - 1]
         for problem in shown:
             effects = list(_effects(problem))[:_EFFECTS]
-            parts = [problem.what, *effects, f"mend: {problem.mend or problem.kind.mend}"]
             lined = next((spot for spot in problem.spots if spot.line), None)
+            # What has no line may be no file.
+            what = problem.what if lined else f"{problem.source}: {problem.what}"
+            parts = [what, *effects, f"mend: {problem.mend or problem.kind.mend}"]
             yield annotation(
                 kind,
                 f"{problem.kind.code} {problem.kind.name}",
                 "; ".join(parts),
-                file=problem.source if lined is None else lined.source,
+                file="" if lined is None else lined.source,
                 line=0 if lined is None else lined.line,
             )
         if len(problems) > len(shown):
