@@ -62,6 +62,7 @@ nitpick_ignore = [
     ),  # cut out of a signature with a default (<factory>) that is no Python
     # Ours, but not public
     ("py:class", "rankgauge.bench.journal.Journal"),
+    ("py:class", "rankgauge.checking.fixes._Copy"),
     ("py:class", "rankgauge.database.Database"),
     ("py:class", "rankgauge.kernels.measure.Declaration"),
     ("py:class", "rankgauge.render.Table"),

@@ -39,6 +39,8 @@ def script(path: Path):
 
 consoles = script(DOCS / "_scripts" / "consoles.py")
 generated = script(DOCS / "_ext" / "measures.py")
+checks = script(DOCS / "_scripts" / "checks.py")
+wrong = script(DOCS / "_scripts" / "wrong_numbers.py")
 
 
 def text(*path: str) -> str:
@@ -179,6 +181,38 @@ def required(schema):
             yield from required(inner)
 
 
+def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
+    part = (
+        text("reference", "result-file.md").split("\n## What a check found\n")[1].split("\n## ")[0]
+    )
+    folder = Path(rankgauge.__file__).parent / "schemas"
+    for keys in required(json.loads((folder / "check-1.json").read_text())):
+        for key in keys:
+            assert f"`{key}`" in part or key in {"code", "name", "level", "what", "mend", "fix"}
+
+
+def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
+    page = text("reference", "checks.md")
+    assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
+    for kind in rankgauge.PROBLEM_KINDS.values():
+        assert f"\n### {kind.code} {kind.name}\n" in page
+
+
+def test_codes_that_the_pages_name_are_codes():
+    for path in [README, *written().values()]:
+        found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
+        assert found <= set(rankgauge.PROBLEM_KINDS), path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
+def test_the_page_of_wrong_numbers_has_what_its_script_prints(data_folder, monkeypatch):
+    monkeypatch.setenv("RANKGAUGE_TEST_DATA", str(data_folder))
+    page = text("howto", "wrong-numbers.md")
+    assert page.count("<!-- session: ") == len(wrong.SESSIONS)
+    assert wrong.filled(page) == page
+
+
 # ---- the plan
 
 
@@ -317,6 +351,6 @@ def test_the_readme_shows_what_make_demo_runs():
     recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1].replace("$(SAMPLE)", sample)
     shown = re.findall(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))
     lines = [shlex.split(line) for line in recipe.splitlines()]
-    assert len(lines) == 2
+    assert len(lines) == 3
     for words, told in zip(lines, shown, strict=False):
         assert [word.removeprefix(".venv/bin/") for word in words] == shlex.split(told)

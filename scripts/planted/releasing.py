@@ -69,8 +69,8 @@ BUGS = (
     Bug("gate: an edited baseline is read", "gating/baseline.py",
         "if not whole:", "if False:"),
     Bug("gate: eleven annotations", "reports/gates.py",
-        "shown = checks if len(checks) <= _MOST else checks[: _MOST - 1]",
-        "shown = checks if len(checks) <= _MOST else checks[:_MOST]"),
+        "shown = checks if len(checks) <= MOST else checks[: MOST - 1]",
+        "shown = checks if len(checks) <= MOST else checks[:MOST]"),
     Bug("gate: the summary is cut in letters, not bytes", "reports/gates.py",
         "if len(whole) <= room:", "if len(text) <= room:"),
     # ---- the history

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rankgauge.bench.tutorial import RetrievalBenchmark as RetrievalBenchmark
     from rankgauge.bench.varied import explore_plan as explore_plan
     from rankgauge.checking.checkup import check as check
+    from rankgauge.checking.fixes import Mended as Mended
+    from rankgauge.checking.fixes import mend as mend
     from rankgauge.checking.problems import PROBLEM_KINDS as PROBLEM_KINDS
     from rankgauge.checking.problems import Effect as Effect
     from rankgauge.checking.problems import Problem as Problem
@@ -122,6 +124,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.benchmarks import report_costs as report_costs
     from rankgauge.reports.catalogue import describe as describe
     from rankgauge.reports.catalogue import report_measures as report_measures
+    from rankgauge.reports.checks import explain_problem as explain_problem
+    from rankgauge.reports.checks import report_check as report_check
+    from rankgauge.reports.checks import report_problem_kinds as report_problem_kinds
     from rankgauge.reports.collections import report_collection as report_collection
     from rankgauge.reports.comparisons import report_comparison as report_comparison
     from rankgauge.reports.diagnoses import report_diagnosis as report_diagnosis
@@ -209,6 +214,7 @@ _HOMES = {
     "bench.tutorial": ("RetrievalBenchmark",),
     "bench.varied": ("explore_plan",),
     "checking.checkup": ("check",),
+    "checking.fixes": ("Mended", "mend"),
     "checking.problems": ("PROBLEM_KINDS", "Effect", "Problem", "ProblemKind", "Spot"),
     "checking.result": ("CheckResult",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
@@ -243,6 +249,7 @@ _HOMES = {
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
+    "reports.checks": ("explain_problem", "report_check", "report_problem_kinds"),
     "reports.collections": ("report_collection",),
     "reports.comparisons": ("report_comparison",),
     "reports.diagnoses": ("report_diagnosis",),

@@ -19,6 +19,9 @@ from rankgauge.mapped import mapped
 from rankgauge.model import Policies, Qrels, Run
 from rankgauge.notes import (
     SHOWN,
+    Seen,
+    alone_note,
+    finding_notes,
     first_ranks_note,
     many,
     queries_note,
@@ -26,11 +29,13 @@ from rankgauge.notes import (
     ties_note,
     undefined_notes,
 )
-from rankgauge.table import distinct
+from rankgauge.table import PairTable, distinct
 
 __all__ = ["Gathered", "Gathering", "Plan"]
 
 _JUDGED_AT = 10
+# Of these a perfect value needs every relevant document in its best place.
+_WHOLE = {"AP", "nDCG", "Rprec"}
 _SAMPLE = 10_000
 
 
@@ -74,6 +79,11 @@ class Plan:
         first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
             where the first relevant documents stand; the notes say it.
         judged_apart: Whether any tells documents judged not relevant from those not judged.
+        deepest_asked: The deepest of their cut-offs, 0 without one.
+        level: The lowest relevance level, if it is not above 1: who asks for more means it.
+        recalls: Those that are recall at a cut-off.
+        whole: The numbers of those that are 1 only where nothing could be better at any rank.
+        alone: What there is to say of a single measure.
     """
 
     def __init__(self, measures: tuple[Measure, ...]) -> None:
@@ -88,6 +98,14 @@ class Plan:
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
         self.judged_apart = any(_reads_judged(measure) for measure in measures)
+        self.deepest_asked = depths[-1] if depths else 0
+        levels = [rel for m in measures if (rel := _level(m)) is not None]
+        self.level = min(levels, default=0.0)
+        if self.level > 1:
+            self.level = 0.0
+        self.recalls = [m for m in measures if m.name == "R" and not dict(m.params).get("norm")]
+        self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
+        self.alone = alone_note(measures)
 
 
 @dataclass(frozen=True)
@@ -103,6 +121,7 @@ class _Block:
         sample: Makes a column of its first documents.
         run: It itself, if there is a table of it.
         removed: How many documents were left out since they stood there before.
+        constant: Whether every ranking has one score only.
     """
 
     joined: Joined
@@ -113,6 +132,7 @@ class _Block:
     sample: Callable[[], Ids]
     run: Run | None = None
     removed: int = 0
+    constant: bool = False
 
 
 class Gathering:
@@ -132,7 +152,9 @@ class Gathering:
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
-        self.tied = self.removed = self.documents = self.matched = 0
+        self.tied = self.removed = self.documents = self.matched = self.depth = 0
+        self.beyond = [0] * len(plan.recalls)
+        self.constant = True
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
         self.sample: Ids | None = None
@@ -175,6 +197,9 @@ class Gathering:
         self.removed += block.removed
         self.documents += block.documents
         self.matched += len(joined.rank)
+        if self.depth < self.plan.deepest_asked and len(joined.retrieved):
+            self.depth = max(self.depth, int(joined.retrieved.max()))
+        self.constant = self.constant and block.constant
         if len(self.run_ids) < SHOWN:
             self.run_ids += block.first
         if not self.matched and block.documents and self.sample is None:
@@ -199,6 +224,7 @@ class Gathering:
             first=found.first(SHOWN),
             unknown=found.unknown(),
             sample=lambda: found.sample(_SAMPLE),
+            constant=found.constant(),
         )
 
     def _of_table(self, run: Run) -> _Block:
@@ -215,6 +241,7 @@ class Gathering:
             sample=lambda: table.docs.take(np.arange(min(_SAMPLE, len(table)))).compact(),
             run=run,
             removed=len(run.table) - len(table),
+            constant=_constant(table),
         )
 
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:
@@ -231,6 +258,9 @@ class Gathering:
                     self.judged[at] = judged_shares(block, plan.depths)
                     for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
                         ranks[at] = first.values(block)
+                    for number, recall in enumerate(plan.recalls):
+                        more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
+                        self.beyond[number] += int(np.count_nonzero(more))
 
     def finished(self) -> Gathered:
         """The values of all blocks, and what there is to say about them."""
@@ -274,7 +304,14 @@ class Gathering:
                 queries_note(counts, self.policies),
                 ties_note(counts, self.policies),
                 *self._said(coverage, rows),
-                *undefined_notes(self.plan.measures, undefined, self.policies),
+                *undefined_notes(
+                    self.plan.measures,
+                    undefined,
+                    self.policies,
+                    lacking=lambda level: self._lacking(level, rows),
+                ),
+                *finding_notes(self._seen(values)),
+                *filter(None, (self.plan.alone,)),
                 *self._said_of_inputs(),
             ),
         )
@@ -318,12 +355,14 @@ class Gathering:
         if coverage:
             deepest = self.plan.deepest
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
-            yield f"documents without a judgment count as not relevant; {known}"
+            code = " (P106)" if coverage[deepest] < 1 else ""
+            yield f"documents without a judgment count as not relevant; {known}{code}"
         for first, ranks in zip(self.plan.first_ranks, self.first_ranks, strict=True):
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:
-        pooled = int(np.count_nonzero(self.qrels.table.values < 0))
+        low = self.qrels.low_grades
+        pooled = int(np.count_nonzero(low < 0)) if len(low) else 0
         if pooled:
             yield f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged"
         if self.removed:
@@ -332,6 +371,33 @@ class Gathering:
                 f"(duplicates={self.policies.duplicates})"
             )
         yield from dict.fromkeys(self.notes)
+
+    def _seen(self, values: Values) -> Seen:
+        """What the findings that cost nothing are told from."""
+        plan, low = self.plan, self.qrels.low_grades
+        between = int(np.count_nonzero((low > 0) & (low < plan.level))) if len(low) else 0
+        perfect = [
+            str(plan.measures[column])
+            for column in plan.whole
+            # Of most runs the first look says it.
+            if values[0, column] == 1 and (values[:, column] == 1).all()
+        ]
+        return Seen(
+            queries=len(values),
+            depth=self.depth,
+            deepest=plan.deepest_asked,
+            level=plan.level,
+            between=between,
+            beyond={str(m): n for m, n in zip(plan.recalls, self.beyond, strict=True) if n},
+            perfect=perfect,
+            constant=self.constant and bool(self.documents),
+        )
+
+    def _lacking(self, level: float, rows: IntArray | slice) -> BoolArray:
+        """(Q,) the queries without a grade of this level or more."""
+        table = self.qrels.table
+        enough = table.query_numbers()[table.values >= level]
+        return (np.bincount(enough, minlength=len(self.qrels)) == 0)[rows]
 
     def _coverage(self, rows: IntArray | slice) -> dict[int, float]:
         """The mean share of judged documents at each cut-off; empty if nothing was retrieved."""
@@ -347,6 +413,26 @@ class Gathering:
     def _judged_sample(self) -> Ids:
         docs = self.qrels.table.docs
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
+
+
+def _level(measure: Measure) -> float | None:
+    """The relevance level of a measure that only tells relevant from not."""
+    if measure.declaration.reads != "binary" or "rel" not in measure.declaration.words:
+        return None
+    return float(measure.rel)  # type: ignore[arg-type] # rel is a number
+
+
+def _constant(table: PairTable) -> bool:
+    """Whether every ranking of two or more documents has one score only, and there is one."""
+    values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
+    if not len(longer):
+        return False
+    # Of most runs the first look says it.
+    first = int(table.offsets[longer[0]])
+    if values[first] != values[first + 1]:
+        return False
+    numbers = table.query_numbers()
+    return bool((values[1:] == values[:-1])[numbers[1:] == numbers[:-1]].all())
 
 
 def _reads_judged(measure: Measure) -> bool:

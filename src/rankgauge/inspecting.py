@@ -224,7 +224,8 @@ def _of_documents(scanned: Scan) -> Iterator[Remark]:
         "nothing can find them; if they are relevant, recall cannot reach 1",
     )  # fmt: skip
     yield Remark(
-        "documents that repeat another", scanned.repeats, total, tuple(scanned.first_repeats),
+        "documents that repeat another", scanned.repeats, total,
+        tuple(f"{key} = {first}" for key, first in scanned.first_repeats),
         "a copy of a relevant document counts as not relevant unless it is judged, too",
     )  # fmt: skip
 
@@ -240,8 +241,8 @@ def _of_queries(
         "one question counts several times in a mean, and intervals are too narrow",
     )  # fmt: skip
     yield Remark(
-        "queries whose words stand in a document", scanned.leaks, total,
-        tuple(scanned.first_leaks),
+        "queries whose words stand in a document", len(scanned.leaks), total,
+        tuple(f"{query} in {key}" for query, key in scanned.leaks.items())[:_EXAMPLES],
         "retrievers that match words find that document for free: a leak, unless users ask so",
     )  # fmt: skip
     yield _remark(

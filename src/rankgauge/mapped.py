@@ -58,6 +58,19 @@ class Mapped:
         """How many rows it has."""
         return sum(map(len, self.rankings))
 
+    def constant(self) -> bool:
+        """Whether every ranking of two or more documents has one score only, and there is one."""
+        found = False
+        for ranking in self.rankings:
+            if len(ranking) > 1:
+                scores = iter(ranking.values())
+                one = next(scores)
+                # Of most runs the first look says it.
+                if next(scores) != one or any(score != one for score in scores):
+                    return False
+                found = True
+        return found
+
     def unknown(self) -> Iterator[bytes]:
         """The queries without judgments."""
         return (self.queries[place].encode() for place in self.joined.unknown_queries.tolist())

@@ -276,6 +276,13 @@ class Qrels(_Pairs):
         return names, [tuple(docs[a:b]) for a, b in pairwise(ends)]
 
     @cached_property
+    def low_grades(self) -> FloatArray:
+        """The grades below 1 that are not 0: pooled only, or relevant to less than 1."""
+        values = self.table.values
+        low: FloatArray = values[values < 1]
+        return low[low != 0] if len(low) else low
+
+    @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
         """All grades >= 0, descending within each query, and the offsets of the queries."""
         rows = np.flatnonzero(self.table.values >= 0)

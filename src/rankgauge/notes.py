@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from rankgauge.model import Policies
 
 __all__ = [
     "SHOWN",
+    "Seen",
+    "alone_note",
+    "finding_notes",
     "first_ranks_note",
     "many",
     "queries_note",
@@ -22,6 +26,33 @@ __all__ = [
 ]
 
 SHOWN = 3
+# With fewer queries it is no wonder if all are answered as well as can be.
+_WONDER = 10
+_ABOVE_ZERO = math.ulp(0.0)
+
+
+class Seen(NamedTuple):
+    """What was seen on the way to the values, for findings that cost nothing.
+
+    Attributes:
+        queries: How many were evaluated.
+        depth: The documents of the longest ranking.
+        deepest: The deepest cut-off that was asked for, 0 without one.
+        level: The relevance level that grades below it are held against, 0 if none is.
+        between: How many grades lie between 0 and it.
+        beyond: For each recall at k how many queries have more than k relevant documents.
+        perfect: The measures that are 1 for every query.
+        constant: Whether no ranking has two different scores.
+    """
+
+    queries: int
+    depth: int
+    deepest: int
+    level: float
+    between: int
+    beyond: Mapping[str, int]
+    perfect: Sequence[str]
+    constant: bool
 
 
 def queries_note(counts: Mapping[str, int], policies: Policies) -> str:
@@ -64,21 +95,76 @@ def first_ranks_note(first: Measure, ranks: Values) -> str:
 
 
 def undefined_notes(
-    measures: Sequence[Measure], undefined: BoolArray, policies: Policies
+    measures: Sequence[Measure],
+    undefined: BoolArray,
+    policies: Policies,
+    *,
+    lacking: Callable[[float], BoolArray],
 ) -> Iterator[str]:
-    """One sentence for all measures that share a number of undefined values and its treatment."""
+    """One sentence for all measures that share a number of undefined values and its treatment.
+
+    Args:
+        measures: The measures.
+        undefined: (Q, M) where a value is undefined.
+        policies: What is done then.
+        lacking: (Q,) the queries without a grade of this level or more.
+    """
     if not undefined.any():
         return
-    grouped: dict[tuple[int, bool], list[str]] = {}
+    grouped: dict[tuple[int, bool, str], list[str]] = {}
     for column, measure in enumerate(measures):
         number = int(np.count_nonzero(undefined[:, column]))
         skipped = policies.undefined == "skip" or measure.declaration.undefined == "skip"
         if number:
-            grouped.setdefault((number, skipped), []).append(str(measure))
-    for (number, skipped), names in grouped.items():
+            level = _least(measure)
+            known = level is not None and lacking(level)[undefined[:, column]].all()
+            code = " (J103)" if known else ""
+            grouped.setdefault((number, skipped, code), []).append(str(measure))
+    for (number, skipped, code), names in grouped.items():
         done = "left out of the mean" if skipped else "counted 0 in the mean"
         shown = ", ".join(names) if len(names) <= 2 * SHOWN else f"{len(names)} measures"
-        yield f"{shown}: undefined for {many(number, 'query')}, {done}"
+        yield f"{shown}: undefined for {many(number, 'query')}, {done}{code}"
+
+
+def _least(measure: Measure) -> float | None:
+    """The least grade that is worth anything to a measure; None where it reads no grades."""
+    if "rel" in measure.declaration.words:
+        return float(measure.rel)  # type: ignore[arg-type] # rel is a number
+    return _ABOVE_ZERO if measure.declaration.reads == "grades" else None
+
+
+def finding_notes(seen: Seen) -> Iterator[str]:
+    """What `rankgauge check` finds, too, and every evaluation sees on its way; with the codes."""
+    if seen.between:
+        yield f"grades between 0 and {seen.level:g} never count as relevant: {seen.between} (J104)"
+    if seen.beyond:
+        said = ", ".join(
+            f"{name} in {many(number, 'query')}" if place == 0 else f"{name} in {number}"
+            for place, (name, number) in enumerate(seen.beyond.items())
+        )
+        yield f"recall cannot reach 1 with more relevant documents than k: {said} (J107)"
+    if 0 < seen.depth < seen.deepest:
+        yield f"no ranking is longer than {seen.depth}, cut-offs go to {seen.deepest} (R105)"
+    if seen.constant:
+        yield (
+            "WARNING: all documents of a query have the same score: the tie policy alone makes "
+            "the order (R106)"
+        )
+    if seen.perfect and seen.queries >= _WONDER:
+        yield (
+            f"WARNING: {', '.join(seen.perfect[:SHOWN])} is 1 for every query: was the run made of "
+            "the judgments? (P107)"
+        )
+
+
+def alone_note(measures: Sequence[Measure]) -> str:
+    """What there is to say of a single measure; empty for several."""
+    if len(measures) != 1:
+        return ""
+    (measure,) = measures
+    k = dict(measure.params).get("k", 10)
+    other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
+    return f"{measure} stands alone: {other} beside it would show what it hides (M101)"
 
 
 def some(ids: Iterable[str]) -> str:

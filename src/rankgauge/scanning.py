@@ -42,10 +42,12 @@ class Scan:
     words: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     empty: int = 0
     first_empty: list[str] = field(default_factory=list)
+    # A document, and the first one of the same text; all that share one with a relevant document.
     repeats: int = 0
-    first_repeats: list[str] = field(default_factory=list)
-    leaks: int = 0
-    first_leaks: list[str] = field(default_factory=list)
+    first_repeats: list[tuple[str, str]] = field(default_factory=list)
+    twins: list[tuple[str, ...]] = field(default_factory=list)
+    # A query, and the first document in which its words stand.
+    leaks: dict[str, str] = field(default_factory=dict)
     same_ids: list[str] = field(default_factory=list)
     judged_ids: dict[str, None] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
@@ -120,6 +122,7 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
     wanted = [dict.fromkeys(run.table.docs.shown()) for run in runs]
     leaks = _Leaks(collection)
     characters, words, hashes = array("q"), array("q"), array("Q")
+    places: list[int] = []
     for document in collection.documents.values():
         key = document.id
         digest = hashlib.blake2b(digest_size=8)
@@ -139,6 +142,8 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
                 found.relevant_empty.append(key)
         if key in found.judged_ids:
             found.judged.add(key)
+        if count and key in relevant:
+            places.append(len(hashes) - 1)
         if key in collection.queries:
             found.same_ids.append(key)
         for ids_of_run in wanted:
@@ -146,9 +151,8 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
         leaks.look(document)
     found.characters, found.words = np.array(characters), np.array(words)
     found.missing = [list(rest) for rest in wanted]
-    found.leaks = len(leaks.found)
-    found.first_leaks = [f"{q} in {d}" for q, d in leaks.found.items()][:_EXAMPLES]
-    _repeats(found, collection, np.frombuffer(hashes, dtype=np.uint64))
+    found.leaks = leaks.found
+    _repeats(found, collection, np.frombuffer(hashes, dtype=np.uint64), places)
     return found
 
 
@@ -157,7 +161,20 @@ def _some(examples: list[str], key: str) -> None:
         examples.append(key)
 
 
-def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64]) -> None:
+def _repeats(
+    found: Scan,
+    collection: Collection,
+    hashes: npt.NDArray[np.uint64],
+    relevant: Sequence[int],
+) -> None:
+    """Name the first repeated documents, and all that repeat a relevant one.
+
+    Args:
+        found: What was seen.
+        collection: The documents.
+        hashes: One for each document.
+        relevant: The places of the relevant ones.
+    """
     if len(hashes) < 2:
         return
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
@@ -167,11 +184,15 @@ def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64]
     if not len(later):
         return
     pairs = [(int(place), int(original[place])) for place in later[:_EXAMPLES]]
-    places = {place for pair in pairs for place in pair}
+    groups: dict[int, list[int]] = {}
+    for place in later[np.isin(original[later], original[list(relevant)])].tolist():
+        groups.setdefault(int(original[place]), [int(original[place])]).append(place)
+    places = {place for pair in pairs for place in pair}.union(*groups.values())
     names: dict[int, str] = {}
     for place, key in enumerate(collection.documents):
         if place in places:
             names[place] = key
         if len(names) == len(places):
             break
-    found.first_repeats = [f"{names[place]} = {names[one]}" for place, one in pairs]
+    found.first_repeats = [(names[place], names[one]) for place, one in pairs]
+    found.twins = [tuple(names[place] for place in group) for group in groups.values()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rankgauge.checking.judgments import Scale, judgment_problems, one_each
@@ -15,7 +15,7 @@ from rankgauge.checking.runs import run_notes, run_problems, same_runs
 from rankgauge.checking.survey import Survey, survey
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.kernels.measure import Measure, parse_all
-from rankgauge.model import Qrels
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
 
 __all__ = ["check"]
@@ -89,13 +89,25 @@ def check(
         turned = any(found.kind.code == "R104" for found in of_run)
         problems += [*of_run, *pair_problems(look, turned=turned)]
     problems += same_runs(looks)
-    del collection
+    if collection is not None:
+        problems += _of_texts(collection, truth, looks, chosen)
     return CheckResult(
         problems=tuple(found for found in problems if found.kind.code not in ignored),
         inputs=(judged.source, *(run.source for run in given)),
         measures=tuple(map(str, chosen)),
         notes=tuple(note for look in looks for note in run_notes(look.survey)),
     )
+
+
+def _of_texts(
+    collection: Any, truth: Qrels, looks: Sequence[Look], measures: Sequence[Measure]
+) -> Iterator[Problem]:
+    """What the texts of a collection say; only here runs are read as a whole."""
+    from rankgauge.checking.texts import collection_of, text_problems
+
+    given = [look.survey.given for look in looks]
+    runs = {one.source: Run(one.whole, name=one.name) for one in given}
+    yield from text_problems(collection_of(collection, truth), truth, runs, measures)
 
 
 def _surveyed(given: Given, qrels: Qrels, *, several: bool) -> Survey:

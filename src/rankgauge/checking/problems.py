@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -74,6 +75,27 @@ class Effect:
     now: float
     then: float
     by: str
+
+    def shown(self) -> str:
+        """The change for people; a value that is none is a dash.
+
+        Example:
+            >>> Effect("bm25", "nDCG@10", 0.0, 0.352, "ids without leading zeros").shown()
+            'nDCG@10 0.0000 → 0.3520 (ids without leading zeros)'
+        """
+        return f"{self.change()} ({self.by})"
+
+    def change(self) -> str:
+        """The same without what was done for it."""
+        return f"{self.measure} {_shown(self.now)} → {_shown(self.then)}"
+
+    def changes(self) -> bool:
+        """Whether what is shown changes."""
+        return _shown(self.now) != _shown(self.then)
+
+
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ _COMMANDS = {
     "compare": "compare",
     "diff": "diff",
     "diagnose": "diagnose",
+    "check": "check",
     "report": "report",
     "gate": "gate",
     "history": "history",
@@ -56,8 +57,8 @@ class _Late(click.Group):
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.
 
-    Exit codes: 0 fine, 1 a gate said no, 2 an error, 3 a strict gate is not sure, 4 not comparable
-    (a gate, history compare), 130 interrupted.
+    Exit codes: 0 fine, 1 a gate said no or a check found an error, 2 an error, 3 a strict gate is
+    not sure, 4 not comparable (a gate, history compare), 130 interrupted.
     """
 
 

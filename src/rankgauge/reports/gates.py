@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
@@ -10,15 +9,13 @@ from rankgauge.catalogue import unknown
 from rankgauge.gating.checks import GateCheck, Verdict
 from rankgauge.gating.verdict import GateResult
 from rankgauge.render import render
+from rankgauge.reports.annotations import MOST, annotation, shown_plainly
 
 __all__ = ["report_gate"]
 
 GateForm: TypeAlias = Literal["table", "markdown", "html", "json", "junit", "github"]
 
-# GitHub shows ten annotations of a kind a step and drops the others without a word.
-_MOST = 10
 _SUMMARY = 1 << 20
-_MESSAGE = 4000
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 _KINDS: dict[Verdict, str] = {
     "FAIL": "error",
@@ -93,14 +90,14 @@ def _annotations(result: GateResult, *, strict: bool) -> Iterator[str]:
         if check.verdict != "PASS" or check.note:
             by_kind.setdefault(kind, []).append(check)
     for kind, checks in by_kind.items():
-        shown = checks if len(checks) <= _MOST else checks[: _MOST - 1]
+        shown = checks if len(checks) <= MOST else checks[: MOST - 1]
         for check in shown:
             title = f"rankgauge {check.kind} {check.name}"
             text = check.sentence + (f"; {check.note}" if check.note else "")
-            yield _annotation(kind, title, f"{check.verdict}: {text}")
+            yield annotation(kind, title, f"{check.verdict}: {text}")
         if len(checks) > len(shown):
             more = f"+{len(checks) - len(shown)} more, see the summary of this step"
-            yield _annotation(kind, "rankgauge", more)
+            yield annotation(kind, "rankgauge", more)
 
 
 def _worst_first(result: GateResult) -> list[GateCheck]:
@@ -111,27 +108,6 @@ def _worst_first(result: GateResult) -> list[GateCheck]:
         return order, 0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin
 
     return sorted(result.checks, key=key)
-
-
-def _annotation(kind: str, title: str, message: str) -> str:
-    """A workflow command, escaped by its rules."""
-    shown = _plain(message)[:_MESSAGE]
-    return f"::{kind} title={_escaped(_plain(title)[:200], ':,')}::{_escaped(shown)}"
-
-
-def _escaped(text: str, signs: str = "") -> str:
-    for sign in ("%", "\r", "\n", *signs):
-        text = text.replace(sign, f"%{ord(sign):02X}")
-    return text
-
-
-def _plain(text: str) -> str:
-    """Without what XML 1.0 cannot hold, nor any log show."""
-    return re.sub(
-        "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
-        lambda found: ascii(found[0])[1:-1],
-        text,
-    )
 
 
 _JUNIT = """\
@@ -157,7 +133,7 @@ def _junit(result: GateResult, *, strict: bool) -> str:
         Environment(autoescape=True, keep_trailing_newline=True)
         .from_string(_JUNIT)
         .render(
-            run=_plain(result.run_name),
+            run=shown_plainly(result.run_name),
             cases=cases,
             failures=counts.count("failure"),
             errors=counts.count("error"),
@@ -174,14 +150,14 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
         "PASS": "",
     }
     text = check.sentence + (f"; {check.note}" if check.note else "")
-    lost = () if check.numbers is None else check.numbers.losers[: _MOST - 1]
+    lost = () if check.numbers is None else check.numbers.losers[: MOST - 1]
     return {
         "kind": check.kind,
-        "name": _plain(check.name),
+        "name": shown_plainly(check.name),
         "verdict": check.verdict,
         "as": how[check.verdict],
-        "text": _plain(text),
-        "more": _plain(
+        "text": shown_plainly(text),
+        "more": shown_plainly(
             "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost)
         ),
     }

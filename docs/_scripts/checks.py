@@ -1,0 +1,74 @@
+"""The kinds of problems that a check knows, in Markdown, from the code.
+
+    python docs/_scripts/checks.py           print what the page should say
+    python docs/_scripts/checks.py --write   put it into docs/reference/checks.md
+
+A test holds the page against it.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import rankgauge
+
+PAGE = Path(__file__).resolve().parents[1] / "reference" / "checks.md"
+BEGIN = "<!-- written by docs/_scripts/checks.py -->\n"
+GROUPS = {
+    "F": "Files",
+    "J": "Judgments",
+    "R": "Runs",
+    "P": "Judgments and runs together",
+    "M": "Measures",
+    "T": "Texts",
+}
+MENDED = {
+    "safe": "`--fix` mends it in a copy.",
+    "asked": "`--fix` with `--fix-also {code}` mends it in a copy.",
+    "": "",
+}
+
+
+def main() -> None:
+    """Print the section, or put it at the end of the page."""
+    section = "\n".join(lines())
+    if "--write" not in sys.argv:
+        sys.stdout.write(section)
+        return
+    before = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
+    PAGE.write_text(f"{before}{BEGIN}\n{section}", encoding="utf-8")
+
+
+def lines() -> Iterator[str]:
+    """A heading for each letter, and one for each code."""
+    for letter, title in GROUPS.items():
+        yield f"## {title}"
+        yield ""
+        for kind in rankgauge.PROBLEM_KINDS.values():
+            if kind.code.startswith(letter):
+                yield from of_kind(kind)
+
+
+def of_kind(kind: rankgauge.ProblemKind) -> Iterator[str]:
+    """What it is, what it does, what mends it."""
+    yield f"### {kind.code} {kind.name}"
+    yield ""
+    yield f"{sentence(kind.what)} *({kind.level})*"
+    yield ""
+    yield "What it does"
+    yield f": {sentence(kind.effect)}"
+    yield ""
+    yield "What mends it"
+    yield f": {sentence(kind.mend)} {MENDED[kind.fix].format(code=kind.code)}".rstrip()
+    yield ""
+
+
+def sentence(text: str) -> str:
+    """A few words as a sentence; names of measures keep their first letter."""
+    first = text.split(maxsplit=1)[0]
+    start = text[0].upper() if first.isalpha() and first.islower() else text[0]
+    return f"{start}{text[1:]}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Five faults made from real data, found and mended: the sessions of howto/wrong-numbers.md.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py           print them
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py --write   into the page
+
+The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and
+``npl/trec/qrels.txt``. Each session stands in the page behind a comment with its name; a test holds
+the page against what is printed.
+"""
+
+import gzip
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+Row = list[str]
+
+PAGE = Path(__file__).resolve().parents[1] / "howto" / "wrong-numbers.md"
+BM25 = "bm25-lucene-k0.9-b0.4-stem"
+DENSE = "minilm-l6-v2-cosine"
+_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
+
+MEASURES = "-m nDCG@10 -m R@100"
+# Lines of an evaluation that say nothing about the fault.
+QUIET = "| head -n 3"
+SESSIONS = {
+    "right": (f"rankgauge evaluate qrels.txt bm25.run dense.run {MEASURES} | head -n 4",),
+    "shifted": (
+        f"rankgauge evaluate qrels.txt shifted.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt shifted.run {MEASURES}",
+        "awk '{ $3 = $3 + 1; print }' shifted.run > mended.run",
+        f"rankgauge evaluate qrels.txt mended.run {MEASURES} {QUIET}",
+    ),
+    "padded": (
+        f"rankgauge evaluate qrels.txt padded.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt padded.run {MEASURES} --fix mended",
+        f"rankgauge evaluate qrels.txt mended/padded.run {MEASURES} {QUIET}",
+    ),
+    "distances": (
+        f"rankgauge evaluate qrels.txt distances.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt distances.run {MEASURES} --fix mended --fix-also R104",
+        f"rankgauge evaluate qrels.txt mended/distances.run {MEASURES} {QUIET}",
+    ),
+    "duplicates": (
+        f"rankgauge evaluate qrels.txt chunks.run {MEASURES}",
+        f"rankgauge evaluate qrels.txt chunks.run {MEASURES} --duplicates first {QUIET}",
+        f"rankgauge check qrels.txt chunks.run {MEASURES} --fix mended --fix-also R101",
+        f"rankgauge evaluate qrels.txt mended/chunks.run {MEASURES} {QUIET}",
+    ),
+    "cut": (
+        f"rankgauge evaluate qrels.txt bm25.run short.run {MEASURES} | head -n 4",
+        f"rankgauge check qrels.txt bm25.run short.run {MEASURES}",
+        "rankgauge evaluate qrels.txt bm25.run short.run -m nDCG@10 -m R@10 | head -n 4",
+    ),
+    "others": (
+        f"rankgauge evaluate other-qrels.txt bm25.run {MEASURES} {QUIET}",
+        f"rankgauge check other-qrels.txt bm25.run {MEASURES}",
+        f"rankgauge evaluate qrels.txt bm25.run {MEASURES} {QUIET}",
+    ),
+}
+
+
+def data() -> Path:
+    """Where the data is."""
+    named = os.environ.get("RANKGAUGE_TEST_DATA")
+    if not named:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/ and npl/")
+    return Path(named)
+
+
+def rows(run: str) -> list[Row]:
+    """The lines of a run: query, Q0, document, rank, score, tag."""
+    path = data() / "cranfield" / "runs" / f"{run}.run.gz"
+    return [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+def changed(lines: list[Row], change: Callable[[Row], Row | None]) -> Iterator[Row]:
+    """Each line changed, but for those that are left out."""
+    for line in lines:
+        found = change([*line])
+        if found is not None:
+            yield found
+
+
+def numbered(by: Callable[[int], str]) -> Callable[[Row], Row]:
+    """A change of the numbers of documents."""
+
+    def change(row: Row) -> Row:
+        row[2] = by(int(row[2]))
+        return row
+
+    return change
+
+
+def as_distance(row: Row) -> Row:
+    """What a vector store returns that says distance: 1 - cosine."""
+    row[4] = f"{1 - float(row[4]):.6f}"
+    return row
+
+
+def as_chunks(lines: list[Row]) -> Iterator[Row]:
+    """The best documents of each query by two of their chunks, as a retriever of chunks has them.
+
+    The second chunk stands a bit below the first.
+    """
+    by_query: dict[str, list[tuple[float, Row]]] = {}
+    for row in lines:
+        if int(row[3]) <= 100:
+            found = by_query.setdefault(row[0], [])
+            score = float(row[4])
+            found.append((score, row))
+            if int(row[2]) % 2:
+                found.append((score * 0.97, row))
+    for found in by_query.values():
+        found.sort(key=lambda pair: -pair[0])
+        for rank, (score, row) in enumerate(found[:200], start=1):
+            yield [*row[:3], str(rank), f"{score:.6f}", row[5]]
+
+
+def make(folder: Path) -> None:
+    """The files of all sessions."""
+    bm25, dense = rows(BM25), rows(DENSE)
+    made = {
+        "bm25": bm25,
+        "dense": dense,
+        "shifted": changed(bm25, numbered(lambda number: str(number - 1))),
+        "padded": changed(bm25, numbered(lambda number: f"{number:04d}")),
+        "distances": changed(dense, as_distance),
+        "chunks": as_chunks(bm25),
+        "short": changed(dense, lambda row: row if int(row[3]) <= 10 else None),
+    }
+    for name, lines in made.items():
+        text = "".join(" ".join(line) + "\n" for line in lines)
+        (folder / f"{name}.run").write_text(text, encoding="utf-8")
+    for name, collection in (("qrels", "cranfield"), ("other-qrels", "npl")):
+        text = (data() / collection / "trec" / "qrels.txt").read_text(encoding="utf-8")
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
+def sessions() -> dict[str, str]:
+    """Name to the session, as a block of Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder))
+        found = {}
+        for name, commands in SESSIONS.items():
+            lines = [f"$ {command}\n{printed(command, folder)}" for command in commands]
+            found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
+        return found
+
+
+def printed(command: str, folder: str) -> str:
+    """What a command prints, on both channels, and how it ends."""
+    here = str(Path(sys.executable).parent)
+    done = subprocess.run(  # noqa: S602 - the commands are those above
+        command,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        encoding="utf-8",
+    )
+    text = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    return text + (f"(exit code {done.returncode})\n" if done.returncode else "")
+
+
+def filled(page: str) -> str:
+    """The page with its sessions as they are now."""
+    found = sessions()
+    named = _PART.findall(page)
+    if sorted(named) != sorted(found):
+        sys.exit(f"the page has {sorted(named)}, wanted {sorted(found)}")
+    return _PART.sub(lambda part: found[part["name"]], page)
+
+
+def main() -> None:
+    """Print the sessions, or put them into the page."""
+    if "--write" in sys.argv:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(filled(page), encoding="utf-8")
+        return
+    sys.stdout.write("\n\n".join(sessions().values()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

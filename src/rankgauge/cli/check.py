@@ -1,0 +1,128 @@
+"""``rankgauge check``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["check"]
+
+
+@click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
+@click.argument("qrels", metavar="[QRELS]", required=False)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option(
+    "-m", "--measure", "names", multiple=True, metavar="NAME",
+    help="A measure that effects are shown by, and that is held against the data; again for "
+    "more. Without: nDCG@10.",
+)  # fmt: skip
+@click.option(
+    "--collection", metavar="FOLDER",
+    help="Documents and queries, whose texts are looked at, too: what rankgauge collection takes.",
+)  # fmt: skip
+@click.option(
+    "--scale", metavar="LOW..HIGH", help="The scale of the grades, such as 0..3; others are named."
+)
+@click.option(
+    "--ignore", multiple=True, metavar="CODE", help="A code that is not looked for; again for more."
+)
+@click.option(
+    "--select", multiple=True, metavar="CODE", help="Look for this code only; again for more."
+)
+@click.option(
+    "--as", "form", type=click.Choice(["text", "markdown", "csv", "json", "github"]),
+    default="text", show_default=True, help="How to print; github: annotations of a workflow.",
+)  # fmt: skip
+@click.option(
+    "--fix", "folder", metavar="FOLDER",
+    help="Write a copy of each file with what can be mended without asking.",
+)  # fmt: skip
+@click.option(
+    "--fix-also", "also", multiple=True, metavar="CODE",
+    help="A code to mend although it could mean something else; again for more.",
+)  # fmt: skip
+@click.option(
+    "--fail-on", type=click.Choice(["error", "warning", "hint", "never"]), default="error",
+    show_default=True, help="The least level that ends with 1.",
+)  # fmt: skip
+@click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
+@click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
+def check(  # noqa: PLR0913, PLR0917 - one parameter an option
+    qrels: str | None,
+    runs: tuple[str, ...],
+    names: tuple[str, ...],
+    collection: str | None,
+    scale: str | None,
+    ignore: tuple[str, ...],
+    select: tuple[str, ...],
+    form: str,
+    folder: str | None,
+    also: tuple[str, ...],
+    fail_on: Literal["error", "warning", "hint", "never"],
+    explain: str | None,
+    listed: bool,  # noqa: FBT001 - click passes by name
+) -> None:
+    """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
+
+    Each problem has a code that never changes its meaning, and says what was found, where, what it
+    does to the numbers (measured) and what mends it. QRELS may stand alone.
+
+    Exit codes: 0 nothing of the level of --fail-on or worse, 1 such a problem, 2 an error.
+
+    \b
+    Examples:
+      rankgauge check qrels.txt bm25.run dense.run
+      rankgauge check qrels.txt bm25.run -m nDCG@10 -m R@100 --collection data/fiqa
+      rankgauge check qrels.txt bm25.run --fix mended --fix-also R101
+      rankgauge check qrels.txt bm25.run --as github --fail-on warning
+      rankgauge check --explain P103
+    """  # noqa: D301 - click reads the \b
+    if listed:
+        say(rankgauge.report_problem_kinds())
+        return
+    if explain is not None:
+        say(rankgauge.explain_problem(explain))
+        return
+    if qrels is None:
+        raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
+    if also and folder is None:
+        raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
+    if folder is not None and "-" in (qrels, *runs):
+        raise click.UsageError("--fix reads a file twice, and standard input can be read once")
+    with working(f"checking {', '.join(runs) or qrels}"):
+        found = rankgauge.check(
+            qrels,
+            list(runs),
+            names or None,
+            collection=collection,
+            ignore=(*ignore, *_others(select)),
+            scale=scale,
+        )
+    color = form == "text" and sys.stdout.isatty()
+    say(rankgauge.report_check(found, form, color=color), color=color)
+    if folder is not None:
+        mended = rankgauge.mend(found, qrels, list(runs), also=also)
+        for line in mended.write(folder):
+            click.echo(line, err=True)
+    failed = fail_on != "never" and found.at_least(fail_on)
+    click.get_current_context().exit(1 if failed else 0)
+
+
+def _others(select: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes that are not looked for, where some are asked for alone."""
+    if not select:
+        return ()
+    known = rankgauge.PROBLEM_KINDS
+    for code in select:
+        if code not in known:
+            raise click.BadParameter(
+                f"no problem has the code {code!r}; see: rankgauge check --list",
+                param_hint="--select",
+            )
+    return tuple(code for code in known if code not in select)

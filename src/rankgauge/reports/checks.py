@@ -1,0 +1,253 @@
+"""What a check found as text: for people, for machines, beside the lines of files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from rankgauge.catalogue import unknown
+from rankgauge.checking.problems import KINDS, Effect, Level, Problem, ProblemKind, Spot
+from rankgauge.checking.result import CheckResult
+from rankgauge.notes import many
+from rankgauge.render import Table, render
+from rankgauge.reports.annotations import MOST, annotation, shown_plainly
+
+__all__ = ["explain_problem", "report_check", "report_problem_kinds"]
+
+CheckForm: TypeAlias = Literal["text", "markdown", "html", "csv", "json", "github"]
+
+_WIDE = 88
+_INDENT = " " * 11
+_SPOTS = 3
+_EFFECTS = 6
+_ID = 40
+_COLORS: dict[Level, str] = {"error": "31;1", "warning": "33;1", "hint": "36;1"}
+_KINDS: dict[Level, str] = {"error": "error", "warning": "warning", "hint": "notice"}
+_FIXES = {
+    "safe": "--fix FOLDER writes a mended copy",
+    "asked": "--fix FOLDER --fix-also {code} writes a mended copy",
+    "": "a person has to decide",
+}
+
+
+def report_check(result: CheckResult, form: str = "text", *, color: bool = False) -> str:
+    """What a check found, as text.
+
+    Args:
+        result: Made by :func:`check`.
+        form: ``text`` (for a terminal), ``markdown``, ``html``, ``csv`` (one line a problem),
+            ``json`` (everything) or ``github`` (annotations, at most ten of a kind).
+        color: Whether the text may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge import check
+        >>> found = check([("q1", "d1", 1), ("q1", "d1", 2)])
+        >>> report_check(found, "github").split("::")[1]
+        'error title=J102 judged-twice-differently'
+    """
+    match form:
+        case "json":
+            return result.to_json()
+        case "github":
+            return "".join(f"{line}\n" for line in _annotations(result))
+        case "text":
+            return "".join(f"{line}\n" for line in _text(result, color=color))
+        case "markdown" | "html" | "csv":
+            return render(result.table(), form)
+        case _:
+            raise unknown("form", form, get_args(CheckForm))
+
+
+def report_problem_kinds(form: str = "table", *, color: bool = False) -> str:
+    """All kinds of problems, one a line.
+
+    Args:
+        form: ``table``, ``markdown``, ``latex``, ``html``, ``csv`` or ``json``.
+        color: Whether a table may use the colours of a terminal.
+
+    Example:
+        >>> report_problem_kinds("csv").splitlines()[1]
+        'F101,error,unreadable-line,asked'
+    """
+    rows = tuple((kind.code, kind.level, kind.name, kind.fix) for kind in KINDS.values())
+    notes = (
+        "rankgauge check --explain CODE says what it is, what it does, and what mends it",
+        "copy: what --fix FOLDER mends in a copy, safe by itself, asked with --fix-also CODE",
+    )
+    columns = ("code", "level", "name", "copy")
+    return render(Table(columns, rows, notes=notes), form, color=color)
+
+
+def explain_problem(code: str) -> str:
+    """All that is known of a kind of problem.
+
+    Args:
+        code: Its code, or its name.
+
+    Raises:
+        UnknownName: If there is none.
+
+    Example:
+        >>> print(explain_problem("J107").splitlines()[0])
+        J107 recall-out-of-reach (warning)
+    """
+    names = {kind.name: kind for kind in KINDS.values()}
+    kind = KINDS.get(code.upper()) or names.get(code.lower())
+    if kind is None:
+        raise unknown("problem", code, (*KINDS, *names))
+    parts = (("what", kind.what), ("effect", kind.effect), ("mend", kind.mend), ("fix", _fix(kind)))
+    lines = [f"{kind.code} {kind.name} ({kind.level})", ""]
+    for label, text in parts:
+        lines += _filled(text, f"{label:<8}")
+    return "\n".join(lines) + "\n"
+
+
+def _fix(kind: ProblemKind) -> str:
+    return _FIXES[kind.fix].format(code=kind.code)
+
+
+# ---- for people
+
+
+def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
+    """Problems by input, the worst first; then how many there are."""
+    by_source: dict[str, list[Problem]] = {source: [] for source in result.inputs}
+    for problem in result.problems:
+        by_source.setdefault(problem.source, []).append(problem)
+    for source, problems in by_source.items():
+        if problems:
+            yield _styled(source, "1", color=color)
+            yield ""
+            for problem in problems:
+                yield from _of_problem(problem, color=color)
+                yield ""
+    yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
+    for text in _closing(result, [source for source, found in by_source.items() if not found]):
+        yield from _filled(text, "• ")
+
+
+def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
+    """What a reader needs beside the problems."""
+    if not result.problems:
+        yield f"looked at: {', '.join(result.inputs)}"
+        yield f"looked for: {len(KINDS)} kinds of problems (rankgauge check --list)"
+    elif clean:
+        yield f"nothing wrong found in {', '.join(clean)}"
+    if any(problem.effects for problem in result.problems):
+        yield "effect: the mean as it is → as it would be with what stands behind it"
+    yield from result.notes
+    safe, asked = (
+        ", ".join(dict.fromkeys(p.kind.code for p in result.problems if p.kind.fix == word))
+        for word in ("safe", "asked")
+    )
+    if safe:
+        yield f"--fix FOLDER writes a copy in which {safe} is mended"
+    if asked:
+        yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is mended, too"
+    if result.problems:
+        yield f"more on each: rankgauge check --explain {result.problems[0].kind.code}"
+
+
+def _of_problem(problem: Problem, *, color: bool) -> Iterator[str]:
+    kind = problem.kind
+    level = _styled(f"{kind.level:<7}", _COLORS[kind.level], color=color)
+    yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
+    yield from _filled(problem.what)
+    where = _places(problem.spots)
+    if where:
+        yield from _labelled("at", where)
+    effects = list(_effects(problem))
+    for text in effects[:_EFFECTS]:
+        yield from _labelled("effect", text)
+    if len(effects) > _EFFECTS:
+        yield from _labelled("effect", f"and {len(effects) - _EFFECTS} more")
+    yield from _labelled("mend", problem.mend or kind.mend)
+
+
+def _effects(problem: Problem) -> Iterator[str]:
+    """What changes: the measures of a run side by side; a sentence if nothing does."""
+    groups: dict[tuple[str, str], list[Effect]] = {}
+    for effect in problem.effects:
+        groups.setdefault((effect.run, effect.by), []).append(effect)
+    several = len({run for run, _ in groups}) > 1
+    said = []
+    for (run, by), effects in groups.items():
+        changes = [effect.change() for effect in effects if effect.changes()]
+        if changes:
+            said.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
+    yield from said
+    if groups and not said:
+        names = ", ".join(dict.fromkeys(effect.measure for effect in problem.effects))
+        bys = ", ".join(dict.fromkeys(by for _, by in groups))
+        yield f"{names}: no change in four decimals ({bys})"
+
+
+def _places(spots: Sequence[Spot]) -> str:
+    shown = [_place(spot) for spot in spots[:_SPOTS]]
+    more = len(spots) > _SPOTS
+    return "; ".join(shown) + ("; ..." if more else "")
+
+
+def _place(spot: Spot) -> str:
+    """As an editor takes it, and the ids."""
+    ids = [
+        f"{word} {_cut(value)}"
+        for word, value in (("query", spot.query), ("document", spot.document))
+        if value
+    ]
+    said = ", ".join(ids)
+    if not spot.line:
+        return said or spot.source
+    return f"{spot.source}:{spot.line}" + (f" ({said})" if said else "")
+
+
+def _cut(text: str) -> str:
+    plain = shown_plainly(text)
+    return plain if len(plain) <= _ID else f"{plain[: _ID // 2]}…{plain[-_ID // 2 :]}"
+
+
+def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
+    yield from textwrap.wrap(
+        shown_plainly(text), _WIDE, initial_indent=first, subsequent_indent=" " * len(first),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    return list(_filled(text, f"{_INDENT}{label:<8}"))
+
+
+def _styled(text: str, code: str, *, color: bool) -> str:
+    plain = shown_plainly(text)
+    return f"\x1b[{code}m{plain}\x1b[0m" if color else plain
+
+
+# ---- for machines
+
+
+def _annotations(result: CheckResult) -> Iterator[str]:
+    """One line a problem, at the first line of the file that has it."""
+    by_kind: dict[str, list[Problem]] = {}
+    for problem in result.problems:
+        by_kind.setdefault(_KINDS[problem.kind.level], []).append(problem)
+    for kind, problems in by_kind.items():
+        shown = problems if len(problems) <= MOST else problems[: MOST - 1]
+        for problem in shown:
+            effects = list(_effects(problem))[:_EFFECTS]
+            lined = next((spot for spot in problem.spots if spot.line), None)
+            # What has no line may be no file.
+            what = problem.what if lined else f"{problem.source}: {problem.what}"
+            parts = [what, *effects, f"mend: {problem.mend or problem.kind.mend}"]
+            yield annotation(
+                kind,
+                f"{problem.kind.code} {problem.kind.name}",
+                "; ".join(parts),
+                file="" if lined is None else lined.source,
+                line=0 if lined is None else lined.line,
+            )
+        if len(problems) > len(shown):
+            yield annotation(kind, "rankgauge check", f"+{len(problems) - len(shown)} more")

@@ -1,0 +1,252 @@
+"""Mended copies: what was wrong is gone, and nothing else has changed by a byte."""
+
+import gzip
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankgauge import InputError, Qrels, UnknownName, check, mend, read_qrels
+
+QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
+RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
+    """What was done, and the copies, None where none was written."""
+    given_ = [written(folder, name, text) for name, text in zip(names, (qrels, run), strict=True)]
+    result = mend(check(*given_), *given_, also=also)
+    result.write(folder / "out")
+    paths = [folder / "out" / name for name in names]
+    done = {source.rsplit("/", 1)[-1]: codes for source, codes in result.done.items()}
+    return done, *(path.read_bytes().decode() if path.exists() else None for path in paths)
+
+
+def test_of_what_is_right_no_copy_is_written(tmp_path):
+    assert mended(tmp_path) == ({}, None, None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_judgment_twice_is_written_once_and_all_other_bytes_stay(tmp_path):
+    text = "# judged in May\r\nq1  0\td1 2 \nq1 0 d2 0\nq1 0 d1 2\n\nq2 0 d3 1\nq2 0 d1 0"
+    done, qrels, run = mended(tmp_path, text)
+    assert done == {"qrels.txt": {"J101": 1}}
+    assert qrels == text.replace("q1 0 d1 2\n", "")
+    assert run is None
+
+
+def test_judgments_that_contradict_each_other_are_left_to_a_person(tmp_path):
+    done, qrels, _ = mended(tmp_path, QRELS + "q1 0 d1 3\n")
+    assert (done, qrels) == ({}, None)
+
+
+def test_a_document_twice_with_one_score_is_safe_and_with_two_is_asked_for(tmp_path):
+    same = RUN + "q1 Q0 d2 3 8.0 mine\n"
+    assert mended(tmp_path, run=same) == ({"a.run": {"R101": 1}}, None, RUN)
+    other = RUN + "q1 Q0 d2 3 99 mine\n"
+    (tmp_path / "out/a.run").unlink()
+    assert mended(tmp_path, run=other)[2] is None
+    done, _, run = mended(tmp_path, run=other, also=["R101"])
+    assert done == {"a.run": {"R101": 1}}
+    assert run == other.replace("q1 Q0 d2 2 8 mine\n", "")
+
+
+def test_lines_that_cannot_be_read_and_scores_that_are_none_are_left_out_where_asked(tmp_path):
+    bad = RUN.replace("q2 Q0 d3", "oops\nq2 Q0 d4 1 nan mine\nq2 Q0 d3")
+    assert mended(tmp_path, run=bad)[2] is None
+    done, _, run = mended(tmp_path, run=bad, also=["F101", "R102"])
+    assert done == {"a.run": {"F101": 1, "R102": 1}}
+    assert run == RUN
+
+
+def test_one_of_two_faults_that_no_copy_can_carry_is_not_enough(tmp_path):
+    bad = RUN + "oops\nq2 Q0 d4 1 nan mine\n"
+    given_ = [written(tmp_path, "q", QRELS), written(tmp_path, "r", bad)]
+    result = mend(check(*given_), *given_, also=["F101"])
+    assert result.write(tmp_path / "out") == [
+        f"{given_[1]}: not copied, it has lines that no copy can carry: --fix-also R102"
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_first_line_that_cannot_be_read_goes_and_a_header_stays(tmp_path):
+    bad = "oops\n" + RUN
+    assert mended(tmp_path, run=bad, also=["F101"])[2] == RUN
+    rows = "query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq1,d1,2\nq2,d3,1\n"
+    names = ("qrels.txt", "a.csv")
+    done, _, run = mended(tmp_path, run=rows, names=names)
+    assert done == {"a.csv": {"R101": 1}}
+    assert run == "query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d3,1\n"
+
+
+def test_packed_files_stay_packed(tmp_path):
+    packed = gzip.compress((RUN + "q1 Q0 d2 3 8.0 mine\n").encode())
+    paths = [written(tmp_path, "q.txt", QRELS), written(tmp_path, "a.run.gz", packed)]
+    mend(check(*paths), *paths).write(tmp_path / "out")
+    assert gzip.decompress((tmp_path / "out/a.run.gz").read_bytes()).decode() == RUN
+
+
+def distances(folder):
+    """A run of 30 queries whose scores are distances, with judgments that it meets."""
+    draw = random.Random(5)
+    qrels, run = [], []
+    for query in range(30):
+        for rank in range(1, 21):
+            run.append(f"q{query} Q0 d{rank} {rank} {rank / 8 + draw.random() / 16!r} mine\n")
+            if draw.random() < 0.9 / rank:
+                qrels.append(f"q{query} 0 d{rank} 1\n")
+        qrels.append(f"q{query} 0 other 1\n")
+    return written(folder, "qrels.txt", "".join(qrels)), written(folder, "a.run", "".join(run))
+
+
+def test_distances_are_negated_where_asked_and_only_their_field_changes(tmp_path):
+    qrels, run = distances(tmp_path)
+    found = check(qrels, run)
+    assert "R104" in found.codes
+    result = mend(found, qrels, run, also=["R104"])
+    result.write(tmp_path / "out")
+    copy = tmp_path / "out/a.run"
+    before = (tmp_path / "a.run").read_text().splitlines()
+    after = copy.read_text().splitlines()
+    for old, new in zip(before, after, strict=True):
+        fields, others = old.split(" "), new.split(" ")
+        assert float(others.pop(4)) == -float(fields.pop(4))
+        assert others == fields
+    assert not {"R104", "R103"} & set(check(qrels, copy).codes)
+
+
+def test_ranks_become_scores_where_asked(tmp_path):
+    draw = random.Random(3)
+    rows = [f"q{q} Q0 d{r} {r} {draw.random()!r} mine\n" for q in range(9) for r in range(1, 8)]
+    qrels = "".join(f"q{q} 0 d1 1\nq{q} 0 d5 0\n" for q in range(9))
+    draw.shuffle(rows)
+    assert mended(tmp_path, qrels, "".join(rows))[2] is None
+    done, _, run = mended(tmp_path, qrels, "".join(rows), also=["R103"])
+    assert done == {"a.run": {"R103": 63}}
+    for old, new in zip(rows, run.splitlines(keepends=True), strict=True):
+        fields = old.split(" ")
+        assert new == " ".join([*fields[:4], f"{8 - int(fields[3])}.0", fields[5]])
+    assert "R103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
+
+
+def test_a_query_that_retrieves_itself_no_longer_does_where_asked(tmp_path):
+    own = RUN + "q1 Q0 q1 3 10 mine\nq2 Q0 q2 3 10 mine\n"
+    assert mended(tmp_path, run=own)[2] is None
+    done, _, run = mended(tmp_path, run=own, also="R108")
+    assert (done, run) == ({"a.run": {"R108": 2}}, RUN)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("d%d", "D%d"), ("d%d", "d%04d"), ("d%d", "corpus_d%d"), ("%04d", "%d")],
+    ids=["case", "zeros", "prefix", "no zeros"],
+)
+def test_ids_of_a_run_are_written_as_in_the_judgments(tmp_path, wrong, right):
+    names = range(10, 40)
+    qrels = "".join(f"q{n % 5} 0 {right % n} 1\n" for n in names)
+    run = "".join(f"q{n % 5} Q0 {wrong % n} 1 {n}.50 mine\n" for n in names)
+    done, judged, copy = mended(tmp_path, qrels, run)
+    assert done == {"a.run": {"P103": 30}}
+    assert judged is None
+    assert copy == "".join(f"q{n % 5} Q0 {right % n} 1 {n}.50 mine\n" for n in names)
+    assert "P103" not in check(str(tmp_path / "qrels.txt"), str(tmp_path / "out/a.run")).codes
+
+
+def test_ids_that_are_not_judged_are_written_as_the_judged_ones(tmp_path):
+    qrels = "".join(f"q{n % 5} 0 {n} 1\n" for n in range(10, 40))
+    run = "".join(f"q{n % 5} Q0 {n:04d} 1 {n}.50 mine\n" for n in range(10, 60))
+    done, _, copy = mended(tmp_path, qrels, run)
+    assert done == {"a.run": {"P103": 50}}
+    assert copy == "".join(f"q{n % 5} Q0 {n} 1 {n}.50 mine\n" for n in range(10, 60))
+
+
+def test_ids_that_could_mean_two_are_left_alone(tmp_path):
+    qrels = "".join(f"q{n % 5} 0 {n} 1\n" for n in range(10, 40))
+    run = "".join(f"q{n % 5} Q0 {n:04d} 1 {n}.50 mine\n" for n in range(10, 40))
+    done, _, copy = mended(tmp_path, qrels, run + "q0 Q0 00010 2 1.5 mine\n")
+    assert (done, copy) == ({}, None)
+
+
+def test_data_in_memory_are_mended_too():
+    rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
+    result = mend(check(rows), rows)
+    assert result.done == {"judgments": {"J101": 1}}
+    assert result.qrels() == Qrels.of({"q1": {"d1": 1.0, "d2": 0.0}})
+    assert result.runs() == ()
+
+
+def test_rows_that_are_no_lines_are_written_anew(tmp_path):
+    rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
+    said = mend(check(rows), rows).write(tmp_path)
+    assert said == [f"wrote {tmp_path / 'judgments.txt'}: J101 1 row"]
+    assert read_qrels(tmp_path / "judgments.txt") == Qrels.of({"q1": {"d1": 1, "d2": 0}})
+
+
+def test_files_of_one_name_get_copies_of_two(tmp_path):
+    paths = []
+    for name in "xy":
+        (tmp_path / name).mkdir()
+        text = RUN + f"q1 Q0 d2 3 8.0 {name}\n"
+        paths.append(written(tmp_path / name, "a.run", text))
+    judged = written(tmp_path, "qrels.txt", QRELS)
+    mend(check(judged, paths), judged, paths).write(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["2-a.run", "a.run"]
+
+
+def test_only_what_was_found_is_mended(tmp_path):
+    path = written(tmp_path, "qrels.txt", QRELS + QRELS)
+    found = check(path, ignore=["J101"])
+    assert mend(found, path).done == {}
+
+
+def test_a_code_that_cannot_be_mended_is_refused():
+    with pytest.raises(UnknownName, match="J102 cannot be mended without a person"):
+        mend(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
+    with pytest.raises(UnknownName, match="no problem has the code 'X'"):
+        mend(check({"q": ["d"]}), {"q": ["d"]}, also=["X"])
+
+
+def test_a_copy_never_takes_the_place_of_its_original(tmp_path):
+    path = written(tmp_path, "qrels.txt", QRELS + QRELS)
+    with pytest.raises(InputError, match="take the place of its original"):
+        mend(check(path), path).write(tmp_path)
+    assert (tmp_path / "qrels.txt").read_text() == QRELS + QRELS
+
+
+_ROWS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from("xyzab"), st.sampled_from("012")), min_size=1
+)
+
+
+@given(rows=_ROWS)
+@settings(max_examples=40)
+def test_a_mended_copy_has_the_lines_that_stay_in_their_order(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("any")
+    lines = [f"{q} Q0 {d} 1 {v} t{n}" for n, (q, d, v) in enumerate(rows)]
+    run = written(folder, "a.run", "\n".join(lines))
+    judged = {"a": {"x": 1, "z": 0}, "b": {"y": 1}}
+    also = ("R101", "R108")
+    mend(check(judged, run), judged, run, also=also).write(folder / "out")
+    copy = folder / "out/a.run"
+    best = {}
+    for n, (query, doc, value) in enumerate(rows):
+        first = best.get((query, doc))
+        if query != doc and (first is None or value > rows[first][2]):
+            best[query, doc] = n
+    own = any(query == doc for query, doc, _ in rows)
+    if own and "R108" not in check(judged, run).codes:
+        return
+    kept = [lines[n] for n in sorted(best.values())]
+    if not copy.exists():
+        assert kept == lines or not kept
+        return
+    assert copy.read_text().splitlines() == kept
+    if kept:
+        assert not set(also) & set(check(judged, copy).codes)

@@ -1,0 +1,195 @@
+"""``rankgauge check`` as a process: what it prints, what it writes, and how it ends."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib import resources
+
+import jsonschema
+import pytest
+
+import rankgauge
+
+SAMPLE = rankgauge.sample_path("qrels.txt").parent
+QRELS, BM25 = str(SAMPLE / "qrels.txt"), str(SAMPLE / "runs/bm25.run")
+GOOD = "".join(f"q{n} 0 d{n} 1\nq{n} 0 e{n} 0\n" for n in range(4))
+RUN = "".join(
+    f"q{n} Q0 {doc}{n} {r} {9 - r}.5 x\n" for n in range(4) for r, doc in ((1, "d"), (2, "e"))
+)
+
+
+@pytest.fixture
+def run_check(tmp_path):
+    (tmp_path / "qrels.txt").write_text(GOOD)
+    (tmp_path / "a.run").write_text(RUN.replace("d1 1 8.5", "d1 2 7").replace("e1 2 7.5", "e1 1 8"))
+
+    def run(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "rankgauge", "check", *words],
+            capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def write(folder, name, text):
+    (folder / name).write_text(text)
+    return name
+
+
+def codes(done):
+    return re.findall(r"(?m)^  (?:error|warning|hint) +(\w\d+)", done.stdout)
+
+
+def test_nothing_wrong_says_so_and_ends_with_0(run_check):
+    done = run_check("qrels.txt", "a.run", "-m", "RR", "-m", "P@2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
+    )
+
+
+def test_judgments_may_stand_alone(run_check, tmp_path):
+    write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
+    done = run_check("twice.txt")
+    assert done.returncode == 1
+    assert codes(done) == ["J101"]
+    assert "twice.txt:9 (query q1, document d1)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("level", "ends"), [("error", 0), ("warning", 1), ("hint", 1), ("never", 0)]
+)
+def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
+    done = run_check(QRELS, BM25, "--fail-on", level)
+    assert codes(done) == ["P106", "R109"]
+    assert done.returncode == ends
+
+
+def test_an_error_fails_unless_nothing_may(run_check, tmp_path):
+    write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
+    assert run_check("twice.txt", "--fail-on", "hint").returncode == 1
+    assert run_check("twice.txt", "--fail-on", "never").returncode == 0
+
+
+def test_codes_are_left_out_or_looked_for_alone(run_check):
+    assert codes(run_check(QRELS, BM25, "--ignore", "P106")) == ["R109"]
+    assert codes(run_check(QRELS, BM25, "--select", "P106", "--select", "J101")) == ["P106"]
+    for option in ("--ignore", "--select"):
+        done = run_check(QRELS, BM25, option, "P999")
+        assert done.returncode == 2
+        assert "'P999'" in done.stderr
+
+
+def test_what_is_found_is_shown_with_its_effect_by_each_measure(run_check):
+    done = run_check(QRELS, BM25, "-m", "nDCG@10", "-m", "AP")
+    assert re.search(r"effect  nDCG@10 0\.\d{4} → 0\.\d{4}, AP 0\.\d{4} → 0\.\d{4}", done.stdout)
+
+
+def test_a_single_measure_is_a_hint(run_check):
+    assert "M101" in codes(run_check(QRELS, BM25, "-m", "nDCG@10"))
+
+
+def test_a_scale_names_what_is_not_on_it(run_check):
+    done = run_check("qrels.txt", "--scale", "1..3")
+    assert codes(done) == ["J105"]
+    assert run_check("qrels.txt", "--scale", "0..1").returncode == 0
+    assert "J105" not in run_check("qrels.txt", "--scale", "0..1").stdout
+    assert run_check("qrels.txt", "--scale", "many").returncode == 2
+
+
+def test_texts_are_looked_at_where_a_collection_is_given(run_check, tmp_path):
+    texts = [{"_id": f"{kind}{n}", "text": f"{kind} {n}"} for kind in "de" for n in range(4)]
+    texts[0]["text"] = " "
+    rows = "".join(json.dumps(row) + "\n" for row in texts)
+    (tmp_path / "data").mkdir()
+    write(tmp_path / "data", "corpus.jsonl", rows)
+    queries = "".join(json.dumps({"_id": f"q{n}", "text": f"text {n}"}) + "\n" for n in range(4))
+    write(tmp_path / "data", "queries.jsonl", queries)
+    assert "T101" not in codes(run_check("qrels.txt", "a.run"))
+    done = run_check("qrels.txt", "a.run", "--collection", "data")
+    assert "T101" in codes(done)
+    assert "at      document d0" in done.stdout
+
+
+def test_json_is_by_the_schema_and_nothing_else_is_printed(run_check):
+    done = run_check(QRELS, BM25, "--as", "json")
+    schema = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, schema)
+    assert data["inputs"] == [QRELS, BM25]
+    assert done.stderr == ""
+
+
+def test_annotations_name_file_and_line(run_check, tmp_path):
+    write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
+    done = run_check("twice.txt", "a.run", "--as", "github")
+    assert done.stdout.startswith("::error file=twice.txt,line=9,title=J101 judged-twice::")
+    assert done.returncode == 1
+
+
+def test_mended_copies_are_written_and_the_originals_stay(run_check, tmp_path):
+    write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
+    done = run_check("twice.txt", "a.run", "--fix", "out")
+    assert done.returncode == 1
+    assert done.stderr == f"wrote {os.path.join('out', 'twice.txt')}: J101 1 row\n"  # noqa: PTH118 - as it is printed
+    assert (tmp_path / "out/twice.txt").read_text() == GOOD
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["twice.txt"]
+    assert (tmp_path / "twice.txt").read_text() == GOOD + "q1 0 d1 1\n"
+    assert run_check("out/twice.txt", "a.run").returncode == 0
+
+
+def test_what_is_not_safe_is_mended_where_its_code_is_named(run_check, tmp_path):
+    write(tmp_path, "own.run", RUN + "q1 Q0 q1 3 99 x\nq2 Q0 q2 3 99 x\n")
+    words = ("qrels.txt", "own.run", "--fix", "out")
+    assert run_check(*words).stderr == "nothing to mend: no copy written\n"
+    done = run_check(*words, "--fix-also", "R108")
+    assert "R108 2 rows" in done.stderr
+    assert (tmp_path / "out/own.run").read_text() == RUN
+
+
+def test_a_code_that_no_copy_mends_is_refused_before_anything_is_written(run_check, tmp_path):
+    done = run_check("qrels.txt", "a.run", "--fix", "out", "--fix-also", "J102")
+    assert done.returncode == 2
+    assert "J102 cannot be mended without a person" in done.stderr
+    assert not (tmp_path / "out").exists()
+    assert run_check("qrels.txt", "--fix-also", "R101").returncode == 2
+
+
+def test_standard_input_cannot_be_mended(run_check):
+    done = run_check("qrels.txt", "-", "--fix", "out")
+    assert done.returncode == 2
+    assert "standard input can be read once" in done.stderr
+
+
+def test_every_code_is_listed_and_explained(run_check):
+    done = run_check("--list")
+    assert done.returncode == 0
+    for code in rankgauge.PROBLEM_KINDS:
+        assert re.search(rf"(?m)^{code} ", done.stdout)
+    done = run_check("--explain", "J107")
+    assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")
+    assert run_check("--explain", "J999").returncode == 2
+
+
+def test_without_judgments_it_says_how_it_is_called(run_check):
+    done = run_check()
+    assert done.returncode == 2
+    assert "rankgauge check QRELS RUN..." in done.stderr
+
+
+def test_a_file_that_is_not_there_is_an_error(run_check):
+    done = run_check("qrels.txt", "nowhere.run")
+    assert done.returncode == 2
+    assert "nowhere.run" in done.stderr
+
+
+def test_lines_that_cannot_be_read_do_not_hide_the_rest(run_check, tmp_path):
+    write(tmp_path, "bad.run", RUN + "oops\nq1 Q0 d9 3 nan x\nq1 Q0 d1 3 9 x\n")
+    done = run_check("qrels.txt", "bad.run")
+    assert done.returncode == 1
+    assert set(codes(done)) >= {"F101", "R101", "R102"}
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,247 @@
+"""report_check: for people, for programs, beside the lines of files."""
+
+import json
+import math
+import re
+from importlib import resources
+
+import jsonschema
+import pytest
+
+from rankgauge import (
+    PROBLEM_KINDS,
+    CheckResult,
+    Effect,
+    Problem,
+    Spot,
+    UnknownName,
+    check,
+    explain_problem,
+    report_check,
+    report_problem_kinds,
+)
+
+NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
+SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
+
+
+def problem(code="P103", source="a.run", **words):
+    words = {"what": "12 ids are written otherwise", "count": 12, "of": 40, **words}
+    return Problem(PROBLEM_KINDS[code], source, **words)
+
+
+def result(*problems, inputs=("qrels.txt", "a.run"), notes=()):
+    return CheckResult(tuple(problems), inputs, ("nDCG@10",), notes)
+
+
+def effect(run="a", now=0.0, then=0.352):
+    return Effect(run, "nDCG@10", now, then, "ids without leading zeros")
+
+
+FULL = problem(
+    spots=(Spot("a.run", 3, "q1", "007"), Spot("a.run", 0, "q2"), Spot("a.run")),
+    effects=(effect(),), mend="write the ids as in qrels.txt", unit="document",
+)  # fmt: skip
+
+
+def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
+    lines = report_check(result(FULL)).splitlines()
+    assert lines[:8] == [
+        "a.run",
+        "",
+        "  error    P103 ids-written-differently",
+        "           12 ids are written otherwise",
+        "           at      a.run:3 (query q1, document 007); query q2; a.run",
+        "           effect  nDCG@10 0.0000 → 0.3520 (ids without leading zeros)",
+        "           mend    write the ids as in qrels.txt",
+        "",
+    ]
+    assert lines[8:] == [
+        "1 error in 2 inputs",
+        "• nothing wrong found in qrels.txt",
+        "• effect: the mean as it is → as it would be with what stands behind it",
+        "• --fix FOLDER writes a copy in which P103 is mended",
+        "• more on each: rankgauge check --explain P103",
+    ]
+
+
+def test_problems_stand_by_input_the_worst_first():
+    found = result(
+        problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt")
+    )
+    heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|hint) .*)$", report_check(found))
+    assert [head.split()[:2] for head in heads[:6]] == [
+        ["qrels.txt"], ["error", "J101"], ["warning", "J103"],
+        ["a.run"], ["error", "R101"], ["hint", "P105"],
+    ]  # fmt: skip
+    assert heads[6] == "2 errors, 1 warning, 1 hint in 2 inputs"
+
+
+def test_what_has_to_be_asked_for_is_told_apart():
+    said = report_check(result(problem("R104"), problem("R101"), problem("R105")))
+    assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is mended, too" in said
+    assert "writes a copy" not in said
+
+
+def test_a_collection_has_its_own_heading():
+    found = result(problem("T101", "texts"))
+    assert report_check(found).startswith("texts\n\n  warning  T101 empty-text\n")
+
+
+def test_nothing_wrong_says_so_and_what_was_looked_at():
+    said = report_check(result(notes=("no collection was given",)))
+    assert said == (
+        "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
+        f"• looked for: {len(PROBLEM_KINDS)} kinds of problems (rankgauge check --list)\n"
+        "• no collection was given\n"
+    )
+
+
+def test_effects_name_their_run_where_there_are_several():
+    found = result(problem("J103", effects=(effect("a"), effect("b"))), inputs=("q", "a", "b"))
+    assert "effect  a: nDCG@10" in report_check(found)
+    assert "effect  b: nDCG@10" in report_check(found)
+    many = tuple(effect(f"r{n}") for n in range(10))
+    assert "and 4 more" in report_check(result(problem(effects=many)))
+
+
+def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
+    effects = [
+        Effect("a", name, 0.25, then, by)
+        for by, values in (("this", (0.5, 0.25, 0.75)), ("that", (0.25, 0.25, 0.25)))
+        for name, then in zip(("P@5", "R@5", "AP"), values, strict=True)
+    ]
+    said = report_check(result(problem(effects=tuple(effects))))
+    assert "effect  P@5 0.2500 → 0.5000, AP 0.2500 → 0.7500 (this)\n" in said
+    assert "that" not in said.split("mend")[0]
+    assert "R@5" not in said
+    said = report_check(result(problem(effects=tuple(effects[3:]))))
+    assert "effect  P@5, R@5, AP: no change in four decimals (that)\n" in said
+
+
+def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
+    found = result(problem(effects=(effect(now=math.nan),)))
+    assert "nDCG@10 – → 0.3520" in report_check(found)
+    assert json.loads(found.to_json())["problems"][0]["effects"][0]["now"] is None
+
+
+def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
+    assert PROBLEM_KINDS["R106"].mend.split()[0] in report_check(result(problem("R106")))
+
+
+def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
+    long = problem(
+        what=NASTY * 20, mend=NASTY * 20, source=NASTY,
+        spots=(Spot(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
+    )  # fmt: skip
+    said = report_check(result(long, inputs=("q", NASTY)))
+    assert "\x1b" not in said
+    assert "\x00" not in said
+    words = max(len(word) for word in said.split())
+    assert all(len(line) <= max(88, words + 20) for line in said.splitlines())
+
+
+def test_colours_are_only_where_they_are_asked_for():
+    plain, coloured = report_check(result(FULL)), report_check(result(FULL), color=True)
+    assert "\x1b[" not in plain
+    assert coloured.count("\x1b[31;1m") == 1
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+
+
+def test_annotations_have_file_and_line_and_are_escaped():
+    (line,) = report_check(result(FULL), "github").splitlines()
+    assert line == (
+        "::error file=a.run,line=3,title=P103 ids-written-differently::12 ids are written "
+        "otherwise; nDCG@10 0.0000 → 0.3520 (ids without leading zeros); mend: write the ids as "
+        "in qrels.txt"
+    )
+    nasty = problem(source="x", what=NASTY, spots=(Spot("a,b:c%.run", 2),), mend="m")
+    (line,) = report_check(result(nasty), "github").splitlines()
+    assert line.startswith("::error file=a%2Cb%3Ac%25.run,line=2,title=P103")
+    assert "50 %25%0D%0Abad: a,b" in line
+    assert "\x1b" not in line
+
+
+def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
+    found = result(
+        *[problem("P103")] * 25, *[problem("R105")] * 10, problem("P105", spots=(Spot("a.run"),))
+    )
+    lines = report_check(found, "github").splitlines()
+    assert [sum(line.startswith(f"::{kind} ") for line in lines) for kind in (
+        "error", "warning", "notice",
+    )] == [10, 10, 1]  # fmt: skip
+    assert lines[9] == "::error title=rankgauge check::+16 more"
+    assert lines[-1].startswith("::notice title=P105 query-without-judgments::a.run: 12 ids ")
+
+
+def test_json_is_by_the_schema_whatever_is_in_it():
+    nasty = problem(
+        source=NASTY, what=NASTY, spots=(Spot(NASTY, 0, NASTY),), effects=(effect(NASTY, math.inf),)
+    )
+    for found in (result(), result(FULL), result(nasty, problem("M101"), notes=(NASTY,))):
+        text = report_check(found, "json")
+        text.encode()
+        jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_json_has_all_that_was_found():
+    data = json.loads(report_check(result(FULL, notes=("n",)), "json"))
+    assert (data["inputs"], data["measures"], data["notes"]) == (
+        ["qrels.txt", "a.run"], ["nDCG@10"], ["n"],
+    )  # fmt: skip
+    (found,) = data["problems"]
+    assert (found["code"], found["level"], found["fix"]) == ("P103", "error", "safe")
+    assert (found["count"], found["of"], found["unit"]) == (12, 40, "document")
+    assert found["spots"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
+    assert found["spots"][1]["line"] is None
+    assert found["effects"] == [
+        {"run": "a", "measure": "nDCG@10", "now": 0.0, "then": 0.352,
+         "by": "ids without leading zeros"},
+    ]  # fmt: skip
+
+
+def test_tables_have_a_line_for_each_problem_and_escape_every_text():
+    found = result(problem(what=NASTY), problem("P105"))
+    assert len(report_check(found, "csv").splitlines()) >= 3
+    assert "\\<i>" in report_check(found, "markdown")
+    for page in (report_check(found, "html"), found._repr_html_()):
+        assert "<i>" not in page
+        assert page.count("<tr>") == 3
+    assert found.to_columns()["code"] == ["P103", "P105"]
+    assert len({len(column) for column in found.to_columns().values()}) == 1
+
+
+def test_another_form_is_refused():
+    with pytest.raises(UnknownName, match="text"):
+        report_check(result(), "pdf")
+
+
+def test_at_least_a_level_counts_the_worse_ones_too():
+    found = result(problem("P105"), problem("R105"), problem("R101"))
+    assert [len(found.at_least(level)) for level in ("error", "warning", "hint")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("code", PROBLEM_KINDS)
+def test_every_code_is_explained(code):
+    kind = PROBLEM_KINDS[code]
+    said = " ".join(explain_problem(code.lower()).split())
+    for text in (kind.what, kind.effect, kind.mend):
+        assert text in said
+    assert explain_problem(kind.name) == explain_problem(code)
+    assert ("--fix-also" in said) == (kind.fix == "asked")
+
+
+def test_an_unknown_code_shows_the_nearest():
+    with pytest.raises(UnknownName, match="J107"):
+        explain_problem("J170")
+
+
+def test_the_list_has_every_code():
+    said = report_problem_kinds()
+    assert all(f"{code} " in said for code in PROBLEM_KINDS)
+    assert all(len(line) <= 100 for line in said.splitlines())
+
+
+def test_a_result_shows_itself_in_words():
+    found = check([("q1", "d1", 1), ("q1", "d1", 2)])
+    assert "J102" in repr(found)

@@ -1,0 +1,198 @@
+"""Notes that every evaluation makes for nothing: said where they are true, and only there."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge import PROBLEM_KINDS, Qrels, Run, evaluate
+
+SEVERAL = ["P@2", "AP"]
+
+
+def noted(code, qrels, run, measures=SEVERAL, **words):
+    """The notes with a code, of the run as it is and as a table: they must be the same."""
+    said = evaluate(qrels, run, measures, **words).notes
+    assert evaluate(qrels, Run.of(run), measures, **words).notes == said
+    return [note for note in said if note.endswith(f"({code})")]
+
+
+def test_every_code_below_a_table_is_one_that_can_be_looked_up():
+    qrels = {f"q{n}": {"a": 1, "b": 0.5} for n in range(12)} | {"none": {"a": 0}}
+    run = {query: {"a": 1.0, "x": 1.0} for query in qrels}
+    codes = set()
+    for measures in (["nDCG@10", "R@1", "AP"], "Rprec", ["AP", "nDCG(rel=1)"][:1]):
+        for note in evaluate(qrels, run, measures).notes:
+            codes |= set(re.findall(r"\(([A-Z]\d\d\d)\)$", note))
+    assert codes >= {"J103", "J104", "R105", "R106", "P106", "M101"}
+    assert codes <= set(PROBLEM_KINDS)
+
+
+# ---- grades
+
+
+def test_grades_between_0_and_the_level_are_counted():
+    qrels = {"q": {"a": 1, "b": 0.5, "c": 0.25, "d": 0, "e": -1, "f": 0.99}}
+    (said,) = noted("J104", qrels, {"q": {"a": 1.0, "b": 0.5}})
+    assert said == "grades between 0 and 1 never count as relevant: 3 (J104)"
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [["nDCG@2", "ERR@2"], ["AP(rel=0.2)", "P(rel=0.25)@2"], ["AP(rel=2)", "P(rel=2)@2"]],
+    ids=["measures that read grades", "a lower level", "a higher level is meant"],
+)
+def test_grades_that_reach_the_level_are_not(measures):
+    assert not noted("J104", {"q": {"a": 1, "b": 0.5, "c": 0.25}}, {"q": {"a": 1.0}}, measures)
+
+
+def test_the_lowest_level_that_is_asked_for_counts():
+    qrels = {"q": {"a": 1, "b": 0.5, "c": 0.25}}
+    (said,) = noted("J104", qrels, {"q": {"a": 1.0}}, ["AP(rel=0.5)", "P(rel=2)@2"])
+    assert said.startswith("grades between 0 and 0.5 never count as relevant: 1 ")
+
+
+def test_negative_grades_are_counted_as_before():
+    qrels = {"q": {"a": 1, "b": -1, "c": -2, "d": 0.5}}
+    assert (
+        "2 judgments with a negative grade: pooled but not judged"
+        in evaluate(qrels, {"q": {"a": 1.0}}, SEVERAL).notes
+    )
+
+
+# ---- queries with nothing to find
+
+
+def test_undefined_values_have_a_code_where_nothing_is_relevant():
+    qrels = {"q1": {"a": 1}, "q2": {"a": 0}}
+    run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    (said,) = noted("J103", qrels, run, ["AP", "R@5"])
+    assert said == "AP, R@5: undefined for 1 query, counted 0 in the mean (J103)"
+
+
+def test_undefined_values_have_none_where_something_was_not_found():
+    qrels, run = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    notes = evaluate(qrels, run, ["FirstRel", "AP"]).notes
+    assert "FirstRel: undefined for 1 query, left out of the mean" in notes
+    assert not noted("J103", qrels, run, ["FirstRel", "AP"])
+
+
+def test_one_query_that_was_not_found_among_those_without_takes_the_code_away():
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 0}}
+    notes = evaluate(qrels, {"q1": {"a": 1.0}}, ["FirstRel", "AP"]).notes
+    assert "FirstRel: undefined for 2 queries, left out of the mean" in notes
+    assert "AP: undefined for 1 query, counted 0 in the mean (J103)" in notes
+
+
+# ---- depth
+
+
+def test_a_run_that_ends_above_the_deepest_cut_off_is_named():
+    qrels, run = {"q1": {"a"}, "q2": {"a"}}, {"q1": {"a": 3.0, "b": 2.0}, "q2": {"a": 1.0}}
+    assert noted("R105", qrels, run, ["P@1", "R@3"]) == [
+        "no ranking is longer than 2, cut-offs go to 3 (R105)"
+    ]
+    assert not noted("R105", qrels, run, ["P@1", "R@2"])
+    assert not noted("R105", qrels, run, ["AP", "RR"])
+
+
+def test_rankings_of_queries_that_are_not_judged_do_not_count():
+    run = {"q1": {"a": 1.0}, "other": {doc: float(n) for n, doc in enumerate("abcdef")}}
+    assert noted("R105", {"q1": {"a"}}, run, ["P@3", "AP"])
+
+
+# ---- recall
+
+
+@given(sizes=st.lists(st.integers(0, 6), min_size=1, max_size=12))
+def test_queries_with_more_relevant_documents_than_k_are_counted(sizes):
+    qrels = {f"q{n}": {f"d{i}": 1 for i in range(size)} | {"x": 0} for n, size in enumerate(sizes)}
+    run = {"q0": {"d0": 1.0}}
+    said = noted("J107", qrels, run, ["R@1", "R@3", "P@1"])
+    beyond = {k: sum(size > k for size in sizes) for k in (1, 3)}
+    found = {int(k): int(n) for k, n in re.findall(r"R@(\d) in (\d+)", "".join(said))}
+    assert found == {k: number for k, number in beyond.items() if number}
+    assert len(said) == bool(found)
+
+
+def test_recall_that_is_told_by_another_level_counts_by_it():
+    qrels = {"q": {"a": 2, "b": 2, "c": 1}}
+    run = {"q": {"a": 1.0}}
+    assert noted("J107", qrels, run, ["R(rel=2)@2", "AP"]) == []
+    assert len(noted("J107", qrels, run, ["R(rel=2)@1", "AP"])) == 1
+
+
+# ---- scores and values
+
+
+@pytest.mark.parametrize(
+    ("run", "constant"),
+    [
+        ({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "b": 2.0}}, True),
+        ({"q1": {"a": 1.0}, "q2": {"a": 2.0, "b": 2.0}}, True),
+        ({"q1": {"a": 1.0}, "q2": {"a": 2.0}}, False),
+        ({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, False),
+        ({"q1": {"a": 1.0, "b": 1.0, "c": 0.5}}, False),
+        ({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 2.0}}, False),
+        ({"q1": {"a": 0, "b": 0.0}, "q2": {}}, True),
+    ],
+    ids=["all", "single documents beside", "single documents only", "the second query",
+         "the last document", "the first query", "zeros of two kinds"],
+)  # fmt: skip
+def test_scores_that_say_nothing_are_named(run, constant):
+    said = noted("R106", {"q1": {"a"}, "q2": {"a"}}, run)
+    assert len(said) == constant
+    assert all(note.startswith("WARNING: ") for note in said)
+
+
+def perfect(queries, *, but=0):
+    qrels = {f"q{n}": {"a": 1, "b": 0} for n in range(queries)}
+    run = {q: {"a": 2.0, "b": 3.0 if n < but else 1.0} for n, q in enumerate(qrels)}
+    return qrels, run
+
+
+def test_a_run_that_is_perfect_for_every_query_is_a_wonder():
+    (said,) = noted("P107", *perfect(10), ["AP", "nDCG@2", "RR", "P@1"])
+    assert said.startswith("WARNING: AP, nDCG@2 is 1 for every query")
+    assert not noted("P107", *perfect(9))
+    assert not noted("P107", *perfect(10, but=1))
+    assert not noted("P107", *perfect(10), ["RR", "P@1"])
+
+
+def test_all_judged_at_k_needs_no_code():
+    qrels, run = perfect(3)
+    assert not noted("P106", qrels, run)
+    assert len(noted("P106", qrels, {"q0": {"a": 2.0, "x": 1.0}})) == 1
+
+
+# ---- measures
+
+
+@pytest.mark.parametrize(
+    ("measure", "other"), [("nDCG@5", "R@5"), ("R@20", "nDCG@20"), ("AP", "R@10")]
+)
+def test_a_single_measure_is_told_which_one_would_go_with_it(measure, other):
+    (said,) = noted("M101", *perfect(3), measure)
+    assert said == f"{measure} stands alone: {other} beside it would show what it hides (M101)"
+    assert not noted("M101", *perfect(3), [measure, other])
+
+
+# ---- streams
+
+
+def test_a_run_in_blocks_has_the_notes_of_the_whole_run():
+    qrels = Qrels.of({f"q{n}": {"a": 1, "b": 1, "c": 0.5} for n in range(6)})
+    run = {f"q{n}": {"a": 2.0, "x": 2.0} for n in range(6)}
+    whole = evaluate(qrels, run, ["R@1", "P@3"])
+    blocks = ({query: docs} for query, docs in run.items())
+    assert evaluate(qrels, blocks, ["R@1", "P@3"]).notes == whole.notes
+    codes = {code for note in whole.notes for code in re.findall(r"\((\w\d+)\)$", note)}
+    assert codes == {"P106", "J104", "J107", "R105", "R106"}
+
+
+def test_only_the_queries_that_are_averaged_count():
+    qrels = {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}
+    run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    assert noted("J107", qrels, run, ["R@1", "AP"])
+    assert not noted("J107", qrels, run, ["R@1", "AP"], queries=["q2"])
