@@ -157,7 +157,7 @@ class _Edit:
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
         """The line with other fields; what stands between them stays."""
         fields = line.split(b" ")
-        places = places_of(len(fields), self.layout)
+        places = places_of(fields, self.layout)
         # Most lines have one blank between their fields.
         if places is not None and len(line.split()) == len(fields):
             for at, text in zip(places, new, strict=True):
@@ -166,7 +166,7 @@ class _Edit:
                     fields[at] = text + end
             return b" ".join(fields)
         found = list(_FIELD.finditer(line))
-        places = places_of(len(found), self.layout) or (0, 0, 0)
+        places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
         # From the right: what stands before keeps its place.
         for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
             if text is not None:

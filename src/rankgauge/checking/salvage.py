@@ -340,7 +340,7 @@ def _framed(source: Any, layout: Layout, faults: Faults) -> Iterator[_Row]:
     columns = columns_of(data, layout)
     if columns is None:
         return
-    chosen = [memory.listed(data[name]) for name in columns]
+    chosen = [memory.listed(data[name]) for name in columns.read]
     for query, doc, value in zip(*chosen, strict=False):
         number = _NAN if value is None or type(value).__name__ == "NAType" else float(value)
         yield 0, id_bytes(query, "query id"), id_bytes(doc, "document id"), number, _NAN
