@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import resource
@@ -47,7 +48,7 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     if case.name:
         path.write_bytes(case.data)
     before = _peak()
-    size = _UNPACKED if case.kind == "bomb" else len(case.data)
+    size = int(_UNPACKED) if case.kind == "bomb" else len(case.data)
     limit = max(_LEAST_SECONDS, _SECONDS_PER_MEGABYTE * size / 1e6)
     signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE * limit)
@@ -66,7 +67,7 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     if timed and taken > limit:
         said = f"{FAULT}: {taken:.1f} s for {len(case.data)} bytes ({said})"
     grown = _peak() - before
-    if grown > _TIMES * len(case.data) + _FREE:
+    if grown > _TIMES * size + _FREE:
         said = f"{FAULT}: {grown >> 20} MiB for {len(case.data)} bytes ({said})"
     if case.name:
         path.unlink(missing_ok=True)
@@ -183,6 +184,23 @@ def _name(case: Case, _path: Path) -> str:
     return f"{FAULT}: {measure} is {value}" if math.isinf(value) else "read"
 
 
+def _check(case: Case, path: Path) -> str:
+    """A check says what an evaluation refuses, and can be shown."""
+    alone = case.number % 3 == 0
+    result = rg.check(path) if alone else rg.check(_QRELS, path)
+    rg.report_check(result, "text")
+    json.loads(result.to_json())
+    for problem in result.problems:
+        if problem.count < 1 or not problem.what or not problem.mend:
+            return f"{FAULT}: {problem}"
+    try:
+        rg.read_qrels(path) if alone else rg.evaluate(_QRELS, path, "AP")
+    except rg.InputError as error:
+        if all(problem.kind.level != "error" for problem in result.problems):
+            return f"{FAULT}: no error is found, but {error}"
+    return "read"
+
+
 def _convert(case: Case, path: Path) -> str:
     """Whatever reads is written in another format, and is the same when it is read again."""
     target = path.with_name(f"out{_ENDS[case.number % len(_ENDS)]}")
@@ -215,6 +233,6 @@ _TARGETS: dict[str, Callable[[Case, Path], str]] = {
     "collection": _collection,
     "result": _result,
     "name": _name,
-    "check": _run,
+    "check": _check,
     "convert": _convert,
 }

@@ -168,7 +168,8 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
         # Its traceback would keep in memory all that was read before it.
         refused = error.with_traceback(None)
     found = salvaged(source, layout) if path else salvaged_rows(source, layout)
-    if found is None:
+    # With nothing to pass over the input as a whole is at fault: nobody knows what it means.
+    if found is None or not (found[1].lines or found[1].numbers):
         raise refused
     return found
 

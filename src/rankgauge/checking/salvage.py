@@ -245,7 +245,11 @@ def _cells(
     for number, line in lines:
         if not line.strip():
             continue
-        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        try:
+            text = line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            faults.add_line(Fault(number, f"byte {error.start + 1} is not UTF-8: {shorten(line)}"))
+            continue
         try:
             cells = next(csv.reader([text], delimiter=separator))
         except csv.Error as error:
