@@ -99,7 +99,8 @@ def _refusal(error: rg.RankgaugeError) -> str:
 def _run(case: Case, path: Path) -> str:
     run = rg.read_run(path)
     if not len(run):
-        return f"{FAULT}: a run without a query was read"
+        rg.evaluate(_QRELS, run)
+        return f"{FAULT}: a run without a query was evaluated"
     table = run.table
     if not all(map(math.isfinite, table.values.tolist())):
         return f"{FAULT}: a score that is no number was read"
@@ -109,7 +110,8 @@ def _run(case: Case, path: Path) -> str:
 def _qrels(case: Case, path: Path) -> str:
     qrels = rg.read_qrels(path)
     if not len(qrels):
-        return f"{FAULT}: judgments without a query were read"
+        rg.evaluate(qrels, {"q1": ["d1"]})
+        return f"{FAULT}: judgments without a query were evaluated"
     return _all_lines(case, len(qrels.table)) or "read"
 
 

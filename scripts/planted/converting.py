@@ -15,8 +15,8 @@ BUGS = (
     Bug(
         "writing: blanks at the edge of an id pass",
         "formats/trec.py",
-        "        if joined.split() != given:\n",
-        "        if len(joined.split()) != len(given):\n",
+        "    if joined.split() != given:\n",
+        "    if len(joined.split()) != len(given):\n",
     ),
     Bug(
         "writing: equal ranks of MS MARCO stand as given",

@@ -30,6 +30,8 @@ def test_lines_end_in_any_way_and_count_from_one(end: bytes) -> None:
 
 def test_a_lone_return_inside_a_line_ends_it() -> None:
     assert [line for _, line in lines(b"a\rb\r\nc")] == [b"a\r", b"b\r\n", b"c"]
+    assert [line for _, line in lines(b"ab\rc")] == [b"ab\r", b"c"]
+    assert [line for _, line in lines(b"ab\r")] == [b"ab\r"]
 
 
 def test_the_byte_order_mark_is_dropped_from_the_first_line_only() -> None:

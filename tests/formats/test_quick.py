@@ -263,6 +263,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
 LINE = b"q1 Q0 d%d 1 0.5 t\n"
 AWRY = {
+    "a carriage return before the last sign": b"q1 Q0 a 1 0.5 t\rx",
     "two records on a line": b"q1 Q0 a 1 0.5 t q1 Q0 b 2 0.4 t\n",
     "a field moved to the next line": b"q1 Q0 a 1 0.5\nt q1 Q0 b 2 0.4 t\n",
     "no query": b" Q0 a 1 0.5 t\n",

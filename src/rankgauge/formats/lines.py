@@ -288,7 +288,9 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
     number, line = 0, b""
     try:
         for raw in stream:
-            for line in raw.splitlines(keepends=True) if b"\r" in raw[:-2] else (raw,):
+            # Most lines have no carriage return, or one just before the line feed.
+            lone = b"\r" in raw and (b"\r" in raw[:-2] or not raw.endswith((b"\r", b"\n")))
+            for line in raw.splitlines(keepends=True) if lone else (raw,):
                 number += 1
                 if number == 1 and line.startswith(_UTF8_BOM):
                     line = line[len(_UTF8_BOM) :]  # noqa: PLW2901 - the same line

@@ -17,7 +17,7 @@ import numpy as np
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, number_text, read_number, table_of
 from rankgauge.formats.lines import mistaken_for, shorten
-from rankgauge.ids import Blame, Ids, show_id
+from rankgauge.ids import Blame, Ids, IntArray, show_id
 from rankgauge.table import PairTable
 
 __all__ = ["as_read", "is_line", "places_of", "rank_place", "read_trec", "trec_lines"]
@@ -28,6 +28,8 @@ _PLACES = {
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
+# Rows that are written at once.
+_AT_ONCE = 1 << 16
 # Where a rank stands beside the score.
 _RANKS = {"run": {6: 3, 5: 3}}
 
@@ -192,19 +194,30 @@ def trec_lines(table: PairTable, layout: Layout, tag: str) -> Iterator[bytes]:
         rows = np.arange(table.offsets[number], table.offsets[number + 1])
         if layout is RUN:
             rows = rows[np.argsort(-table.values[rows], kind="stable")]
-        given = table.docs.take(rows).tolist()
-        joined = b"\n".join(given)
-        if joined.split() != given:
-            _refuse_blanks(table.docs, "document id")
-        docs = joined.decode("latin-1").split("\n")
-        pairs = zip(docs, table.values[rows].tolist(), strict=len(rows) > 0)
-        if layout is RUN:
-            start = f"{query.decode('latin-1')} Q0 "
-            lines = [f"{start}{d} {at} {value!r}{end}" for at, (d, value) in enumerate(pairs, 1)]
-        else:
-            start = f"{query.decode('latin-1')} 0 "
-            lines = [f"{start}{d} {number_text(value, layout)}\n" for d, value in pairs]
-        yield "".join(lines).encode("latin-1")
+        named = query.decode("latin-1")
+        # A query with very many documents is not written at once: that would take much memory.
+        for first in range(0, len(rows), _AT_ONCE):
+            part = rows[first : first + _AT_ONCE]
+            pairs = zip(_doc_texts(table, part), table.values[part].tolist(), strict=True)
+            if layout is RUN:
+                numbered = enumerate(pairs, first + 1)
+                lines = [f"{named} Q0 {d} {at} {value!r}{end}" for at, (d, value) in numbered]
+            else:
+                lines = [f"{named} 0 {d} {number_text(value, layout)}\n" for d, value in pairs]
+            yield "".join(lines).encode("latin-1")
+
+
+def _doc_texts(table: PairTable, rows: IntArray) -> list[str]:
+    """The documents of these rows, each byte as the character of its number.
+
+    Raises:
+        InputError: If an id has white space.
+    """
+    given = table.docs.take(rows).tolist()
+    joined = b"\n".join(given)
+    if joined.split() != given:
+        _refuse_blanks(table.docs, "document id")
+    return joined.decode("latin-1").split("\n")
 
 
 def _refuse_blanks(ids: Ids, what: str) -> None:
