@@ -132,6 +132,7 @@ TESTS_OF = {
         ),
     ),
     "formats/lines.py": (
+        "tests/formats/test_lines.py",
         "tests/formats/test_packing.py",
         "tests/formats/test_quick.py",
         "tests/test_streamed.py",

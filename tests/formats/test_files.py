@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.errors import InputError
+from rankgauge.formats import files
 from rankgauge.formats.naming import format_of
 from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 
@@ -150,3 +151,9 @@ def test_the_same_judgments_in_two_formats_are_equal(data_folder: Path) -> None:
     for name in ("cranfield", "cisi", "npl"):
         folder = data_folder / name
         assert read_qrels(folder / "qrels/test.tsv") == read_qrels(folder / "trec/qrels.txt")
+
+
+def test_the_head_of_a_file_that_says_nothing_has_an_end(tmp_path: Path) -> None:
+    assert len(list(files._head((number, b"\n") for number in range(1, 10_000)))) < 5_000
+    (tmp_path / "a.run").write_bytes(b"\n" * 9_999 + b"q1 Q0 d1 1 2.5 t\n")
+    assert read_run(tmp_path / "a.run")["q1"] == {"d1": 2.5}
