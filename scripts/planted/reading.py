@@ -63,7 +63,7 @@ BUGS = (
     Bug("quick: long queries are alike behind the third word", "formats/pieces.py",
         "    if longest > _WORD * _WORDS_OF_ALL:\n", "    if False:\n"),
     Bug("lines: a carriage return before the last sign is no end", "formats/lines.py",
-        " or not raw.endswith((b\"\\r\", b\"\\n\")))", ")"),
+        ' or not raw.endswith((b"\\r", b"\\n")))', ")"),
     Bug("table: repeats come in the order of their hashes", "table.py",
         "return sorted(groups)", "return groups"),
     Bug("files: the head of a file has no end", "formats/files.py",
