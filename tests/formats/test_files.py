@@ -154,10 +154,14 @@ def test_the_same_judgments_in_two_formats_are_equal(data_folder: Path) -> None:
 
 
 def test_a_file_that_says_nothing_for_long_takes_no_memory_for_each_line(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_bytes(b"\n" * 200_000 + b"q1 Q0 d1 1 2.5 t\n")
-    tracemalloc.start()
-    try:
-        assert read_run(tmp_path / "a.run")["q1"] == {"d1": 2.5}
-        assert tracemalloc.get_traced_memory()[1] < 10 * 200_000
-    finally:
-        tracemalloc.stop()
+    def most(empty: int) -> int:
+        (tmp_path / "a.run").write_bytes(b"\n" * empty + b"q1 Q0 d1 1 2.5 t\n")
+        tracemalloc.start()
+        try:
+            assert read_run(tmp_path / "a.run")["q1"] == {"d1": 2.5}
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    most(1)  # loads what is loaded once
+    assert most(200_000) - most(1) < 10 * 200_000
