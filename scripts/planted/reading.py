@@ -56,7 +56,7 @@ BUGS = (
     Bug("quick: queries of one length are one", "formats/pieces.py",
         "new[1:] |= word[1:] != word[:-1]", "pass"),
     Bug("quick: only the first eight bytes of a query", "formats/pieces.py",
-        "for number in range(-(-int(lengths.max()) // _WORD)):", "for number in range(1):"),
+        "range(min(-(-longest // _WORD), _WORDS_OF_ALL)):", "range(1):"),
     Bug("quick: the lines are counted from one", "formats/pieces.py",
         "np.arange(line, line + count)\n", "np.arange(1, 1 + count)\n"),
     Bug("quick: lines in another order keep their numbers from one", "formats/pieces.py",
