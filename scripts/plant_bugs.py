@@ -99,6 +99,7 @@ TESTS_OF = {
         for name, test in (
             ("judgments", "judgments"),
             ("pairs", "pairs"),
+            ("reading", "reading"),
             ("runs", "runs"),
             ("salvage", "reading"),
             ("spelling", "pairs"),
@@ -154,6 +155,7 @@ TESTS_OF = {
     "formats/thirds.py": ("tests/formats/test_thirds.py",),
     "formats/tables.py": ("tests/formats/test_columns.py", "tests/formats/test_tables.py"),
     "formats/shapes.py": ("tests/formats/test_shapes.py",),
+    "formats/nested.py": ("tests/formats/test_nested.py",),
     "formats/lookalikes.py": ("tests/test_bad_input.py",),
     "formats/classic.py": ("tests/formats/test_classic.py",),
     "formats/naming.py": ("tests/formats/test_files.py",),

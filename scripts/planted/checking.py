@@ -60,5 +60,5 @@ BUGS = (
     Bug("check: blocks number their lines from the first", "formats/quick.py",
         "            line = None if line is None else line + count\n", ""),
     Bug("check: the tag is a rank", "formats/trec.py",
-        '_RANKS = {"run": {6: 3, 5: 3}}', '_RANKS = {"run": {6: 4, 5: 3}}'),
+        '_RANKS = {"run": {6: 3, 5: 3}}', '_RANKS = {"run": {6: 5, 5: 3}}'),
 )  # fmt: skip

@@ -293,8 +293,8 @@ def read_documents(path: Source) -> dict[str, Document]:
 
     Args:
         path: JSON lines with an id (``_id``, ``id``, ``doc_id``, ``docno``), a ``text`` and
-            perhaps a ``title``; or TSV or CSV of id and text or of id, title and text. Gzip too;
-            ``-`` for standard input.
+            perhaps a ``title``; or TSV or CSV of id and text or of id, title and text. Packed, too
+            (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input.
 
     Raises:
         FormatError: With the line that does not fit, or for an id that stands twice.

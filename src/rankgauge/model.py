@@ -181,7 +181,7 @@ class Qrels(_Pairs):
         if repeats:
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
-                fix += f" (fields are read as: {JUDGMENTS.fields})"
+                fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod

@@ -4,8 +4,8 @@ import math
 import pytest
 from checked import good, only
 
-from rankgauge import FormatError, InputError, check
-from rankgauge.checking.reading import Given
+from rankgauge import FormatError, InFormat, InputError, check
+from rankgauge.checking.reading import Given, given_runs, read_whole
 from rankgauge.formats import files, quick
 from rankgauge.formats.layout import RUN
 
@@ -153,3 +153,17 @@ def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
     assert lines == list(range(1, 2001))
     ranks = [rank for block in Given("a", str(path)).blocks() for rank in block.ranks.tolist()]
     assert ranks == [*range(1, 21)] * 100
+
+
+def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
+    path = tmp_path / "three.run"
+    path.write_text("q1 d1 0.5\nq1 d2 0.25\nq2 d3 7\n")
+    qrels = {"q1": {"d1": 1}, "q2": {"d3": 1}}
+    with pytest.raises(FormatError, match="the third may be a rank or a score"):
+        check(qrels, [path])
+    for form, scores in (("trec3", [0.5, 0.25, 7]), ("msmarco", [-0.5, -0.25, -7])):
+        (given,) = given_runs([InFormat(path, form)])
+        assert given.source == str(path)
+        assert given.whole.values.tolist() == scores
+        assert [block.values.tolist() for block in given.blocks()] == [scores]
+        assert read_whole(given).whole.values.tolist() == scores

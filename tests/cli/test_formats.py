@@ -16,6 +16,7 @@ RUNS = {name: rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "ke
 COMMANDS = {
     "evaluate": ["evaluate", "QRELS", "bm25", "keyword", "-m", "nDCG@10", "-m", "AP"],
     "evaluate and save": ["evaluate", "QRELS", "bm25", "-m", "AP", "--save", "--history", "FRESH"],
+    "check": ["check", "QRELS", "bm25", "keyword", "-m", "AP"],
     "compare": ["compare", "QRELS", "bm25", "keyword", "-m", "AP"],
     "diff": ["diff", "QRELS", "bm25", "keyword"],
     "diagnose": ["diagnose", "QRELS", "bm25", "--also", "keyword"],

@@ -122,6 +122,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a gap": ({"query_id": ["q", None], "doc_id": ["d", "e"], "score": [1.0, 2.0]}, "row 2"),
     "text for a score": ({"query_id": ["q"], "doc_id": ["d"], "score": ["x"]}, "is text"),
+    "no row": (
+        {name: pa.array([], pa.string()) for name in ("query_id", "doc_id", "score")},
+        "there is no row to read",
+    ),
     "NaN": ({"query_id": ["q"], "doc_id": ["d"], "score": [float("nan")]}, "NaN of document 'd'"),
 }  # fmt: skip
 

@@ -194,6 +194,24 @@ def test_queries_named_like_columns_are_queries() -> None:
     assert {query: dict(docs) for query, docs in Run.of(source).items()} == source
 
 
+@pytest.mark.parametrize("key", [int, str], ids=["to_dict", "to_json"])
+def test_a_table_that_pandas_made_a_mapping_is_the_table(key: type) -> None:
+    # With numbers for ids it would read as three queries called query_id, doc_id and score.
+    columns = {"qid": [7, 7, 8], "docno": [1, 2, 1], "score": [0.5, 0.25, 2.0], "rank": [1, 2, 1]}
+    made = {name: {key(row): cell for row, cell in enumerate(cells)}
+            for name, cells in columns.items()}  # fmt: skip
+    assert Run.of(made) == Run.of({"7": {"1": 0.5, "2": 0.25}, "8": {"1": 2.0}})
+    assert Run.of(made).table.notes == ("run: columns 'qid', 'docno', 'score'",)
+    assert Qrels.of(made)["8"] == {"1": 2.0}
+
+
+def test_a_table_row_by_row_is_refused() -> None:
+    rows = [{"qid": 7, "docno": 1, "score": 0.5}, {"qid": 8, "docno": 2, "score": 1.5}]
+    with pytest.raises(InputError, match=r"run: this looks like the rows of a table \('qid', "):
+        Run.of({str(number): row for number, row in enumerate(rows)})
+    assert Run.of({"a": {"qid": 1, "docno": 2, "score": 3}})["a"]["qid"] == 1
+
+
 def test_a_query_without_documents_is_kept() -> None:
     assert dict(Run.of({"q1": [], "q2": {}, "q3": ["d"]})) == {"q1": {}, "q2": {}, "q3": {"d": 1.0}}
 

@@ -90,6 +90,13 @@ def test_json_is_a_mapping_of_queries_or_of_columns(text: str, suffix: str, tmp_
     assert read_qrels(path) == JUDGED
 
 
+def test_a_comma_before_the_decimals_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("qid;docno;score\nq1;d1;0,5\n")
+    with pytest.raises(FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a point"):
+        read_run(path)
+
+
 def test_a_hundred_thousand_columns_are_no_burden(tmp_path: Path) -> None:
     names = ",".join(f"c{n}" for n in range(100_000))
     path = tmp_path / "a.csv"

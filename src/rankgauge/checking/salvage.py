@@ -28,6 +28,8 @@ __all__ = ["Fault", "Faults", "names_ranks", "salvaged", "salvaged_rows"]
 _SHOWN = 5
 # So many lines say how wide the others are.
 _LOOK = 1000
+# Fields of a run whose third nobody knows: a rank, or a score.
+_THREE = 3
 _NAN = math.nan
 
 
@@ -180,12 +182,18 @@ def _reader(
         names = [cell.strip().strip('"') for cell in cells]
         if form in {None, "csv", "tsv"} and columns_of(names, layout) is not None:
             return lambda lines, faults: _cells(lines, separator.decode(), layout, faults)
-    fitting = [parts for parts in map(bytes.split, said) if places_of(parts, layout)]
+    fitting = [parts for parts in map(bytes.split, said) if _fits(parts, layout)]
     if form in {None, "trec"} and fitting:
         width = Counter(map(len, fitting)).most_common(1)[0][0]
         sample = next(parts for parts in fitting if len(parts) == width)
         return lambda lines, faults: _fields(lines, sample, layout, faults)
     return None
+
+
+def _fits(parts: list[bytes], layout: Layout) -> bool:
+    """Whether a line of such fields says all of a row."""
+    unknown = layout is RUN and len(parts) == _THREE
+    return places_of(parts, layout) is not None and not unknown
 
 
 def _whole(lines: Iterable[tuple[int, bytes]], faults: Faults) -> Iterator[_Row]:

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, located, qrels_format_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -51,6 +52,8 @@ __all__ = ["check"]
     "--fail-on", type=click.Choice(["error", "warning", "hint", "never"]), default="error",
     show_default=True, help="The least level that ends with 1.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
 @click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -65,6 +68,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     folder: str | None,
     also: tuple[str, ...],
     fail_on: Literal["error", "warning", "hint", "never"],
+    run_format: str | None,
+    qrels_format: str | None,
     explain: str | None,
     listed: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
@@ -95,10 +100,11 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads a file twice, and standard input can be read once")
+    truth, tried = located(qrels, qrels_format), [located(run, run_format) for run in runs]
     with working(f"checking {', '.join(runs) or qrels}"):
         found = rankgauge.check(
-            qrels,
-            list(runs),
+            truth,
+            tried,
             names or None,
             collection=collection,
             ignore=(*ignore, *_others(select)),
@@ -107,7 +113,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "text" and sys.stdout.isatty()
     say(rankgauge.report_check(found, form, color=color), color=color)
     if folder is not None:
-        mended = rankgauge.mend(found, qrels, list(runs), also=also)
+        mended = rankgauge.mend(found, truth, tried, also=also)
         for line in mended.write(folder):
             click.echo(line, err=True)
     failed = fail_on != "never" and found.at_least(fail_on)

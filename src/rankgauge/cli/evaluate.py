@@ -96,9 +96,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Evaluate each RUN against the judgments QRELS.
 
-    Both are files: TREC, CSV, TSV, JSON lines or JSON, also gzipped; "-" is standard input. Name
-    and first line say which, or --format and --qrels-format. With QRELS alone it is a file of
-    records that hold both (id, retrieved, relevant).
+    Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet or Arrow, packed or not; "-" is
+    standard input. Name and first line say which, or --format and --qrels-format. QRELS may also be
+    a folder or a zip archive of BEIR. Alone it is a file of records that hold both (id, retrieved,
+    relevant).
 
     \b
     Examples:

@@ -32,6 +32,7 @@ _PLAIN = (
 _NESTED = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "struct", "map")
 _AGAIN = "write the file again with pandas or polars, a row for each pair of query and document"
 _FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...)"
+_CAST = "write ids as text or whole numbers, and grades and scores as numbers"
 _SAID = 200
 
 # The path of a file, or all bytes of one.
@@ -61,7 +62,12 @@ def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
     else:
         frame = _by_pyarrow(held, size, start, choice)
     # What was chosen among all columns: not all of them were read.
-    return from_frame(frame, layout, name, columns=choice.columns)
+    table = from_frame(frame, layout, name, columns=choice.columns)
+    if not len(table):
+        raise FormatError(
+            "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
+        )
+    return table
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ class _Choice:
         nested = inner.startswith(_NESTED)
         raise FormatError(
             f"column {column!r} holds {kind[:_SAID]}, wanted one plain value in each row",
-            path=self.name, fix=_FLAT if nested else _AGAIN,
+            path=self.name, fix=_FLAT if nested else _CAST,
         )  # fmt: skip
 
     def small_enough(self, plain: int, size: int) -> None:

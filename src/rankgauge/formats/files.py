@@ -365,8 +365,15 @@ def _is_row(first: bytes, layout: Layout) -> bool:
         value = json.loads(first)
     except (ValueError, RecursionError):
         return False  # an object of many lines, or broken: the reader says so
-    columns = columns_of(value, layout) if isinstance(value, dict) else None
-    return columns is not None and not isinstance(value[columns.query], list | dict)
+    if not isinstance(value, dict):
+        return False
+    columns = columns_of(value, layout)
+    if columns is not None:
+        return not isinstance(value[columns.query], list | dict)
+    from rankgauge.formats.nested import Nested
+
+    nested = Nested.of(value, "", layout)
+    return nested is not None and not isinstance(value[nested.columns.query], list | dict)
 
 
 def read_ids(source: Source) -> list[bytes]:

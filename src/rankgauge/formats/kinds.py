@@ -14,6 +14,7 @@ from rankgauge.formats import sgml
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, opened_bytes, start_of
 from rankgauge.formats.naming import format_of
+from rankgauge.formats.nested import Nested
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
@@ -176,7 +177,17 @@ def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
     kinds = _by_columns(keys) if form != "json" else ()
     if kinds:
         return kinds, form or "jsonl", keys
+    row = value[0] if isinstance(value, list) and value else value
+    nested = _of_nested(row) if isinstance(row, dict) else ()
+    if nested:
+        return nested, form or ("json" if row is not value else "jsonl"), tuple(row)
     return ("qrels", "run"), form or "json", ()
+
+
+def _of_nested(row: dict[str, Any]) -> tuple[Kind, ...]:
+    """What holds all documents of a query in such a row."""
+    sides: tuple[tuple[Kind, Layout], ...] = (("qrels", JUDGMENTS), ("run", RUN))
+    return tuple(kind for kind, layout in sides if Nested.of(row, "", layout) is not None)
 
 
 def _of_lines(lines: list[bytes], form: str | None) -> _Possible:

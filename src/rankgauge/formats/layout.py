@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,6 +51,8 @@ _OTHERS = {
     "_id": "this looks like texts: --collection reads them",
 }
 _SHOWN = 8
+# A number with a comma, which means one thing here and another there.
+_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 _EXACT = 2**53
 
 
@@ -230,6 +233,8 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
     if empty or value is None or type(value).__name__ == "NAType":
         return f"the {layout.value} is missing", layout.mend
     fix = f"give every {layout.value} as a number"
+    if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
+        fix += ", with a point before its decimals: a comma may part thousands, too"
     if isinstance(value, str | bytes | bytearray):
         return f"{layout.value} {shown} is text, not a number", fix
     return f"{layout.value} {shown} is of type {type(value).__name__}, not a number", fix

@@ -43,6 +43,8 @@ __all__ = [
 
 _PAIR = 2
 _SHOWN = 60
+# A table has so many columns at most where it is told by them from documents by query.
+_WIDE = 64
 # Rows of a piece: their Python objects fit into the cache of a core.
 _PIECE = 1 << 14
 _FLOATS = ("float", "double", "halffloat")
@@ -60,6 +62,7 @@ def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> P
         source: Where it came from, for messages.
     """
     source = source or layout.name
+    data = _unlabelled(data, layout, source)
     columns = _columns(data, layout)
     if columns is not None:
         return _from_columns(data, columns, layout, source)
@@ -241,6 +244,38 @@ def from_rankings(data: Any) -> PairTable:
     return _of_parts(queries, parts, JUDGMENTS, source, unique=False)
 
 
+def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping[Any, Any]:
+    """A table that pandas wrote as ``{column: {row: cell}}``, as plain columns; else the same.
+
+    With numbers for ids it has the shape of a mapping of queries, and would be read as one.
+
+    Raises:
+        InputError: If it was written row by row: then only the names of documents speak for it.
+    """
+    first = next(iter(data.values()), None)
+    if not isinstance(first, Mapping):
+        return data
+    columns = columns_of(data, layout) if len(data) <= _WIDE else None
+    if columns is not None and _numbered(first):
+        chosen = [name for name in data if str(name) in {*columns.read, *columns.beside}]
+        cells = [data[name] for name in chosen]
+        if all(isinstance(one, Mapping) and one.keys() == first.keys() for one in cells):
+            return dict(zip(chosen, (list(one.values()) for one in cells), strict=True))
+    if len(first) <= _WIDE and columns_of(first, layout) is not None and _numbered(data):
+        names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
+        raise InputError(
+            f"this looks like the rows of a table ({names}), not like documents by query",
+            where=source,
+            fix='in pandas: df.to_json(path, orient="records"), or pass the data frame itself',
+        )
+    return data
+
+
+def _numbered(rows: Mapping[Any, Any]) -> bool:
+    """Whether the keys are the numbers of rows, as numbers or as JSON writes them."""
+    return all(_is_whole(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
+
+
 def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
     """The column names, if this mapping is one of columns and not of queries."""
     first = next(iter(data.values()), None)
@@ -257,11 +292,28 @@ def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
     )
 
 
-def from_columns(queries: Any, docs: Any, values: Any, layout: Layout) -> PairTable:
-    """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
-    columns = Columns(*layout.columns)
-    data = dict(zip(layout.columns, (queries, docs, values), strict=True))
-    return _from_columns(data, columns, layout, layout.name)
+def from_columns(
+    queries: Any,
+    docs: Any,
+    values: Any,
+    layout: Layout,
+    *,
+    columns: Columns | None = None,
+    source: str = "",
+) -> PairTable:
+    """Three columns of equal length: lists, NumPy arrays or series of a data frame library.
+
+    Args:
+        queries: That of queries.
+        docs: That of documents.
+        values: That of numbers.
+        layout: Judgments or run.
+        columns: What they are called, if not as ours.
+        source: Where they came from, for messages.
+    """
+    columns = columns or Columns(*layout.columns)
+    data = dict(zip(columns.read, (queries, docs, values), strict=True))
+    return _from_columns(data, columns, layout, source or layout.name)
 
 
 def _from_columns(data: Any, columns: Columns, layout: Layout, source: str) -> PairTable:

@@ -24,7 +24,8 @@ from rankgauge.formats.layout import (
     wrong_number,
 )
 from rankgauge.formats.lines import numbered_lines, shorten
-from rankgauge.formats.memory import from_mapping
+from rankgauge.formats.memory import from_columns, from_mapping
+from rankgauge.formats.nested import Nested
 from rankgauge.ids import Blame, Ids, show_id
 from rankgauge.table import PairTable
 
@@ -201,9 +202,15 @@ def read_json_lines(lines: Lines, name: str, layout: Layout) -> PairTable:
         FormatError: With the first line that does not fit.
     """
     rows = _Rows(name, layout)
-    columns = None
+    columns = nested = None
     for number, value in objects(lines, name):
         columns = columns or columns_of(value, layout)
+        if columns is None:
+            nested = nested or Nested.of(value, name, layout)
+        if nested is not None:
+            for query, doc, found in nested.rows(value, number):
+                rows.add(number, query, doc, found)
+            continue
         if columns is None:
             what, fix = wrong_columns(value, layout)
             raise FormatError(what.replace("columns", "keys", 1), path=name, line=number, fix=fix)
@@ -213,9 +220,15 @@ def read_json_lines(lines: Lines, name: str, layout: Layout) -> PairTable:
             raise FormatError(
                 f"there is no {error}", path=name, line=number, fix=f"give {error} in every line"
             ) from None
+    if nested is not None:
+        return rows.table(nested.columns).said(_taken_from(nested, name))
     if columns is None:
         raise _no_row(name, layout)
     return rows.table(columns)
+
+
+def _taken_from(nested: Nested, name: str) -> str:
+    return f"{name}: the documents of each query are those in {nested.inner!r}"
 
 
 def json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -287,6 +300,14 @@ def _of_objects(rows: list[Any], name: str, layout: Layout) -> PairTable | None:
     if not rows or not all(isinstance(row, dict) for row in rows):
         return None
     columns = columns_of(rows[0], layout)
+    nested = Nested.of(rows[0], name, layout) if columns is None else None
+    if nested is not None:
+        parts = list(itertools.chain.from_iterable(map(nested.rows, rows)))
+        if not parts:
+            raise _no_row(name, layout)
+        queries, docs, numbers = map(list, zip(*parts, strict=True))
+        table = from_columns(queries, docs, numbers, layout, columns=nested.columns, source=name)
+        return table.said(_taken_from(nested, name))
     if columns is None:
         what, fix = wrong_columns(rows[0], layout)
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)

@@ -281,7 +281,7 @@ def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Ite
     """The texts of a file, each id once.
 
     Args:
-        source: A path (gzip too; ``-`` for standard input), or what can be opened.
+        source: A path (packed, too; ``-`` for standard input), or what can be opened.
         faults: Where given, what does not fit is counted there and passed over; of texts with one
             id the first is kept.
 
