@@ -8,10 +8,38 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, located, qrels_format_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
 __all__ = ["check"]
+
+
+def _known_codes(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The codes that are meant, whatever their case, or the error before anything is read."""
+    known = rankgauge.PROBLEM_KINDS
+    for code in given:
+        if code.upper() not in known:
+            raise click.BadParameter(
+                f"no problem has the code {code!r}; see: rankgauge check --list"
+            )
+    return tuple(code.upper() for code in given)
+
+
+def _mendable(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    codes = _known_codes(context, option, given)
+    kinds = rankgauge.PROBLEM_KINDS
+    for code in codes:
+        if not kinds[code].fix:
+            mendable = ", ".join(code for code, kind in kinds.items() if kind.fix)
+            raise click.BadParameter(
+                f"{code} cannot be mended without a person; these can: {mendable}"
+            )
+    return codes
 
 
 @click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
@@ -30,10 +58,18 @@ __all__ = ["check"]
     "--scale", metavar="LOW..HIGH", help="The scale of the grades, such as 0..3; others are named."
 )
 @click.option(
-    "--ignore", multiple=True, metavar="CODE", help="A code that is not looked for; again for more."
+    "--ignore",
+    multiple=True,
+    metavar="CODE",
+    callback=_known_codes,
+    help="A code that is not looked for; again for more.",
 )
 @click.option(
-    "--select", multiple=True, metavar="CODE", help="Look for this code only; again for more."
+    "--select",
+    multiple=True,
+    metavar="CODE",
+    callback=_known_codes,
+    help="Look for this code only; again for more.",
 )
 @click.option(
     "--as", "form", type=click.Choice(["text", "markdown", "csv", "json", "github"]),
@@ -44,13 +80,15 @@ __all__ = ["check"]
     help="Write a copy of each file with what can be mended without asking.",
 )  # fmt: skip
 @click.option(
-    "--fix-also", "also", multiple=True, metavar="CODE",
+    "--fix-also", "also", multiple=True, metavar="CODE", callback=_mendable,
     help="A code to mend although it could mean something else; again for more.",
 )  # fmt: skip
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "hint", "never"]), default="error",
     show_default=True, help="The least level that ends with 1.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
 @click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -65,6 +103,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     folder: str | None,
     also: tuple[str, ...],
     fail_on: Literal["error", "warning", "hint", "never"],
+    run_format: str | None,
+    qrels_format: str | None,
     explain: str | None,
     listed: bool,  # noqa: FBT001 - click passes by name
 ) -> None:
@@ -96,9 +136,11 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads a file twice, and standard input can be read once")
     with working(f"checking {', '.join(runs) or qrels}"):
+        judged = located(qrels, qrels_format)
+        given = [located(run, run_format) for run in runs]
         found = rankgauge.check(
-            qrels,
-            list(runs),
+            judged,
+            given,
             names or None,
             collection=collection,
             ignore=(*ignore, *_others(select)),
@@ -107,7 +149,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "text" and sys.stdout.isatty()
     say(rankgauge.report_check(found, form, color=color), color=color)
     if folder is not None:
-        mended = rankgauge.mend(found, qrels, list(runs), also=also)
+        mended = rankgauge.mend(found, judged, given, also=also)
         for line in mended.write(folder):
             click.echo(line, err=True)
     failed = fail_on != "never" and found.at_least(fail_on)
@@ -118,11 +160,4 @@ def _others(select: tuple[str, ...]) -> tuple[str, ...]:
     """The codes that are not looked for, where some are asked for alone."""
     if not select:
         return ()
-    known = rankgauge.PROBLEM_KINDS
-    for code in select:
-        if code not in known:
-            raise click.BadParameter(
-                f"no problem has the code {code!r}; see: rankgauge check --list",
-                param_hint="--select",
-            )
-    return tuple(code for code in known if code not in select)
+    return tuple(code for code in rankgauge.PROBLEM_KINDS if code not in select)
