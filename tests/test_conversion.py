@@ -247,6 +247,15 @@ def test_a_target_of_ranks_loses_the_scores_aloud(tmp_path):
     assert (tmp_path / "a.tsv").read_text() == "q\td\t1\nq\te\t2\n"
 
 
+def test_ranks_that_become_ranks_lose_nothing(tmp_path):
+    (tmp_path / "a.tsv").write_text("q2\td2\t2\nq1\td1\t1\nq2\td1\t1\n")
+    done = convert(tmp_path / "a.tsv", tmp_path / "b.tsv", kind="run", target_format="msmarco")
+    assert done.losses == ()
+    assert sorted((tmp_path / "b.tsv").read_text().splitlines()) == [
+        "q1\td1\t1", "q2\td1\t1", "q2\td2\t2"
+    ]  # fmt: skip
+
+
 def test_grades_below_0_are_ratings_elsewhere(tmp_path):
     judged = Qrels.of({"q": {"d": -1, "e": 2}})
     done = convert(judged, tmp_path / "a.json", target_format="rank-eval")

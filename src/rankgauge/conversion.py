@@ -21,7 +21,7 @@ import numpy as np
 from rankgauge.collection import Collection
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.beir import CORPUS, QRELS, QUERIES, write_beir
-from rankgauge.formats.exchange import RUNS_TOO, exchange_text
+from rankgauge.formats.exchange import RUNS_TOO, exchange_text, ranked_rows
 from rankgauge.formats.files import read_stream
 from rankgauge.formats.kinds import KINDS, Held, Kind, kind_held
 from rankgauge.formats.layout import JUDGMENTS, RUN
@@ -398,7 +398,7 @@ def _column_losses(source: TextSource, held: Held, read: Qrels | Run) -> Iterato
 
 def _target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
     """What the format does to what it holds."""
-    if form in RUNS_TOO:
+    if form in RUNS_TOO and not _only_ranks(table):
         yield f"{_many(len(table), 'score')}: {form} holds ranks only"
     if form in _RATINGS:
         negative = int(np.count_nonzero(table.values < 0))
@@ -409,6 +409,12 @@ def _target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
             )
     if form == "trec" and tag and tag.split() != [tag]:
         yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
+
+
+def _only_ranks(table: PairTable) -> bool:
+    """Whether the scores are the ranks 1 to n with a minus, which is how ranks are read."""
+    places = np.arange(len(table)) - table.offsets[table.query_numbers()]
+    return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
 
 
 # ---------------------------------------------------------------- queries and documents
