@@ -20,6 +20,7 @@ from rankgauge import (
     Collection,
     Conversion,
     Document,
+    InFormat,
     InputError,
     Qrels,
     Run,
@@ -246,6 +247,15 @@ def test_a_target_of_ranks_loses_the_scores_aloud(tmp_path):
     assert (tmp_path / "a.tsv").read_text() == "q\td\t1\nq\te\t2\n"
 
 
+def test_ranks_that_become_ranks_lose_nothing(tmp_path):
+    (tmp_path / "a.tsv").write_text("q2\td2\t2\nq1\td1\t1\nq2\td1\t1\n")
+    done = convert(tmp_path / "a.tsv", tmp_path / "b.tsv", kind="run", target_format="msmarco")
+    assert done.losses == ()
+    assert sorted((tmp_path / "b.tsv").read_text().splitlines()) == [
+        "q1\td1\t1", "q2\td1\t1", "q2\td2\t2"
+    ]  # fmt: skip
+
+
 def test_grades_below_0_are_ratings_elsewhere(tmp_path):
     judged = Qrels.of({"q": {"d": -1, "e": 2}})
     done = convert(judged, tmp_path / "a.json", target_format="rank-eval")
@@ -354,6 +364,52 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / "empty").write_text("\n# only this\n")
     with pytest.raises(InputError, match="the file is empty"):
         convert(tmp_path / "empty", tmp_path / "b.csv")
+
+
+def test_a_path_with_its_format_is_read_in_it(tmp_path):
+    (tmp_path / "a.run").write_text("q\td1\t1\nq\td2\t2\n")
+    done = convert(InFormat(tmp_path / "a.run", "trec3"), tmp_path / "b.json")
+    assert (done.source_format, done.notes) == ("trec3", ())
+    assert json.loads((tmp_path / "b.json").read_text()) == {"q": {"d1": 1.0, "d2": 2.0}}
+    ranked = convert(tmp_path / "a.run", tmp_path / "c.run", kind="run")
+    assert "read as a rank" in ranked.notes[0]
+
+
+def test_texts_are_read_in_the_format_that_is_named(tmp_path):
+    (tmp_path / "a.dat").write_text('q1,"to be, or not"\n')
+    done = convert(
+        tmp_path / "a.dat", tmp_path / "b.jsonl", kind="queries", source_format="csv"
+    )  # fmt: skip
+    assert done.source_format == "csv"
+    assert (tmp_path / "b.jsonl").read_text() == '{"_id": "q1", "text": "to be, or not"}\n'
+    with pytest.raises(UnknownName, match="no texts are in the format 'letor'"):
+        convert(tmp_path / "a.dat", tmp_path / "c.tsv", kind="queries", source_format="letor")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.xlsx", "a.rar", "a.tar.gz", "A.DB"])
+def test_a_name_that_says_what_is_not_written_is_refused(name, tmp_path):
+    for source in ("qrels.txt", "queries.jsonl"):
+        with pytest.raises(InputError):
+            convert(sample_path(source), tmp_path / name)
+    with pytest.raises(InputError, match="are not written"):
+        convert(sample_path("qrels.txt"), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_format_that_is_named_may_have_any_name_but_that_of_an_archive(tmp_path):
+    convert(sample_path("qrels.txt"), tmp_path / "a.db", target_format="csv")
+    assert (tmp_path / "a.db").read_text().startswith("query_id,doc_id,relevance\n")
+    with pytest.raises(InputError, match="are not written"):
+        convert(sample_path("qrels.txt"), tmp_path / "a.zip", target_format="csv")
+
+
+@pytest.mark.parametrize(
+    ("form", "left"),
+    [("rank-eval", "match_all"), ("opensearch", "text of each query"), ("quepid", "text of each")],
+)
+def test_what_another_tool_wants_and_judgments_do_not_say_is_named(form, left, tmp_path):
+    done = convert(sample_path("qrels.txt"), tmp_path / "a", target_format=form)
+    assert left in done.notes[-1]
 
 
 def test_words_nobody_knows_are_named(tmp_path):

@@ -128,4 +128,34 @@ BUGS = (
         "        shutil.rmtree(made, ignore_errors=True)\n",
         "        pass\n",
     ),
+    Bug(
+        "convert: the format beside a path is not heard",
+        "conversion.py",
+        "source, source_format = source.path, source_format or source.format",
+        "source = source.path",
+    ),
+    Bug(
+        "convert: the format of texts is not heard",
+        "conversion.py",
+        "reader = _Seen(TextReader(source, given))",
+        "reader = _Seen(TextReader(source))",
+    ),
+    Bug(
+        "convert: judgments under the name of an archive",
+        "conversion.py",
+        "    form = wanted.pairs_form\n    refuse_ending(wanted.target, wanted.format)\n",
+        "    form = wanted.pairs_form\n",
+    ),
+    Bug(
+        "convert: ranks are scores that get lost",
+        "conversion.py",
+        "if form in RUNS_TOO and not _only_ranks(table):",
+        "if form in RUNS_TOO:",
+    ),
+    Bug(
+        "convert: what is left to fill in is not said",
+        "conversion.py",
+        "notes=(*held.table.notes, *([_WANTING[form]] if form in _WANTING else [])),",
+        "notes=held.table.notes,",
+    ),
 )

@@ -21,18 +21,18 @@ import numpy as np
 from rankgauge.collection import Collection
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.beir import CORPUS, QRELS, QUERIES, write_beir
-from rankgauge.formats.exchange import RUNS_TOO, exchange_text
+from rankgauge.formats.exchange import RUNS_TOO, exchange_text, ranked_rows
 from rankgauge.formats.files import read_stream
 from rankgauge.formats.kinds import KINDS, Held, Kind, kind_held
 from rankgauge.formats.layout import JUDGMENTS, RUN
 from rankgauge.formats.lines import Source, opened, source_name
-from rankgauge.formats.naming import TARGET_FORMATS, unpacked
+from rankgauge.formats.naming import TARGET_FORMATS, InFormat, unpacked
 from rankgauge.formats.stored import kept
 from rankgauge.formats.tables import json_lines
 from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource
 from rankgauge.formats.textwriting import TEXT_FORMS, Profile, Unheld, text_lines
 from rankgauge.formats.unread import Unread, contradicted, unread_fields
-from rankgauge.formats.writing import target_format, write_table, written
+from rankgauge.formats.writing import refuse_ending, target_format, write_table, written
 from rankgauge.ids import show_id
 from rankgauge.model import Qrels, Run, read_qrels, read_run
 from rankgauge.table import PairTable
@@ -59,6 +59,14 @@ _ROWS = {
 # How shapes are read that are seen by what is in them.
 _READ_AS = {"beir": "tsv", "rank-eval": "json", "opensearch": "json", "quepid": "csv"}
 _RATINGS = ("rank-eval", "opensearch", "quepid")
+# What judgments do not say and another tool wants.
+_ASKED = "{} wants the text of each query, and judgments hold only its id: put the text there"
+_WANTING = {
+    "rank-eval": "every request asks match_all of the index 'documents': put your query and your "
+    "index there",
+    "opensearch": _ASKED.format("opensearch"),
+    "quepid": _ASKED.format("quepid"),
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Conversion:
         queries: How many queries there are, 0 for documents.
         rows: How many judgments, scored documents, texts; of a collection the documents.
         losses: What the new file does not hold, a sentence each.
-        notes: What the reader had to say.
+        notes: What the reader had to say, and what is left to fill in.
 
     Example:
         >>> import tempfile
@@ -124,7 +132,8 @@ def convert(
             folder as BEIR lays it out, or by the name ``.zip`` an archive of one.
         kind: What the source holds: ``qrels``, ``run``, ``queries`` or ``documents``. Needed where
             it can be read two ways. Of a collection: the part to write.
-        source_format: Its format, where name and first line mislead.
+        source_format: Its format, where name and first line mislead; an :class:`InFormat` as
+            `source` says it, too.
         target_format: The format to write, where the name does not say it.
         name: The tag of a run in TREC format; that of the source if left out.
         lossy: Write also what the target cannot hold as it is (queries without judgments; titles,
@@ -146,6 +155,8 @@ def convert(
         {'d1': 0.1, 'd2': 1e-300}
     """
     _known(kind, target_format)
+    if isinstance(source, InFormat):
+        source, source_format = source.path, source_format or source.format
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
         return _held_converted(source, wanted)
@@ -162,7 +173,7 @@ def convert(
         held = kind_held(text, kind=kind, form=source_format)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, wanted)
-        return _texts_converted(text, held, wanted)
+        return _texts_converted(text, held, source_format, wanted)
 
 
 @dataclass(frozen=True)
@@ -297,6 +308,7 @@ def _written(
 ) -> Conversion:
     source, source_form, tag = said
     form = wanted.pairs_form
+    refuse_ending(wanted.target, wanted.format)
     layout = RUN if isinstance(held, Run) else JUDGMENTS
     table, more = _without_empty(held, wanted)
     write_table(table, wanted.target, layout, tag, form=form)
@@ -309,7 +321,7 @@ def _written(
         queries=len(table.queries),
         rows=len(table),
         losses=(*losses, *more, *_target_losses(table, form, tag)),
-        notes=held.table.notes,
+        notes=(*held.table.notes, *([_WANTING[form]] if form in _WANTING else [])),
     )
 
 
@@ -386,7 +398,7 @@ def _column_losses(source: TextSource, held: Held, read: Qrels | Run) -> Iterato
 
 def _target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
     """What the format does to what it holds."""
-    if form in RUNS_TOO:
+    if form in RUNS_TOO and not _only_ranks(table):
         yield f"{_many(len(table), 'score')}: {form} holds ranks only"
     if form in _RATINGS:
         negative = int(np.count_nonzero(table.values < 0))
@@ -397,6 +409,12 @@ def _target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
             )
     if form == "trec" and tag and tag.split() != [tag]:
         yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
+
+
+def _only_ranks(table: PairTable) -> bool:
+    """Whether the scores are the ranks 1 to n with a minus, which is how ranks are read."""
+    places = np.arange(len(table)) - table.offsets[table.query_numbers()]
+    return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
 
 
 # ---------------------------------------------------------------- queries and documents
@@ -426,10 +444,13 @@ class _Seen:
         return self._reader.stamp()
 
 
-def _texts_converted(source: TextSource, held: Held, wanted: _Wanted) -> Conversion:
+def _texts_converted(
+    source: TextSource, held: Held, given: str | None, wanted: _Wanted
+) -> Conversion:
     form = _texts_form(held.kind, wanted)
+    refuse_ending(wanted.target, wanted.format)
     # Once through all of them: each must be good, and stand once, before the first is written.
-    reader = _Seen(TextReader(source))
+    reader = _Seen(TextReader(source, given))
     rows = kept(reader).values()
     return _lines_written(rows, reader.profile, (held, source.name, form), wanted)
 

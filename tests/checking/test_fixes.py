@@ -1,13 +1,18 @@
 """Mended copies: what was wrong is gone, and nothing else has changed by a byte."""
 
+import csv
 import gzip
+import json
 import random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather
 
-from rankgauge import InputError, Qrels, UnknownName, check, mend, read_qrels
+from rankgauge import InputError, Qrels, Run, UnknownName, check, mend, read_qrels, read_run
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"
@@ -200,6 +205,91 @@ def test_files_of_one_name_get_copies_of_two(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["2-a.run", "a.run"]
 
 
+def test_copies_have_names_of_their_own_whatever_the_names_of_their_files(tmp_path):
+    paths = []
+    for name in ("3-a.run", "x/a.run", "X/A.run"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        paths.append(written(tmp_path, name, RUN + f"q1 Q0 d2 3 8.0 {name}\n"))
+    judged = written(tmp_path, "qrels.txt", QRELS)
+    said = mend(check(judged, paths), judged, paths).write(tmp_path / "out")
+    copies = sorted((tmp_path / "out").iterdir())
+    assert [copy.name for copy in copies] == ["3-3-A.run", "3-a.run", "a.run"]
+    assert len(said) == len(copies)
+
+
+def test_a_copy_never_takes_the_place_of_another_input(tmp_path):
+    judged = written(tmp_path, "qrels.txt", QRELS)
+    for folder in ("new", "old"):
+        (tmp_path / folder).mkdir()
+    old = written(tmp_path / "old", "a.run", RUN + "q1 Q0 d2 3 8.0 x\n")
+    new = written(tmp_path / "new", "a.run", RUN)
+    with pytest.raises(InputError, match="take the place of an input"):
+        mend(check(judged, [old, new]), judged, [old, new]).write(tmp_path / "new")
+    assert (tmp_path / "new" / "a.run").read_text() == RUN
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "copy"),
+    [
+        ("a.csv", "query_id;doc_id;score\nq1;d1;3\nq1;d1;3\nq2;d3;1\n",
+         "query_id;doc_id;score\nq1;d1;3\nq2;d3;1\n"),
+        ("b.csv", "query_id,doc_id,score\n#q1,d1,3\n#q1,d1,3\nq2,d3,1\n",
+         "query_id,doc_id,score\n#q1,d1,3\nq2,d3,1\n"),
+        ("c.csv", "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq1,d1,3\r\nq2,d3,1",
+         "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq2,d3,1"),
+        ("d.run", "\ufeffq1 Q0 d1 1 3 x\nq1 Q0 d1 2 3 x\n# end\nq2 Q0 d3 1 1 x",
+         "\ufeffq1 Q0 d1 1 3 x\n# end\nq2 Q0 d3 1 1 x"),
+    ],
+    ids=["semicolons", "ids with a hash", "byte order mark", "byte order mark and remarks"],
+)  # fmt: skip
+def test_a_copy_has_the_bytes_of_its_file_but_for_the_lines_that_go(tmp_path, name, text, copy):
+    _, _, run = mended(tmp_path, run=text, names=("qrels.txt", name))
+    assert run is not None
+    assert run.encode() == copy.encode()
+
+
+def test_rows_that_span_lines_are_written_anew_and_that_is_said(tmp_path):
+    text = 'query_id,doc_id,score,why\nq1,d1,3,"two\nlines"\nq1,d1,3,b\nq2,"d\n3",1,c\n'
+    judged, run = written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "a.csv", text)
+    said = mend(check(judged, run), judged, run).write(tmp_path / "out")
+    assert said == [f"wrote {tmp_path / 'out' / 'a.csv'}: R101 1 row; all rows are written anew"]
+    with (tmp_path / "out" / "a.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["query_id", "doc_id", "score"], ["q1", "d1", "3.0"], ["q2", "d\n3", "1.0"]
+    ]  # fmt: skip
+
+
+def test_ranks_in_the_place_of_scores_are_counted_anew(tmp_path):
+    text = "q1\td1\t1\nq1\td1\t2\nq1\td2\t3\nq2\td3\t1\n"
+    done, _, run = mended(tmp_path, run=text, also=["R101"], names=("qrels.txt", "a.tsv"))
+    assert done == {"a.tsv": {"R101": 1}}
+    assert run == "q1\td1\t1\nq1\td2\t2\nq2\td3\t1\n"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.json"])
+def test_scores_that_are_none_are_left_out_of_columns_and_lists_of_rows_too(tmp_path, name):
+    rows = {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "d3"], "score": [2.5, None, 1]}
+    run = tmp_path / name
+    if name.endswith("json"):
+        run.write_text(
+            json.dumps(
+                [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+            )
+        )
+    elif name.endswith("parquet"):
+        pq.write_table(pa.table(rows), run)
+    else:
+        feather.write_feather(pa.table(rows), run)
+    judged = written(tmp_path, "qrels.txt", QRELS)
+    found = check(judged, str(run))
+    assert found.of("R102")[0].count == 1
+    mend(found, judged, str(run), also=["R102"]).write(tmp_path / "out")
+    assert read_run(tmp_path / "out" / name) == Run.of(
+        {"q1": {"d1": 2.5}, "q2": {"d3": 1}}, name="a"
+    )
+
+
 def test_only_what_was_found_is_mended(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
     found = check(path, ignore=["J101"])
@@ -215,7 +305,7 @@ def test_a_code_that_cannot_be_mended_is_refused():
 
 def test_a_copy_never_takes_the_place_of_its_original(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
-    with pytest.raises(InputError, match="take the place of its original"):
+    with pytest.raises(InputError, match="take the place of an input"):
         mend(check(path), path).write(tmp_path)
     assert (tmp_path / "qrels.txt").read_text() == QRELS + QRELS
 

@@ -193,3 +193,27 @@ def test_lines_that_cannot_be_read_do_not_hide_the_rest(run_check, tmp_path):
     assert done.returncode == 1
     assert set(codes(done)) >= {"F101", "R101", "R102"}
     assert "Traceback" not in done.stderr
+
+
+def test_formats_are_those_of_other_commands_and_count_in_the_library_too(run_check, tmp_path):
+    rows = "".join(f"q{n}\td{n}\t1\nq{n}\te{n}\t2\n" for n in range(4))
+    name = write(tmp_path, "three.tsv", rows)
+    ranked = run_check("qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json")
+    scored = run_check(
+        "qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json", "--format", "trec3"
+    )
+    assert (ranked.returncode, scored.returncode) == (0, 1)
+    assert [found["code"] for found in json.loads(scored.stdout)["problems"]] == ["R104"]
+    path = rankgauge.InFormat(tmp_path / name, "trec3")
+    assert rankgauge.check(tmp_path / "qrels.txt", path, ["RR", "P@1"]).codes == ("R104",)
+
+
+def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(run_check):
+    done = run_check("qrels.txt", "a.run", "--select", "p101", "--ignore", "m101")
+    assert (done.returncode, codes(done)) == (0, [])
+    for words in (("--ignore", "X9"), ("--select", "X9"), ("--fix", "out", "--fix-also", "X9")):
+        done = run_check("nowhere.txt", "a.run", *words)
+        assert done.returncode == 2
+        assert "no problem has the code 'X9'" in done.stderr
+    done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
+    assert "J102 cannot be mended without a person; these can: F101" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import Layout, columns_of, number_text
-from rankgauge.formats.lines import numbered_lines, opened
+from rankgauge.formats.layout import RUN, Layout, columns_of, number_text, read_number
+from rankgauge.formats.lines import numbered_lines, opened, start_of
 from rankgauge.formats.naming import format_of
 from rankgauge.formats.trec import places_of
 from rankgauge.formats.writing import target_format, write_table, written
@@ -24,6 +25,11 @@ from rankgauge.table import FloatArray, PairTable
 __all__ = ["copy_lines", "copy_name"]
 
 _FIELD = re.compile(rb"\S+")
+_BOM = b"\xef\xbb\xbf"
+# What may stand between the columns of a table.
+_SIGNS = ("\t", ",", ";", "|")
+# The fields of a run without scores: query, document, rank.
+_RANKED = 3
 _Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
 # Rows that are Python's objects at a time: bounds the memory.
 _AT_ONCE = 1 << 16
@@ -40,7 +46,7 @@ def copy_name(source: str, layout: Layout) -> str:
 
 def copy_lines(
     source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
-) -> None:
+) -> bool:
     """Write a copy of an input: its own lines where it has some, else its rows anew.
 
     Args:
@@ -48,6 +54,9 @@ def copy_lines(
         target: The copy; its folder is made.
         pair: The rows as they were, and as they are to be, in the same order.
         layout: Judgments or run.
+
+    Returns:
+        Whether its own lines were written.
 
     Raises:
         InputError: If it cannot be written.
@@ -60,11 +69,48 @@ def copy_lines(
             where=os.fspath(target.parent), fix="name another folder",
         ) from None  # fmt: skip
     edit = _Edit.of(source, pair, layout)
-    if edit is None:
-        write_table(pair[1], target, layout, PurePath(target).stem)
-        return
+    ranked = edit is not None and _counts_ranks(source, pair[0], layout)
+    if edit is None or (ranked and len(pair[0]) != len(pair[1])):
+        # Ranks with a gap would be taken for scores, so they are counted anew.
+        form = "msmarco" if ranked else None
+        write_table(pair[1], target, layout, PurePath(target).stem, form=form)
+        return False
     with written(target) as stream:
         stream.writelines(edit.lines(source))
+    return True
+
+
+def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
+    """Whether the lines hold ranks in the place of scores, without a header that says so."""
+    if layout is not RUN or before.lines is None or not len(before):
+        return False
+    row = int(np.argmin(before.lines))
+    with opened(source) as stream:
+        lines = numbered_lines(stream, source)
+        line = next(line for number, line in lines if number == before.lines[row])
+    parts = line.split(b"\t") if line.count(b"\t") == _RANKED - 1 else line.split()
+    return len(parts) == _RANKED and read_number(parts[-1]) != before.values[row]
+
+
+def _rows_span_lines(source: str, layout: Layout) -> bool:
+    """Whether a row of a table seems to stand on several lines: a quote is open at the end of one.
+
+    A lone quote inside a cell is taken for one, too; then all rows are written anew.
+    """
+    with opened(source) as stream:
+        lines = (line for _, line in numbered_lines(stream, source))
+        first = next((line for line in lines if line.strip()), b"")
+        if not _is_header(first, layout):
+            return False
+        return any(line.count(b'"') % 2 for line in itertools.chain([first], lines))
+
+
+def _is_header(line: bytes, layout: Layout) -> bool:
+    text = line.decode("utf-8", "replace").strip()
+    return any(
+        columns_of([cell.strip().strip('"') for cell in text.split(sign)], layout) is not None
+        for sign in _SIGNS
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,24 +156,29 @@ class _Edit:
         # In TREC format a field is changed where it stands; other formats have quotes and escapes.
         if not same.all() and format_of(source) is not None:
             return None
+        if _rows_span_lines(source, layout):
+            return None
         return cls(layout, numbers, ~same, other, queries, docs, values)
 
     def lines(self, source: str) -> Iterator[bytes]:
         """The lines of the copy."""
-        header = format_of(source) in {"csv", "tsv", None}
+        # Behind a header, and in JSON lines, a line that begins with # is a row as any other.
+        remarks, begun = format_of(source) != "jsonl", False
         rows = self._rows()
         at, changed, new = next(rows, _END)
         with opened(source) as stream:
+            if start_of(stream).startswith(_BOM):
+                yield _BOM
             for number, line in numbered_lines(stream, source):
                 if number == at:
                     yield self._with_fields(line, new) if changed else line
                     at, changed, new = next(rows, _END)
-                    header = False
-                elif not line.strip() or line.lstrip().startswith(b"#"):
+                    begun = True
+                elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
                     yield line
-                elif header and self._is_header(line):
+                elif not begun and _is_header(line, self.layout):
                     yield line
-                    header = False
+                    remarks, begun = False, True
 
     def _rows(self) -> Iterator[tuple[int, bool, _Fields]]:
         """The line of each row, whether it changes, and its fields as they are to be written."""
@@ -145,14 +196,6 @@ class _Edit:
             yield from zip(
                 self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True
             )
-
-    def _is_header(self, line: bytes) -> bool:
-        text = line.decode("utf-8", "replace").strip()
-        return any(
-            columns_of([cell.strip().strip('"') for cell in text.split(sign)], self.layout)
-            is not None
-            for sign in ("\t", ",")
-        )
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
         """The line with other fields; what stands between them stays."""

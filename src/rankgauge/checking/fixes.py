@@ -87,35 +87,44 @@ class Mended:
         """Write a copy of each input that was mended into a folder, which is made.
 
         A copy has the name of its file, and the lines of its file but for those that are left out
-        or mended. Where the input has no lines, or another format, it is written anew.
+        or mended. Where the input has no lines, or another format, its rows are written anew, and
+        that is said.
 
         Returns:
             What was written, a sentence a file.
 
         Raises:
-            InputError: If a copy cannot be written, or would take the place of its original.
+            InputError: If a copy cannot be written, or would take the place of an input.
         """
+        originals = [Path(copy.given.source) for copy in self._copies]
+        paths: dict[int, Path] = {}
         taken: set[str] = set()
-        said = []
         for number, copy in enumerate(self._copies):
-            name = copy_name(copy.given.source, copy.layout)
-            # Files of one name from several folders are told apart by their place.
-            name = f"{number}-{name}" if name in taken else name
-            taken.add(name)
-            said.append(self._told(copy, Path(folder, name)))
+            if copy.changed:
+                name = copy_name(copy.given.source, copy.layout)
+                # Files of one name from several folders are told apart by their place.
+                while name.casefold() in taken:
+                    name = f"{number}-{name}"
+                taken.add(name.casefold())
+                paths[number] = Path(folder, name)
+                # All are looked at before the first is written.
+                _refuse_originals(paths[number], originals)
+        said = [_told(copy, paths.get(number)) for number, copy in enumerate(self._copies)]
         return [sentence for sentence in said if sentence] or ["nothing to mend: no copy written"]
 
-    @staticmethod
-    def _told(copy: _Copy, path: Path) -> str:
-        if copy.left:
-            codes = " ".join(f"--fix-also {code}" for code in copy.left)
-            return f"{copy.given.source}: not copied, it has lines that no copy can carry: {codes}"
-        if not copy.changed:
-            return ""
-        _refuse_original(path, copy.given.source)
-        copy_lines(copy.given.source, path, (copy.before, copy.after), copy.layout)
-        counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in copy.done.items())
-        return f"wrote {path}: {counts}"
+
+def _told(copy: _Copy, path: Path | None) -> str:
+    """Write a copy, and what is said of it."""
+    if copy.left:
+        codes = " ".join(f"--fix-also {code}" for code in copy.left)
+        return f"{copy.given.source}: not copied, it has lines that no copy can carry: {codes}"
+    if path is None:
+        return ""
+    pair = (copy.before, copy.after)
+    kept = copy_lines(copy.given.source, path, pair, copy.layout)
+    counts = ", ".join(f"{code} {many(number, 'row')}" for code, number in copy.done.items())
+    anew = not kept and Path(copy.given.source).is_file()
+    return f"wrote {path}: {counts}" + ("; all rows are written anew" if anew else "")
 
 
 def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()) -> Mended:
@@ -307,9 +316,10 @@ _STEPS: dict[str, _Step] = {
 _SAFER: dict[str, _Step] = {"R101": _first_of_each}
 
 
-def _refuse_original(path: Path, source: str) -> None:
-    if path.exists() and Path(source).exists() and path.samefile(source):
+def _refuse_originals(path: Path, originals: Sequence[Path]) -> None:
+    """A copy takes the place of no input, be it that of another copy."""
+    if path.exists() and any(one.exists() and path.samefile(one) for one in originals):
         raise InputError(
-            "the copy would take the place of its original", where=os.fspath(path),
+            "the copy would take the place of an input", where=os.fspath(path),
             fix="name another folder",
         )  # fmt: skip

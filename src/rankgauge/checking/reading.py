@@ -14,7 +14,7 @@ from rankgauge.checking.salvage import Faults, names_ranks, salvaged, salvaged_r
 from rankgauge.errors import InputError
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.lines import Source
+from rankgauge.formats.naming import InFormat
 from rankgauge.ids import Ids
 from rankgauge.model import Qrels, Run, run_name, table_of_input
 from rankgauge.table import PairTable
@@ -35,31 +35,34 @@ class Given:
         source: The path, or its name where it has none.
         table: All of it, where it is in memory; else it is read in blocks of whole queries.
         faults: What was passed over, which an evaluation refuses.
-        place: The path to read, with its format if one is given.
+        form: The format of a file that was given with one.
     """
 
     name: str
     source: str
     table: PairTable | None = None
     faults: Faults | None = None
-    place: Source = ""
+    form: str | None = None
 
     def blocks(self) -> Iterator[PairTable]:
         """Its rows, whole queries at a time. A block is good until the next is asked for."""
         if self.table is not None:
             yield self.table
             return
-        for block in files.read_blocks(self.place or self.source, RUN, ranks=True):
+        for block in files.read_blocks(self.file, RUN, ranks=True):
             if block is None:
                 raise NotInBlocks("not in blocks", where=self.source)
             yield block
 
+    @property
+    def file(self) -> str | InFormat:
+        """The path, with its format where it was given with one."""
+        return self.source if self.form is None else InFormat(self.source, self.form)
+
     @cached_property
     def whole(self) -> PairTable:
         """All of its rows, wherever they are."""
-        if self.table is not None:
-            return self.table
-        return files.read_table(self.place or self.source, RUN)
+        return files.read_table(self.file, RUN) if self.table is None else self.table
 
 
 def given_qrels(source: Any) -> Given:
@@ -139,7 +142,8 @@ def _is_mapped(runs: Mapping[Any, Any]) -> bool:
 def _given_run(run: Any, name: str, number: int) -> Given:
     if isinstance(run, str | os.PathLike):
         source = os.fspath(run)
-        one = Given(name or run_name(source), source, place=run)
+        form = run.format if isinstance(run, InFormat) else None
+        one = Given(name or run_name(source), source, form=form)
         return read_whole(one) if source == "-" else one
     if isinstance(run, Run):
         name = name or run.name
@@ -153,7 +157,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
 
 def read_whole(given: Given) -> Given:
     """The same run of a file, all of it in memory."""
-    table, faults = _read(given.place or given.source, RUN)
+    table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)
 
 

@@ -17,7 +17,16 @@ from rankgauge.checking.problems import Spot
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import memory
 from rankgauge.formats.layout import RUN, Layout, columns_of, read_number
-from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
+from rankgauge.formats.lines import (
+    Source,
+    is_columnar,
+    numbered_lines,
+    opened,
+    opened_bytes,
+    shorten,
+    source_name,
+    start_of,
+)
 from rankgauge.formats.naming import format_of
 from rankgauge.formats.trec import is_line, places_of, rank_place
 from rankgauge.ids import Ids, id_bytes, show_id
@@ -94,7 +103,7 @@ _Row: TypeAlias = tuple[int, bytes, bytes, float, float]
 def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
     """The rows of a file that can be read, and what was passed over.
 
-    None where it is not a file of lines, or where no line can be read.
+    None where it is no file of rows, or where none of them can be read.
 
     Raises:
         InputError: If the file itself cannot be read.
@@ -102,6 +111,9 @@ def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
     name = source_name(source)
     if source == "-":
         return None
+    columns = _columnar(source, name, layout)
+    if columns is not None:
+        return _named(salvaged_rows(columns, layout), name)
     with opened(source) as stream:
         lines = numbered_lines(stream, name)
         head = _head(lines)
@@ -112,6 +124,16 @@ def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
         if rows is _whole:
             return _document(b"".join(line for _, line in _all(head, lines, faults)), layout, name)
         return _table(rows(_all(head, lines, faults), faults), layout, name, faults)
+
+
+def _columnar(source: Source, name: str, layout: Layout) -> Any:
+    """The columns of a file of Parquet or Arrow that are read; None of another file."""
+    with opened_bytes(source) as stream:
+        if not is_columnar(start_of(stream), name):
+            return None
+        from rankgauge.formats.columnar import columnar_frame
+
+        return columnar_frame(stream, name, layout)[0]
 
 
 def names_ranks(source: Source) -> bool:
@@ -203,11 +225,17 @@ def _whole(lines: Iterable[tuple[int, bytes]], faults: Faults) -> Iterator[_Row]
 
 
 def _document(data: bytes, layout: Layout, name: str) -> tuple[PairTable, Faults] | None:
-    """The rows of one JSON object."""
+    """The rows of one JSON object, or of a list of one object a row."""
     try:
-        found = salvaged_rows(json.loads(data), layout)
+        held = json.loads(data)
     except (ValueError, RecursionError):
         return None
+    if isinstance(held, list) and held and all(isinstance(row, dict) for row in held):
+        held = {key: [row.get(key) for row in held] for key in held[0]}
+    return _named(salvaged_rows(held, layout), name)
+
+
+def _named(found: tuple[PairTable, Faults] | None, name: str) -> tuple[PairTable, Faults] | None:
     return None if found is None else (replace(found[0], source=name), found[1])
 
 

@@ -15,6 +15,33 @@ from rankgauge.cli.progress import working
 __all__ = ["check"]
 
 
+def _known_codes(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The codes that are meant, whatever their case, or the error before anything is read."""
+    known = rankgauge.PROBLEM_KINDS
+    for code in given:
+        if code.upper() not in known:
+            raise click.BadParameter(
+                f"no problem has the code {code!r}; see: rankgauge check --list"
+            )
+    return tuple(code.upper() for code in given)
+
+
+def _mendable(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    codes = _known_codes(context, option, given)
+    kinds = rankgauge.PROBLEM_KINDS
+    for code in codes:
+        if not kinds[code].fix:
+            mendable = ", ".join(code for code, kind in kinds.items() if kind.fix)
+            raise click.BadParameter(
+                f"{code} cannot be mended without a person; these can: {mendable}"
+            )
+    return codes
+
+
 @click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
@@ -31,10 +58,18 @@ __all__ = ["check"]
     "--scale", metavar="LOW..HIGH", help="The scale of the grades, such as 0..3; others are named."
 )
 @click.option(
-    "--ignore", multiple=True, metavar="CODE", help="A code that is not looked for; again for more."
+    "--ignore",
+    multiple=True,
+    metavar="CODE",
+    callback=_known_codes,
+    help="A code that is not looked for; again for more.",
 )
 @click.option(
-    "--select", multiple=True, metavar="CODE", help="Look for this code only; again for more."
+    "--select",
+    multiple=True,
+    metavar="CODE",
+    callback=_known_codes,
+    help="Look for this code only; again for more.",
 )
 @click.option(
     "--as", "form", type=click.Choice(["text", "markdown", "csv", "json", "github"]),
@@ -45,7 +80,7 @@ __all__ = ["check"]
     help="Write a copy of each file with what can be mended without asking.",
 )  # fmt: skip
 @click.option(
-    "--fix-also", "also", multiple=True, metavar="CODE",
+    "--fix-also", "also", multiple=True, metavar="CODE", callback=_mendable,
     help="A code to mend although it could mean something else; again for more.",
 )  # fmt: skip
 @click.option(
@@ -100,11 +135,12 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads a file twice, and standard input can be read once")
-    truth, tried = located(qrels, qrels_format), [located(run, run_format) for run in runs]
+    judged = located(qrels, qrels_format)
+    given = [located(run, run_format) for run in runs]
     with working(f"checking {', '.join(runs) or qrels}"):
         found = rankgauge.check(
-            truth,
-            tried,
+            judged,
+            given,
             names or None,
             collection=collection,
             ignore=(*ignore, *_others(select)),
@@ -113,7 +149,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "text" and sys.stdout.isatty()
     say(rankgauge.report_check(found, form, color=color), color=color)
     if folder is not None:
-        mended = rankgauge.mend(found, truth, tried, also=also)
+        mended = rankgauge.mend(found, judged, given, also=also)
         for line in mended.write(folder):
             click.echo(line, err=True)
     failed = fail_on != "never" and found.at_least(fail_on)
@@ -124,11 +160,4 @@ def _others(select: tuple[str, ...]) -> tuple[str, ...]:
     """The codes that are not looked for, where some are asked for alone."""
     if not select:
         return ()
-    known = rankgauge.PROBLEM_KINDS
-    for code in select:
-        if code not in known:
-            raise click.BadParameter(
-                f"no problem has the code {code!r}; see: rankgauge check --list",
-                param_hint="--select",
-            )
-    return tuple(code for code in known if code not in select)
+    return tuple(code for code in rankgauge.PROBLEM_KINDS if code not in select)

@@ -15,7 +15,7 @@ from rankgauge.formats.memory import from_frame
 from rankgauge.formats.packing import exploded, too_many
 from rankgauge.table import PairTable
 
-__all__ = ["column_names", "read_columnar"]
+__all__ = ["column_names", "columnar_frame", "read_columnar"]
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
 # Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
@@ -40,9 +40,19 @@ _Held: TypeAlias = str | io.BytesIO
 
 
 def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
-    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream.
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
+    frame, columns = columnar_frame(stream, name, layout)
+    # What was chosen among all columns: not all of them were read.
+    table = from_frame(frame, layout, name, columns=columns)
+    if not len(table):
+        raise FormatError(
+            "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
+        )
+    return table
 
-    Of its columns only those are read that hold queries, documents and numbers.
+
+def columnar_frame(stream: BinaryIO, name: str, layout: Layout) -> tuple[Any, Columns | None]:
+    """The columns of such a file that hold queries, documents and numbers, and what was chosen.
 
     Args:
         stream: The file, at its beginning.
@@ -61,13 +71,7 @@ def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
         frame = _by_polars(held, size, start, choice)
     else:
         frame = _by_pyarrow(held, size, start, choice)
-    # What was chosen among all columns: not all of them were read.
-    table = from_frame(frame, layout, name, columns=choice.columns)
-    if not len(table):
-        raise FormatError(
-            "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
-        )
-    return table
+    return frame, choice.columns
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None 
         InputError: If it may be two things, or none of them.
     """
     found, said, columns = _possible(source, form)
-    form = form or said
+    given, form = form, form or said
     if kind is not None:
         return Held(kind, form, columns)
     named = [one for one in found if one in _named(source.name)]
@@ -82,8 +82,9 @@ def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None 
         return Held(found[0], form, columns)
     what = " or ".join(_SAID[one] for one in found)
     choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
+    read = "" if given is None else f" in the format {given}"
     raise InputError(
-        f"this may be {what}" if found else "this is none of what can be converted",
+        f"this may be {what}" if found else f"this is none of what can be converted{read}",
         where=source.name,
         fix=f"say which: {choices} (in Python kind=...)",
     )

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, UnknownName
 from rankgauge.formats import sgml, smart
 from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
 from rankgauge.formats.naming import format_of, packing_of
@@ -21,7 +21,8 @@ from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
 
 __all__ = [
-    "IDS", "QUESTIONS", "Faults", "Placed", "Reader", "TextReader", "TextRow", "TextSource",
+    "IDS", "QUESTIONS", "TEXT_SOURCES", "Faults", "Placed", "Reader", "TextReader", "TextRow",
+    "TextSource",
     "each_once", "no_text", "read_texts", "repeated", "row_of",
 ]  # fmt: skip
 
@@ -36,6 +37,10 @@ _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
+# The formats of texts, and how each is read.
+TEXT_SOURCES = {
+    "jsonl": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "trec": "sgml", "smart": "smart",
+}  # fmt: skip
 # How many times as long packed texts are, about.
 _PACKED = 4
 
@@ -147,9 +152,19 @@ class TextReader:
     Args:
         source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
             topics of TREC in SGML or XML; or either in the mark-up of SMART.
+        form: Its format, one of `TEXT_SOURCES`, where name and first line mislead.
+
+    Raises:
+        UnknownName: If there is no such format.
     """
 
-    def __init__(self, source: TextSource) -> None:
+    def __init__(self, source: TextSource, form: str | None = None) -> None:
+        if form is not None and form not in TEXT_SOURCES:
+            raise UnknownName(
+                f"no texts are in the format {form!r}", where=source.name,
+                fix=f"choose one of: {', '.join(TEXT_SOURCES)}",
+            )  # fmt: skip
+        self._given = None if form is None else TEXT_SOURCES[form]
         self.source = source
         self.name, self.seekable = source.name, False
         self.size = source.size
@@ -179,7 +194,7 @@ class TextReader:
             first = next((line for line in lines if line[-1].strip()), None)
             if first is None:
                 return
-            self._form = _form_of(name, first[-1])
+            self._form = self._given or _form_of(name, first[-1])
             yield from self._parsed(itertools.chain([first], lines), faults, head=True)
 
     def at(self, offset: int) -> TextRow | None:

@@ -22,7 +22,7 @@ from rankgauge.table import PairTable
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["target_format", "write_table", "written"]
+__all__ = ["refuse_ending", "target_format", "write_table", "written"]
 
 # The ends of names of files to be written.
 _SUFFIXES = {
@@ -30,6 +30,13 @@ _SUFFIXES = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
     ".ipc": "arrow",
 }  # fmt: skip
+# Names of what is no text: under them nobody would look for lines.
+_NOT_WRITTEN = frozenset(
+    {
+        ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
+        ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
+    }
+)  # fmt: skip
 # Without any grade these have no place for a query.
 _BY_ROWS = tuple(form for form in TARGET_FORMATS if form not in {"json", "rank-eval", "opensearch"})
 
@@ -38,6 +45,26 @@ def target_format(name: str) -> str | None:
     """The format that the name of a file to be written stands for; None if it says nothing."""
     end = os.path.splitext(unpacked(name))[1]  # noqa: PTH122 - a name, and pathlib loads long
     return _SUFFIXES.get(end.lower())
+
+
+def refuse_ending(target: Source, form: str | None) -> None:
+    """Refuse a name that says another kind of file than can be written.
+
+    Args:
+        target: The file to be written.
+        form: The format that was asked for, if any: but for an archive it may have any name.
+
+    Raises:
+        InputError: If its ending is that of an archive, a spreadsheet, a database, ...
+    """
+    name = source_name(target)
+    end = os.path.splitext(unpacked(name))[1].lower()  # noqa: PTH122 - a name
+    if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
+        return
+    fix = "end it in .csv, .json or .parquet, or say the format: --to (in Python target_format=...)"
+    if end == ".zip":
+        fix = "only a collection becomes a .zip; .gz, .xz or .zst packs a single file"
+    raise InputError(f"files that end in {end} are not written", where=name, fix=fix)
 
 
 def write_table(
