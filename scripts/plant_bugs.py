@@ -101,10 +101,10 @@ TESTS_OF = {
             ("pairs", "pairs"),
             ("runs", "runs"),
             ("salvage", "reading"),
-            ("spelling", "pairs"),
             ("survey", "runs"),
         )
     },
+    "checking/spelling.py": ("tests/checking/test_pairs.py", "tests/checking/test_spelling.py"),
     "checking/measuring.py": tuple(
         f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")
     ),
