@@ -6,6 +6,7 @@ from checked import good, only
 
 from rankgauge import FormatError, InputError, check
 from rankgauge.checking.reading import Given
+from rankgauge.checking.salvage import salvaged
 from rankgauge.formats import files, quick
 from rankgauge.formats.layout import RUN
 
@@ -153,3 +154,15 @@ def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
     assert lines == list(range(1, 2001))
     ranks = [rank for block in Given("a", str(path)).blocks() for rank in block.ranks.tolist()]
     assert ranks == [*range(1, 21)] * 100
+
+
+@pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])
+def test_no_other_line_is_lost_however_long_the_file_with_a_broken_one(rows, tmp_path):
+    path = tmp_path / "broken.run"
+    lines = [f"q{n // 50} Q0 d{n} {n % 50} {100 - n % 50} t\n" for n in range(rows)]
+    path.write_text("".join(lines) + "q0 Q0 last 51 nan t\n")
+    found = salvaged(path, RUN)
+    assert found is not None
+    table, faults = found
+    assert faults.numbers == 1
+    assert table.docs.tolist() == [b"d%d" % n for n in range(rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 from array import array
@@ -148,7 +149,7 @@ def salvaged_rows(source: Any, layout: Layout) -> tuple[PairTable, Faults] | Non
 
 
 def _head(lines: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    return [line for line, _ in zip(lines, range(_LOOK), strict=False)]
+    return list(itertools.islice(lines, _LOOK))
 
 
 def _all(
