@@ -193,3 +193,12 @@ def test_lines_that_cannot_be_read_do_not_hide_the_rest(run_check, tmp_path):
     assert done.returncode == 1
     assert set(codes(done)) >= {"F101", "R101", "R102"}
     assert "Traceback" not in done.stderr
+
+
+def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):
+    ranked = "".join(f"q{n}\t{doc}{n}\t{r}\n" for n in range(4) for r, doc in ((1, "d"), (2, "e")))
+    name = write(tmp_path, "ranked.tsv", ranked)
+    as_ranks = run_check("qrels.txt", name, "--format", "msmarco", "--qrels-format", "trec")
+    assert (as_ranks.returncode, as_ranks.stderr) == (0, "")
+    assert run_check("qrels.txt", name, "--format", "json").returncode == 2
+    assert "nope" in run_check("qrels.txt", name, "--qrels-format", "nope").stderr

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli.inputs import format_option, located, qrels_format_option
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
 
@@ -22,6 +23,8 @@ __all__ = ["check"]
     help="A measure that effects are shown by, and that is held against the data; again for "
     "more. Without: nDCG@10.",
 )  # fmt: skip
+@format_option
+@qrels_format_option
 @click.option(
     "--collection", metavar="FOLDER",
     help="Documents and queries, whose texts are looked at, too: what rankgauge collection takes.",
@@ -57,6 +60,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str | None,
     runs: tuple[str, ...],
     names: tuple[str, ...],
+    run_format: str | None,
+    qrels_format: str | None,
     collection: str | None,
     scale: str | None,
     ignore: tuple[str, ...],
@@ -95,10 +100,12 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
     if folder is not None and "-" in (qrels, *runs):
         raise click.UsageError("--fix reads a file twice, and standard input can be read once")
+    judged = located(qrels, qrels_format)
+    given = [located(run, run_format) for run in runs]
     with working(f"checking {', '.join(runs) or qrels}"):
         found = rankgauge.check(
-            qrels,
-            list(runs),
+            judged,
+            given,
             names or None,
             collection=collection,
             ignore=(*ignore, *_others(select)),
@@ -107,7 +114,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "text" and sys.stdout.isatty()
     say(rankgauge.report_check(found, form, color=color), color=color)
     if folder is not None:
-        mended = rankgauge.mend(found, qrels, list(runs), also=also)
+        mended = rankgauge.mend(found, judged, given, also=also)
         for line in mended.write(folder):
             click.echo(line, err=True)
     failed = fail_on != "never" and found.at_least(fail_on)
