@@ -8,7 +8,7 @@ BUGS = (
     Bug("check: a line too many is not counted", "checking/salvage.py",
         "        self.lines += 1\n", "        self.lines = 1\n"),
     Bug("check: the first line says how wide all are", "checking/salvage.py",
-        "widths.most_common(1)[0][0]", "next(iter(widths))"),
+        "Counter(map(len, fitting)).most_common(1)[0][0]", "len(fitting[0])"),
     Bug("check: infinite scores are numbers", "checking/salvage.py",
         "        if not math.isfinite(value):\n", "        if math.isnan(value):\n"),
     Bug("check: of repeats the first is blamed", "checking/survey.py",

@@ -14,6 +14,7 @@ from rankgauge.checking.salvage import Faults, names_ranks, salvaged, salvaged_r
 from rankgauge.errors import InputError
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.naming import InFormat
 from rankgauge.ids import Ids
 from rankgauge.model import Qrels, Run, run_name, table_of_input
 from rankgauge.table import PairTable
@@ -34,19 +35,21 @@ class Given:
         source: The path, or its name where it has none.
         table: All of it, where it is in memory; else it is read in blocks of whole queries.
         faults: What was passed over, which an evaluation refuses.
+        located: The path with its format, where one is given.
     """
 
     name: str
     source: str
     table: PairTable | None = None
     faults: Faults | None = None
+    located: os.PathLike[str] | None = None
 
     def blocks(self) -> Iterator[PairTable]:
         """Its rows, whole queries at a time. A block is good until the next is asked for."""
         if self.table is not None:
             yield self.table
             return
-        for block in files.read_blocks(self.source, RUN, ranks=True):
+        for block in files.read_blocks(self.located or self.source, RUN, ranks=True):
             if block is None:
                 raise NotInBlocks("not in blocks", where=self.source)
             yield block
@@ -54,7 +57,11 @@ class Given:
     @cached_property
     def whole(self) -> PairTable:
         """All of its rows, wherever they are."""
-        return files.read_table(self.source, RUN) if self.table is None else self.table
+        return (
+            self.table
+            if self.table is not None
+            else files.read_table(self.located or self.source, RUN)
+        )
 
 
 def given_qrels(source: Any) -> Given:
@@ -134,7 +141,8 @@ def _is_mapped(runs: Mapping[Any, Any]) -> bool:
 def _given_run(run: Any, name: str, number: int) -> Given:
     if isinstance(run, str | os.PathLike):
         source = os.fspath(run)
-        one = Given(name or run_name(source), source)
+        located = run if isinstance(run, InFormat) else None
+        one = Given(name or run_name(source), source, located=located)
         return read_whole(one) if source == "-" else one
     if isinstance(run, Run):
         name = name or run.name
@@ -148,7 +156,7 @@ def _given_run(run: Any, name: str, number: int) -> Given:
 
 def read_whole(given: Given) -> Given:
     """The same run of a file, all of it in memory."""
-    table, faults = _read(given.source, RUN)
+    table, faults = _read(given.located or given.source, RUN)
     return replace(given, table=table, faults=faults)
 
 
