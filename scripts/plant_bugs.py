@@ -102,10 +102,10 @@ TESTS_OF = {
             ("reading", "reading"),
             ("runs", "runs"),
             ("salvage", "reading"),
-            ("spelling", "pairs"),
             ("survey", "runs"),
         )
     },
+    "checking/spelling.py": ("tests/checking/test_pairs.py", "tests/checking/test_spelling.py"),
     "checking/measuring.py": tuple(
         f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")
     ),

@@ -38,7 +38,7 @@ BUGS = (
     Bug(
         "nesting: a check forgets the format",
         "checking/reading.py",
-        "Given(name or run_name(source), source, place=run)",
+        "Given(name or run_name(source), source, form=form)",
         "Given(name or run_name(source), source)",
     ),
     Bug(

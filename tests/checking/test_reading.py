@@ -6,6 +6,7 @@ from checked import good, only
 
 from rankgauge import FormatError, InFormat, InputError, check
 from rankgauge.checking.reading import Given, given_runs, read_whole
+from rankgauge.checking.salvage import salvaged
 from rankgauge.formats import files, quick
 from rankgauge.formats.layout import RUN
 
@@ -167,3 +168,15 @@ def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
         assert given.whole.values.tolist() == scores
         assert [block.values.tolist() for block in given.blocks()] == [scores]
         assert read_whole(given).whole.values.tolist() == scores
+
+
+@pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])
+def test_no_other_line_is_lost_however_long_the_file_with_a_broken_one(rows, tmp_path):
+    path = tmp_path / "broken.run"
+    lines = [f"q{n // 50} Q0 d{n} {n % 50} {100 - n % 50} t\n" for n in range(rows)]
+    path.write_text("".join(lines) + "q0 Q0 last 51 nan t\n")
+    found = salvaged(path, RUN)
+    assert found is not None
+    table, faults = found
+    assert faults.numbers == 1
+    assert table.docs.tolist() == [b"d%d" % n for n in range(rows)]

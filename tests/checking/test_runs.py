@@ -236,10 +236,26 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     cut = {query: dict(list(docs.items())[:5]) for query, docs in run.items()}
     problem = only(check(qrels, cut), "R105")
     assert problem.count == len(run)
-    (measured,) = problem.effects
-    assert measured.now == pytest.approx(opinion(qrels, cut))
-    assert measured.then == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
+    # This run is perfect to its end: at 5 it has the value that it has at 10, which is left out.
+    assert opinion(qrels, cut) == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
+    (most,) = problem.effects
+    assert most.now == pytest.approx(opinion(qrels, cut))
+    best = {
+        query: dict(sorted(((d, float(g)) for d, g in docs.items()), key=lambda p: -p[1])[:5])
+        for query, docs in qrels.items()
+    }
+    assert most.then == pytest.approx(opinion(qrels, best))
     assert "R105" not in check(qrels, cut, ["nDCG@5", "P@5"]).codes
+
+
+def test_recall_of_rankings_that_are_cut_is_held_against_the_most_it_can_be():
+    qrels = {f"q{n}": {f"d{m}": 1 for m in range(4 * n + 1)} for n in range(4)}
+    run = {query: {"x": 3.0, "d0": 2.0, "y": 1.0, "z": 0.5} for query in qrels}
+    problem = only(check(qrels, run, "R@100"), "R105")
+    (most,) = problem.effects
+    assert most.then == pytest.approx((1 + 4 / 5 + 4 / 9 + 4 / 13) / 4)
+    assert most.now == pytest.approx((1 + 1 / 5 + 1 / 9 + 1 / 13) / 4)
+    assert most.by == "the most that rankings of 4 documents can reach"
 
 
 def test_rankings_that_end_at_many_depths_are_not_cut():

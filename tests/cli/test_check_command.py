@@ -217,3 +217,12 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
         assert "no problem has the code 'X9'" in done.stderr
     done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
     assert "J102 cannot be mended without a person; these can: F101" in done.stderr
+
+
+def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):
+    ranked = "".join(f"q{n}\t{doc}{n}\t{r}\n" for n in range(4) for r, doc in ((1, "d"), (2, "e")))
+    name = write(tmp_path, "ranked.tsv", ranked)
+    as_ranks = run_check("qrels.txt", name, "--format", "msmarco", "--qrels-format", "trec")
+    assert (as_ranks.returncode, as_ranks.stderr) == (0, "")
+    assert run_check("qrels.txt", name, "--format", "json").returncode == 2
+    assert "nope" in run_check("qrels.txt", name, "--qrels-format", "nope").stderr

@@ -233,7 +233,7 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     # Some tell the way, as they did when the problem was found.
     ids = ours.compact() if len(ours) <= _SAMPLE else ours.take(_spread(len(ours)))
     way = way_of(set(ids.tolist()), known)
-    found = None if way is None else spelled(way, mine, known)
+    found = None if way is None else spelled(way, [ours], known)
     if way is None or found is None or not found.one_to_one:
         return None
     if any(_turned(way, value) != meant for value, meant in found.names.items()):

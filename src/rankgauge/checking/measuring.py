@@ -12,15 +12,15 @@ from rankgauge.checking.problems import Effect
 from rankgauge.checking.survey import Survey
 from rankgauge.errors import InputError
 from rankgauge.ids import Ids, IntArray
-from rankgauge.join import Joined
+from rankgauge.join import Joined, join
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Qrels
+from rankgauge.model import Qrels, Run
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = [
-    "Look", "cutoff_of", "least_rel", "means", "reordered", "turned_round", "unjudged_found",
-    "values_of",
+    "Look", "best_of", "cutoff_of", "least_rel", "means", "reordered", "turned_round",
+    "unjudged_found", "values_of",
 ]  # fmt: skip
 
 _DEPTH = 10
@@ -146,6 +146,18 @@ def reordered(joined: Joined, *, best: bool) -> Joined:
     behind = np.repeat(members, members) - 1 - inside
     rank = (first + inside if best else last - behind).astype(np.int64)
     return replace(joined, rank=rank, grade=joined.grade[order], tie_first=first, tie_last=last)
+
+
+def best_of(joined: Joined, depth: int) -> Joined:
+    """The best rankings of the same queries that end at this depth."""
+    table = joined.qrels.table
+    query = table.query_numbers()
+    order = np.lexsort((-table.values, query))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - table.offsets[:-1][query[order]]
+    rows = np.flatnonzero((place < depth) & np.isin(query, joined.numbers))
+    best = replace(table.keep(rows), values=-place[rows].astype(np.float64))
+    return join(joined.qrels, Run(best), ties="trec", table=best)
 
 
 def unjudged_found(joined: Joined, k: int, grade: float) -> Joined:

@@ -60,16 +60,13 @@ def respelled(look: Look) -> Respelled | None:
     survey, qrels = look.survey, look.qrels
     judged_queries = qrels.table.queries.tolist()
     way = way_of(survey.queries, judged_queries)
-    queries = None if way is None else spelled(way, survey.queries, judged_queries)
+    queries = None if way is None else spelled(way, [Ids.of(survey.queries)], judged_queries)
     # What is retrieved for judged queries is what can meet a judgment.
     judged_docs = set(qrels.table.docs.tolist())
     way = way_of({doc for _, doc in survey.sample}, judged_docs)
     docs = None
     if way is not None:
-        every: set[bytes] = set()
-        for table in survey.given.blocks():
-            every.update(table.docs.tolist())
-        docs = spelled(way, every, judged_docs)
+        docs = spelled(way, (table.docs for table in survey.given.blocks()), judged_docs)
     if queries is None and docs is None:
         return None
     return Respelled(queries, docs)

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rankgauge.checking.measuring import Look, cutoff_of, means, reordered, turned_round, values_of
+from rankgauge.checking.measuring import (
+    Look,
+    best_of,
+    cutoff_of,
+    means,
+    reordered,
+    turned_round,
+    values_of,
+)
 from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
 from rankgauge.checking.survey import (
     Survey,
@@ -168,9 +176,19 @@ def _cut(look: Look) -> Iterator[Problem]:
     shallow = [measure @ deepest for measure in deep]
     then = means(survey.joined, shallow)
     now = means(survey.joined, deep)
+    most = means(best_of(survey.joined, deepest), deep)
+    by = f"the most that rankings of {many(deepest, 'document')} can reach"
     found = tuple(
         Effect(look.name, str(measure), before, after, f"{other}, which the run can fill")
         for measure, other, before, after in zip(deep, shallow, now, then, strict=True)
+    )
+    # What only counts what was found, as R does, is the same at both depths.
+    found = (
+        *(effect for effect in found if effect.changes()),
+        *(
+            Effect(look.name, str(measure), before, after, by)
+            for measure, before, after in zip(deep, now, most, strict=True)
+        ),
     )
     yield Problem(
         KINDS["R105"], look.source,
@@ -229,7 +247,7 @@ def _collapsed(look: Look) -> Iterator[Problem]:
         return
     narrow = survey.joined if survey.narrow is None else survey.narrow
     found = look.if_joined(narrow, "scores in 32 bits")
-    changed = any(abs(effect.now - effect.then) > 0 for effect in found)
+    changed = any(effect.changes() for effect in found)
     if not changed and survey.collapsed.count < _COLLAPSED * survey.documents:
         return
     yield Problem(

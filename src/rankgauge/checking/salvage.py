@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 from array import array
@@ -27,7 +28,7 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.naming import format_of
+from rankgauge.formats.naming import InFormat, format_of
 from rankgauge.formats.trec import is_line, places_of, rank_place
 from rankgauge.ids import Ids, id_bytes, show_id
 from rankgauge.table import PairTable
@@ -117,7 +118,8 @@ def salvaged(source: Source, layout: Layout) -> tuple[PairTable, Faults] | None:
     with opened(source) as stream:
         lines = numbered_lines(stream, name)
         head = _head(lines)
-        rows = _reader(head, name, layout)
+        form = source.format if isinstance(source, InFormat) else format_of(name)
+        rows = _reader(head, form, layout)
         if rows is None:
             return None
         faults = Faults()
@@ -172,7 +174,7 @@ def salvaged_rows(source: Any, layout: Layout) -> tuple[PairTable, Faults] | Non
 
 
 def _head(lines: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    return [line for line, _ in zip(lines, range(_LOOK), strict=False)]
+    return list(itertools.islice(lines, _LOOK))
 
 
 def _all(
@@ -187,13 +189,12 @@ def _all(
 
 
 def _reader(
-    head: list[tuple[int, bytes]], name: str, layout: Layout
+    head: list[tuple[int, bytes]], form: str | None, layout: Layout
 ) -> Callable[[Iterable[tuple[int, bytes]], Faults], Iterator[_Row]] | None:
     """What reads such lines; None where they are none that we know."""
     said = [line for _, line in head if line.strip() and not line.lstrip().startswith(b"#")]
     if not said:
         return None
-    form = format_of(name)
     first = said[0].strip()
     if form == "json":
         return _whole

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
+import numpy.typing as npt
 
-from rankgauge.ids import Ids
+from rankgauge.ids import Ids, IntArray
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = ["Spelling", "Way", "renamed", "spelled", "way_of"]
@@ -21,7 +22,22 @@ _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
-_ROUGH = re.compile(r"[^0-9a-z\x80-\U0010ffff]")
+# Rows of a piece: what is made of them on the way takes a few megabytes.
+_PIECE = 1 << 15
+_NOT_ASCII = 128
+_LONGEST = 256
+_RANDOM = np.random.default_rng(7)
+_WEIGHTS = _RANDOM.integers(0, 2**64, _LONGEST, dtype=np.uint64) | np.uint64(1)
+# What some way takes away is worth nothing; a letter is worth the same in either case.
+_WORTH = np.zeros(256, dtype=np.uint64)
+_WORTH[list(b"123456789abcdefghijklmnopqrstuvwxyz")] = _RANDOM.integers(
+    0, 2**64, 35, dtype=np.uint64
+) | np.uint64(1)
+_WORTH[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")] = _WORTH[list(b"abcdefghijklmnopqrstuvwxyz")]
+_MARKS = np.zeros(256, dtype=bool)
+_MARKS[list(b"_:/#|- \t\n\r\v\f\x1c\x1d\x1e\x1f")] = True
+_POINTS = np.zeros(256, dtype=bool)
+_POINTS[ord(".")] = True
 
 _Turn: TypeAlias = Callable[[str], str]
 
@@ -34,11 +50,14 @@ class Way:
         by: What makes them equal, in words: ``"without leading zeros"``.
         turn: Makes it of an id.
         both: Whether it is done to the ids of both sides; else to those of one side.
+        sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
+            for two documents.
     """
 
     by: str
     turn: _Turn
     both: bool = True
+    sure: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,11 +92,11 @@ def _all(text: str) -> str:
 
 
 _WAYS = (
-    Way("without blanks or quotes around them", _strip),
+    Way("without blanks or quotes around them", _strip, sure=True),
     Way("in one case", str.casefold),
-    Way("without leading zeros", _zeros),
-    Way("without .0 at the end", _point),
-    Way("without %-escapes", unquote),
+    Way("without leading zeros", _zeros, sure=True),
+    Way("without .0 at the end", _point, sure=True),
+    Way("without %-escapes", unquote, sure=True),
     Way("without blanks, case, leading zeros, .0 and %-escapes", _all),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
     Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
@@ -96,10 +115,11 @@ def way_of(run_ids: Collection[bytes], judged_ids: Collection[bytes]) -> Way | N
     ours, theirs = ours - theirs, theirs - ours
     if not ours or not theirs or _plain(ours, theirs):
         return None
-    least = max(1, met // _CHANCE)
     best, most = None, 0
-    for way in _likely(ours, theirs):
-        found = len(_pairs(way, ours, theirs))
+    for way, near in _likely(ours, theirs):
+        known = _known(way, theirs)
+        found = sum(len(_meant(way, known, value)) for value in near)
+        least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
     # What takes a part of the id away meets by chance; it has to explain nearly all.
@@ -116,62 +136,154 @@ def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
     )
 
 
-def _likely(ours: set[bytes], theirs: set[bytes]) -> Iterator[Way]:
-    """The ways that are worth a look."""
-    rough = set(map(_rough, theirs))
-    if not rough.isdisjoint(map(_rough, ours)):
-        yield from (way for way in _WAYS if way.both)
-    yield from (way for way in _WAYS if not way.both)
+def _likely(ours: set[bytes], theirs: set[bytes]) -> Iterator[tuple[Way, list[bytes]]]:
+    """The ways that are worth a look, each with those of our ids that can meet by it."""
+    column = Ids.of(sorted(ours))
+    near = {
+        both: column.take(_near(column, _keys(theirs, both), both)).tolist()
+        for both in (True, False)
+    }
+    for way in _WAYS:
+        if near[way.both]:
+            yield way, near[way.both]
 
 
-def _rough(value: bytes) -> str:
-    """An id without all that any way takes away from both sides, and more."""
-    return _ROUGH.sub("", _all(_text(value)))
+def _keys(judged: Collection[bytes], both: bool) -> npt.NDArray[np.uint64]:  # noqa: FBT001 - of a Way
+    """What an id that can mean a judged one has one of: by a way for both sides, or for one."""
+    turns = [_all] if both else [way.turn for way in _WAYS if not way.both]
+    texts = [_text(value) for value in judged]
+    turned = {turn(text).encode("utf-8", "surrogateescape") for turn in turns for text in texts}
+    # What is nothing when turned, or holds a NUL (from %00), is the id of nothing.
+    usable = {value for value in (*judged, *turned) if value and b"\0" not in value}
+    wanted = Ids.of(sorted(usable))
+    return np.unique(_rough(wanted) if both else wanted.hashes())
+
+
+def _near(ids: Ids, keys: npt.NDArray[np.uint64], both: bool) -> IntArray:  # noqa: FBT001 - of a Way
+    """The rows of ids that can mean a judged one; those that cannot are most of a long run."""
+    rows = []
+    for start in range(0, len(ids), _PIECE):
+        part = ids.take(slice(start, start + _PIECE))
+        if both:
+            near = np.isin(_rough(part), keys)
+        else:
+            head, tail = _parted(part)
+            near = np.isin(part.hashes(), keys)
+            near |= np.isin(head.hashes(), keys)
+            near |= np.isin(tail.hashes(), keys)
+        rows.append(np.flatnonzero(near | _free(part)) + start)
+    return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+
+
+def _bytes_of(ids: Ids) -> tuple[npt.NDArray[np.uint8], IntArray]:
+    """The bytes of ids without what stands between them, and where each begins."""
+    offsets = offsets_of(ids.lengths)
+    places = np.repeat(ids.starts - offsets[:-1], ids.lengths) + np.arange(offsets[-1])
+    return ids.data[places], offsets
+
+
+def _rough(ids: Ids) -> npt.NDArray[np.uint64]:
+    """A number for each id that does not change with what the ways take away from both sides."""
+    data, offsets = _bytes_of(ids)
+    kept = np.concatenate([[0], np.cumsum(_WORTH[data] != 0)])
+    place = kept[:-1] - np.repeat(kept[offsets[:-1]], np.diff(offsets))
+    sums = np.zeros(len(data) + 1, dtype=np.uint64)
+    np.cumsum(_WORTH[data] * _WEIGHTS[place % len(_WEIGHTS)], out=sums[1:])
+    found: npt.NDArray[np.uint64] = sums[offsets[1:]] - sums[offsets[:-1]]
+    return found
+
+
+def _free(ids: Ids) -> npt.NDArray[np.bool_]:
+    """Which ids hold a byte that says nothing without its neighbours: they are all looked at."""
+    data, offsets = _bytes_of(ids)
+    odd = np.concatenate([[0], np.cumsum((data == ord("%")) | (data >= _NOT_ASCII))])
+    found: npt.NDArray[np.bool_] = odd[offsets[1:]] > odd[offsets[:-1]]
+    return found
+
+
+def _parted(ids: Ids) -> tuple[Ids, Ids]:
+    """What stands before the last mark between two parts of each id, and what behind it.
+
+    A point is such a mark before a suffix, and none behind a prefix. Ids without one stay whole.
+    """
+    data, offsets = _bytes_of(ids)
+    ends = offsets[1:] - 1
+
+    def last(marks: npt.NDArray[np.bool_]) -> IntArray:
+        places = np.maximum.accumulate(np.where(marks[data], np.arange(len(data)), -1))[ends]
+        found: IntArray = places - offsets[:-1]
+        return found
+
+    before, behind = last(_MARKS | _POINTS), last(_MARKS)
+    head = np.where(before > 0, before, ids.lengths)
+    gone = np.where((behind >= 0) & (behind < ids.lengths - 1), behind + 1, 0)
+    return Ids(ids.data, ids.starts, head), Ids(ids.data, ids.starts + gone, ids.lengths - gone)
 
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-def _pairs(way: Way, ours: Iterable[bytes], theirs: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
-    """Every id of ours with each of theirs that it means."""
+def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
+    """The ids of the judgments by what makes them equal."""
     known: dict[str, list[bytes]] = {}
     for value in theirs:
-        for key in (
-            {_text(value), way.turn(_text(value))} if not way.both else (way.turn(_text(value)),)
-        ):
-            known.setdefault(key, []).append(value)
-    found = []
-    for value in ours:
         text = _text(value)
-        turned = way.turn(text)
-        if way.both:
-            found += [(value, other) for other in known.get(turned, ())]
-            continue
-        # Of one side only: both without a part would meet by chance.
-        found += [(value, other) for other in known.get(turned, ()) if _text(other) == turned]
-        found += [(value, other) for other in known.get(text, ()) if _text(other) != text]
-    return found
+        for key in {way.turn(text)} if way.both else {text, way.turn(text)}:
+            known.setdefault(key, []).append(value)
+    return known
 
 
-def spelled(way: Way, run_ids: Iterable[bytes], judged_ids: Collection[bytes]) -> Spelling:
+def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[bytes]:
+    """The ids of the judgments that an id can mean."""
+    text = _text(value)
+    turned = way.turn(text)
+    if way.both:
+        return known.get(turned, [])
+    # Of one side only: both without a part would meet by chance.
+    return [
+        *(other for other in known.get(turned, ()) if _text(other) == turned),
+        *(other for other in known.get(text, ()) if _text(other) != text),
+    ]
+
+
+def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
     """Which id of a run means which of the judgments.
 
     Args:
         way: How they are written differently.
-        run_ids: All ids of the run.
+        run_ids: All ids of the run, in columns.
         judged_ids: All ids of the judgments.
     """
     judged = set(judged_ids)
-    every = set(run_ids)
+    known = _known(way, judged)
+    hashes = np.unique(Ids.of(sorted(judged)).hashes())
+    keys = _keys(judged, way.both)
+    there: set[bytes] = set()
+    found: set[tuple[bytes, bytes]] = set()
+    for ids in run_ids:
+        there.update(ids.take(np.flatnonzero(np.isin(ids.hashes(), hashes))).tolist())
+        for value in set(ids.take(_near(ids, keys, way.both)).tolist()) - judged:
+            found.update((value, other) for other in _meant(way, known, value))
     # In order, so that the same is said each time.
-    pairs = sorted(_pairs(way, every - judged, judged))
+    pairs = sorted(found)
     names: dict[bytes, bytes] = {}
     for ours, theirs in pairs:
         names.setdefault(ours, theirs)
     meant = set(names.values())
-    one_to_one = len(pairs) == len(names) == len(meant) and meant.isdisjoint(every)
+    one_to_one = len(pairs) == len(names) == len(meant) and meant.isdisjoint(there)
     return Spelling(way.by, names, one_to_one)
+
+
+def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
+    """A column with other names for some of its ids."""
+    ours = np.unique(Ids.of(list(names)).hashes())
+    rows = np.flatnonzero(np.isin(ids.hashes(), ours))
+    old = ids.take(rows).tolist()
+    both = Ids.joined([ids, Ids.of([names.get(value, value) for value in old] or [b"-"])])
+    places = np.arange(len(ids))
+    places[rows] = len(ids) + np.arange(len(rows))
+    return both.take(places)
 
 
 def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -> PairTable:
@@ -180,7 +292,7 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
         names = docs.names
         table = replace(
             table,
-            docs=Ids.of([names.get(value, value) for value in table.docs.tolist()], "document id"),
+            docs=_replaced(table.docs, names),
             unique=table.unique and docs.one_to_one,
         )
     if queries is None:

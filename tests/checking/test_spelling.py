@@ -1,0 +1,62 @@
+"""Ids that mean the same: a quick look must miss none that the slow definition finds."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge.checking.spelling import spelled, way_of
+from rankgauge.ids import Ids
+
+_BIT = st.sampled_from([
+    "0", "0", "1", "7", "a", "A", "b", "B", "_", "-", ".", "/", ":", " ", "%41", "%2F", "%00",
+    ".0", "'", '"', "é", "É", "ß", "\u212a", "k", "\u00a0",
+])  # fmt: skip
+_ID = st.lists(_BIT, min_size=1, max_size=6).map("".join).map(str.encode)
+
+
+def _slowly(value: bytes) -> str:
+    """An id without blanks, quotes, case, leading zeros, .0 and escapes, from the definition."""
+    text = unquote(value.decode()).strip().strip("\"'").strip()
+    whole = re.fullmatch(r"(-?\d+)\.0+", text)
+    text = whole[1] if whole else text
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text).casefold()
+
+
+@given(st.sets(_ID, min_size=1, max_size=20), st.sets(_ID, min_size=1, max_size=10))
+def test_whatever_ids_are_made_of_a_way_is_found_where_two_meet(ours, theirs):
+    ours -= theirs
+    meet = {_slowly(value) for value in ours} & {_slowly(value) for value in theirs}
+    plain = all(value.isdigit() and value[:1] != b"0" for value in ours | theirs)
+    way = way_of(ours, theirs)
+    if not ours or plain or not meet - {""}:
+        return
+    assert way is not None
+    found = spelled(way, [Ids.of(sorted(ours))], theirs)
+    assert found.names
+
+
+@pytest.mark.parametrize(
+    ("written", "by"),
+    [
+        (b"%07d", "without leading zeros"),
+        (b"%d.0", "without .0 at the end"),
+        (b'"%d"', "without blanks or quotes around them"),
+    ],
+)
+def test_even_one_id_in_thousands_that_nobody_writes_by_chance_is_found(written, by):
+    judged = [b"%d" % number for number in range(1, 5000)]
+    ours = [*judged[:-1], written % 4999]
+    way = way_of(ours, judged)
+    assert way is not None
+    assert way.by == by
+    assert spelled(way, [Ids.of(ours)], judged).names == {written % 4999: b"4999"}
+
+
+def test_two_ids_of_one_case_among_thousands_are_taken_for_chance():
+    judged = [b"a%d" % number for number in range(5000)]
+    assert way_of([*judged[:-1], b"A4999"], judged) is None
