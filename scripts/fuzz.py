@@ -45,6 +45,8 @@ def main() -> int:
         for found, bad in pool.map(lambda span: _watched(asked, span), spans):
             counts.update(found)
             faults += bad
+            for said in bad:
+                print(f"\r{said}", file=sys.stderr)
             done = sum(counts.values())
             print(f"\r{done:,} of {asked.cases:,}, {len(faults)} faults", end="", file=sys.stderr)
     print(file=sys.stderr)

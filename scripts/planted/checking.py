@@ -5,6 +5,8 @@ from planted.bug import Bug
 __all__ = ["BUGS"]
 
 BUGS = (
+    Bug("check: a word before a number is not looked for", "checking/spelling.py",
+        "rest(behind), rest(last(_NO_DIGITS))", "rest(behind), rest(behind)"),
     Bug("check: a line too many is not counted", "checking/salvage.py",
         "        self.lines += 1\n", "        self.lines = 1\n"),
     Bug("check: the first line says how wide all are", "checking/salvage.py",

@@ -214,8 +214,8 @@ BUGS = (
     Bug("loading: the last line of a question counts", "loading/questions.py",
         "self._grades.setdefault(key, {}).update(found)", "self._grades[key] = found"),
     Bug("loading: an id with a semicolon is two", "loading/questions.py",
-        "[given.strip()] if given.strip() in self._documents else _SEPARATOR.split(given)",
-        "_SEPARATOR.split(given)"),
+        "[whole] if whole in self._documents else _SEPARATOR.split(whole)",
+        "_SEPARATOR.split(whole)"),
     Bug("loading: documents that are not there", "loading/questions.py",
         "if not self._documents or key in self._documents:", "if True:"),
 )  # fmt: skip

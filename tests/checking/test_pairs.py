@@ -45,6 +45,18 @@ WAYS = [
     ),
     pytest.param(lambda d: f"msmarco_v2_{d}", lambda d: d, "the prefix", id="prefix of the run"),
     pytest.param(lambda d: d, lambda d: f"msmarco_v2_{d}", "the prefix", id="prefix of judgments"),
+    pytest.param(
+        lambda d: "DOC" + d.replace("d", "8").replace("x", "9"),
+        lambda d: d.replace("d", "8").replace("x", "9"),
+        "the word before the number",
+        id="word of the run",
+    ),
+    pytest.param(
+        lambda d: d.replace("d", "8").replace("x", "9"),
+        lambda d: "p" + d.replace("d", "8").replace("x", "9"),
+        "the word before the number",
+        id="word of judgments",
+    ),
     pytest.param(lambda d: f"{d}.txt", lambda d: d, "the suffix", id="suffix"),
     pytest.param(
         lambda d: f"{d.upper()} ", lambda d: d.replace("d", "d0"), "blanks, case", id="all"
@@ -99,6 +111,7 @@ def test_ids_that_would_become_one_are_said_to_be_so():
         pytest.param([f"clueweb09-en{n:04d}-00-0000{n % 10}" for n in range(40)], id="long ids"),
         pytest.param([f"{'aB'[n % 2]}{'Ab'[n // 2 % 2]}{n // 4}" for n in range(40)], id="cases"),
         pytest.param([f"{'ab'[n % 2]}_{n // 2}" for n in range(40)], id="two prefixes"),
+        pytest.param([f"{'ab'[n % 2]}{n // 2}" for n in range(40)], id="two words"),
         pytest.param([f"{n // 2}.{'ab'[n % 2]}" for n in range(40)], id="two suffixes"),
     ],
 )

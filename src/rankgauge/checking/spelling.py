@@ -22,6 +22,8 @@ _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
+# A word hard before a number: DOC486.
+_WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
 # Rows of a piece: what is made of them on the way takes a few megabytes.
 _PIECE = 1 << 15
 _NOT_ASCII = 128
@@ -36,6 +38,8 @@ _WORTH[list(b"123456789abcdefghijklmnopqrstuvwxyz")] = _RANDOM.integers(
 _WORTH[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")] = _WORTH[list(b"abcdefghijklmnopqrstuvwxyz")]
 _MARKS = np.zeros(256, dtype=bool)
 _MARKS[list(b"_:/#|- \t\n\r\v\f\x1c\x1d\x1e\x1f")] = True
+_NO_DIGITS = np.ones(256, dtype=bool)
+_NO_DIGITS[list(b"0123456789")] = False
 _POINTS = np.zeros(256, dtype=bool)
 _POINTS[ord(".")] = True
 
@@ -99,6 +103,7 @@ _WAYS = (
     Way("without %-escapes", unquote, sure=True),
     Way("without blanks, case, leading zeros, .0 and %-escapes", _all),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
+    Way("without the word before the number", lambda text: _WORD.sub("", text), both=False),
     Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
 )
 
@@ -167,10 +172,9 @@ def _near(ids: Ids, keys: npt.NDArray[np.uint64], both: bool) -> IntArray:  # no
         if both:
             near = np.isin(_rough(part), keys)
         else:
-            head, tail = _parted(part)
             near = np.isin(part.hashes(), keys)
-            near |= np.isin(head.hashes(), keys)
-            near |= np.isin(tail.hashes(), keys)
+            for cut in _parted(part):
+                near |= np.isin(cut.hashes(), keys)
         rows.append(np.flatnonzero(near | _free(part)) + start)
     return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
 
@@ -201,8 +205,8 @@ def _free(ids: Ids) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _parted(ids: Ids) -> tuple[Ids, Ids]:
-    """What stands before the last mark between two parts of each id, and what behind it.
+def _parted(ids: Ids) -> tuple[Ids, Ids, Ids]:
+    """Each id up to its last mark between two parts, from there on, and the number at its end.
 
     A point is such a mark before a suffix, and none behind a prefix. Ids without one stay whole.
     """
@@ -216,8 +220,12 @@ def _parted(ids: Ids) -> tuple[Ids, Ids]:
 
     before, behind = last(_MARKS | _POINTS), last(_MARKS)
     head = np.where(before > 0, before, ids.lengths)
-    gone = np.where((behind >= 0) & (behind < ids.lengths - 1), behind + 1, 0)
-    return Ids(ids.data, ids.starts, head), Ids(ids.data, ids.starts + gone, ids.lengths - gone)
+
+    def rest(place: IntArray) -> Ids:
+        gone = np.where((place >= 0) & (place < ids.lengths - 1), place + 1, 0)
+        return Ids(ids.data, ids.starts + gone, ids.lengths - gone)
+
+    return Ids(ids.data, ids.starts, head), rest(behind), rest(last(_NO_DIGITS))
 
 
 def _text(value: bytes) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from rankgauge.errors import FormatError
 
@@ -16,17 +17,30 @@ _CLOSING = re.compile(rb"</(doc|topic|top)\s*>", re.IGNORECASE)
 _OUTSIDE = re.compile(
     rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE
 )
-_ATTRIBUTES = re.compile(r"""([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
+_ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
 _TAG = re.compile(r"<[^<>]*>")
 _BLANKS = re.compile(r"[ \t]+")
-_DOCNO = re.compile(r"<docno>(.*?)</docno>", re.IGNORECASE | re.DOTALL)
-_TITLE = re.compile(r"<(title|headline|head|ttl|h3)>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
-_TEXT = re.compile(r"<(text|body|leadpara|lp)>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_DOCNO, _TITLE, _TEXT, _SUBTOPIC = (
+    {
+        name: (
+            re.compile(rf"<{name}{end}", re.IGNORECASE),
+            re.compile(rf"</{name}\s*>", re.IGNORECASE),
+        )
+        for name in names
+    }
+    for names, end in (
+        (("docno",), ">"),
+        (("title", "headline", "head", "ttl", "h3"), ">"),
+        (("text", "body", "leadpara", "lp"), ">"),
+        (("subtopic",), r"\b"),
+    )
+)
 _PART = re.compile(r"<(num|title|desc|narr|query|question|description|narrative)>", re.IGNORECASE)
-_SUBTOPIC = re.compile(r"<subtopic\b.*?</subtopic\s*>", re.IGNORECASE | re.DOTALL)
 # What old topics write before each part.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
+# Of each name the tag that opens and the one that closes.
+_Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
 _FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
 _FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
 
@@ -81,24 +95,62 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     return _topic(text, name, number)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What stands between two tags: where they begin and end, and it."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
+    """What stands between these tags, in order; one that is not closed is none.
+
+    One search for both tags would look to the end of the text for each that is not closed.
+    """
+    at = 0
+    opened = {name: pair[0].search(text) for name, pair in tags.items()}
+    while True:
+        for name, found in opened.items():
+            if found is not None and found.start() < at:
+                opened[name] = tags[name][0].search(text, at)
+        first = min(
+            ((found.start(), name) for name, found in opened.items() if found is not None),
+            default=None,
+        )
+        if first is None:
+            return
+        begun = opened[first[1]]
+        ended = None if begun is None else tags[first[1]][1].search(text, begun.end())
+        if begun is None or ended is None:
+            # What is not closed from here on is not closed further on.
+            opened[first[1]] = None
+            continue
+        at = ended.end()
+        yield _Part(begun.start(), at, text[begun.end() : ended.start()])
+
+
 def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    key = _DOCNO.search(text)
+    key = next(_parts(text, _DOCNO), None)
     if key is None:
         raise FormatError("there is no <DOCNO>", path=name, line=number, fix=_FIX)
-    rest = text[: key.start()] + text[key.end() :]
-    title = _TITLE.search(rest)
-    bodies = [found[2] for found in _TEXT.finditer(rest)]
+    rest = text[: key.start] + text[key.end :]
+    title = next(_parts(rest, _TITLE), None)
+    bodies = [found.text for found in _parts(rest, _TEXT)]
     if not bodies:
-        bodies = [rest if title is None else rest[: title.start()] + rest[title.end() :]]
-    heading = "" if title is None else " ".join(_plain(title[2]).split())
-    return key[1].strip(), heading, "\n".join(map(_plain, bodies)).strip(), {}
+        bodies = [rest if title is None else rest[: title.start] + rest[title.end :]]
+    heading = "" if title is None else " ".join(_plain(title.text).split())
+    return key.text.strip(), heading, "\n".join(map(_plain, bodies)).strip(), {}
 
 
 def _topic(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
     head, _, body = text.partition(">")
     fields: dict[str, Any] = {key: value[1:-1] for key, value in _ATTRIBUTES.findall(head)}
     key = fields.pop("number", "")
-    body = _SUBTOPIC.sub(" ", body)
+    cuts = [0, *(at for part in _parts(body, _SUBTOPIC) for at in (part.start, part.end))]
+    ends = [*cuts[1:], len(body)]
+    body = " ".join(body[a:b] for a, b in zip(cuts[::2], ends[::2], strict=True))
     tags = list(_PART.finditer(body))
     ends = [*(tag.start() for tag in tags[1:]), len(body)][: len(tags)]
     parts: dict[str, str] = {}

@@ -14,8 +14,8 @@ __all__ = ["TEXTS", "PageReader", "pages_of"]
 
 TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"})
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
-_HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?P<title>[^\n]*?)[ \t#]*(?:\n|\Z)")
-_LATER = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<title>[^\n]*?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?P<title>[^\n]*)(?:\n|\Z)")
+_LATER = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<title>[^\n]*)$", re.MULTILINE)
 _FENCED = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1", re.MULTILINE | re.DOTALL)
 _FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:[ \t]*(?P<title>[^\n]+?)[ \t]*$", re.MULTILINE)
@@ -121,5 +121,7 @@ def _row(page: str, text: str) -> TextRow:
         body = body[first.end() :]
     else:
         first = _LATER.search(_FENCED.sub("", body))
-    title = said["title"].strip("\"'") if said else first["title"] if first else ""
+    # Signs at the end of a heading close it.
+    headed = first["title"].rstrip(" \t#") if first else ""
+    title = said["title"].strip("\"'") if said else headed
     return TextRow(page, title or named, body, {})

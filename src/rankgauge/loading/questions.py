@@ -29,7 +29,7 @@ _WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "
 _GRADES = ("grade", "relevance", "score")
 # An id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
-_SEPARATOR = re.compile(r"\s*[;|\n]\s*")
+_SEPARATOR = re.compile(r"[;|\n]")
 # What programs in some countries write between columns.
 _OTHERS = re.compile(r"[;|\t]")
 # A file of this name is no table of id and text.
@@ -131,7 +131,9 @@ class _Answers:
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
             # An id may hold the sign that stands between ids.
-            given = [given.strip()] if given.strip() in self._documents else _SEPARATOR.split(given)
+            whole = given.strip()
+            parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
+            given = [part.strip() for part in parts]
         elif isinstance(given, int) and not isinstance(given, bool):
             given = [given]
         if given is None:
