@@ -94,7 +94,7 @@ class InFormat(os.PathLike[str]):
 
     Args:
         path: The file; ``-`` is standard input.
-        format: What :func:`read_qrels` and :func:`read_run` take as `format`.
+        format: What ``read_qrels`` and ``read_run`` take as `format`.
 
     Example:
         >>> from rankgauge import Run, sample_path

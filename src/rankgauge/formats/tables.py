@@ -43,6 +43,8 @@ __all__ = [
 ]
 
 Lines = Iterable[tuple[int, bytes]]
+# Rows that are written at once: their Python objects take far more memory than they.
+_AT_ONCE = 1 << 16
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
@@ -387,7 +389,7 @@ def delimited_text(table: PairTable, layout: Layout, form: str) -> Iterator[str]
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=_DELIMITERS[form], lineterminator="\r\n")
     writer.writerow(layout.columns)
-    for query, docs in by_query(table):
+    for query, docs in by_query(table, _AT_ONCE):
         writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
         yield "".join(parts)
         parts.clear()
@@ -414,7 +416,7 @@ def json_text(table: PairTable, layout: Layout) -> Iterator[str]:
 def json_lines_text(table: PairTable, layout: Layout) -> Iterator[str]:
     """One JSON object a row, query by query."""
     query_key, doc_key, value_key = map(_json, layout.columns)
-    for query, docs in by_query(table):
+    for query, docs in by_query(table, _AT_ONCE):
         start = f"{{{query_key}: {_json(query)}, {doc_key}: "
         middle = f", {value_key}: "
         yield "".join(
@@ -426,17 +428,25 @@ def json_lines_text(table: PairTable, layout: Layout) -> Iterator[str]:
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def by_query(table: PairTable) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+def by_query(
+    table: PairTable, most: int | None = None
+) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     """Each query with its documents and their numbers, as text.
+
+    Args:
+        table: Judgments or a run.
+        most: So many documents at once; a query with more comes again.
 
     Raises:
         InputError: If an id is not UTF-8.
     """
     ends = table.offsets.tolist()
     for number, query in enumerate(_texts_of(table.queries)):
-        rows = slice(ends[number], ends[number + 1])
-        docs = _texts_of(table.docs.take(rows), table.docs)
-        yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
+        start, stop = ends[number], ends[number + 1]
+        for first in range(start, max(stop, start + 1), most or max(stop - start, 1)):
+            rows = slice(first, stop if most is None else min(first + most, stop))
+            docs = _texts_of(table.docs.take(rows), table.docs)
+            yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
 
 
 def _texts_of(ids: Ids, column: Ids | None = None) -> list[str]:
