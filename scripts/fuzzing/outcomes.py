@@ -208,7 +208,8 @@ def _convert(case: Case, path: Path) -> str:
     target = path.with_name(f"out{_ENDS[case.number % len(_ENDS)]}")
     try:
         done = rg.convert(path, target)
-        if done.kind in {"qrels", "run"} and not done.losses:
+        # To hold a million pairs against a million takes more memory than is asked about.
+        if done.kind in {"qrels", "run"} and not done.losses and case.kind != "bomb":
             read = rg.read_qrels if done.kind == "qrels" else rg.read_run
             if _pairs(read(target)) != _pairs(read(path)):
                 return f"{FAULT}: {done} is not what was read"
