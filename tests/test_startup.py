@@ -24,10 +24,11 @@ except SystemExit as end:
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
-    "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
+    "asked", "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
-    "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.graded",
+    "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
+    "kernels.graded",
     "kernels.measure", "kernels.partial", "mapped", "model", "notes", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.

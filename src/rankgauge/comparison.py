@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from rankgauge.asked import Queries
 from rankgauge.differences import (
     Correction,
     Design,
@@ -21,7 +22,7 @@ from rankgauge.differences import (
     seed_of,
 )
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation import Evaluation, Queries, evaluate
+from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property, lru_cache
-from itertools import chain
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.errors import InputError, MissingExtra, UnknownName
-from rankgauge.formats.files import read_ids
-from rankgauge.formats.layout import RUN, columns_of
-from rankgauge.formats.memory import is_frame
+from rankgauge.asked import (
+    DEFAULT_CUTOFFS,
+    DEFAULT_MEASURES,
+    Queries,
+    blocks_of,
+    groups_of,
+    planned,
+    policies_of,
+    sayable,
+    selected,
+    weights_of,
+    which,
+)
+from rankgauge.errors import InputError, MissingExtra
 from rankgauge.gather import Gathering, Plan
-from rankgauge.ids import IntArray, freeze, id_bytes, show_id
+from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
-from rankgauge.kernels.measure import Measure, parse, parse_all
-from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined, run_blocks
+from rankgauge.kernels.measure import Measure, parse
+from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, run_blocks
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -31,18 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
 
-Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
-
-DEFAULT_CUTOFFS = (1, 3, 5, 10)
-DEFAULT_MEASURES = (
-    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
-    "RR",
-    "AP",
-)
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
-# Weights up to here can be added without overflow.
-_MOST = 1e100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,7 +226,7 @@ class Evaluation:
                 where=f"run {self.run_name!r}",
                 fix="give settings as text, finite numbers, lists and mappings of them",
             ) from None
-        return _sayable(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return sayable(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -378,9 +377,9 @@ def evaluate(
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    plan = _plan(measures)
-    policies = _policies((ties, _which(queries), duplicates, undefined))
-    chosen = _selected(queries)
+    plan = planned(measures)
+    policies = policies_of((ties, which(queries), duplicates, undefined))
+    chosen = selected(queries)
     if run is None:
         from rankgauge.records import Records
 
@@ -395,10 +394,10 @@ def evaluate(
             gathering = _gathering((truth, truth), plan, policies, chosen)
             gathering.add(run)
         elif not _is_path(run):
-            for block in _blocks(run):
+            for block in blocks_of(run):
                 gathering.add(block)
     gathered = gathering.finished()
-    shares = None if weights is None else _weights(weights, gathered.ids.tolist())
+    shares = None if weights is None else weights_of(weights, gathered.ids.tolist())
     return Evaluation(
         run_name=gathered.run_name,
         query_ids=gathered.query_ids,
@@ -410,16 +409,9 @@ def evaluate(
         coverage=gathered.coverage,
         notes=gathered.notes + (("means are weighted by query",) if shares else ()),
         weights=shares,
-        groups=None if groups is None else _groups(groups, gathered.ids.tolist()),
+        groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
         settings=gathered.settings,
     )
-
-
-def _selected(queries: Queries) -> Iterable[Any] | None:
-    """The ids of the queries that are averaged; None where a word says which."""
-    if isinstance(queries, os.PathLike):
-        return read_ids(queries)
-    return None if isinstance(queries, str) else list(queries)
 
 
 def _gathering(
@@ -451,150 +443,3 @@ def _streamed(gathering: Gathering, path: Any) -> bool:
     except InputError:
         return False
     return True
-
-
-def _which(queries: Queries) -> Literal["all", "intersection", "given"]:
-    if isinstance(queries, os.PathLike):
-        return "given"
-    if not isinstance(queries, Iterable):
-        raise InputError(
-            f"got {queries!r:.60} for the queries", where="queries",
-            fix="choose all, intersection, or a list of ids",
-        )  # fmt: skip
-    if not isinstance(queries, str):
-        return "given"
-    if queries == "all":
-        return "all"
-    if queries == "intersection":
-        return "intersection"
-    raise UnknownName(
-        f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
-    )
-
-
-def _plan(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
-    names: tuple[Any, ...]
-    if given is None:
-        names = DEFAULT_MEASURES
-    elif isinstance(given, str | Measure):
-        names = (given,)
-    elif isinstance(given, Iterable):
-        names = tuple(given)
-    else:
-        raise InputError(
-            f"got {given!r:.60} for the measures", where="measures",
-            fix='give names, such as ["nDCG@10", "AP"]',
-        )  # fmt: skip
-    for name in names:
-        if not isinstance(name, str | Measure):
-            parse_all(name)  # which refuses it
-    return _planned(names)
-
-
-@lru_cache(maxsize=256)
-def _planned(names: tuple[str | Measure, ...]) -> Plan:
-    """What these measures need: kept, since a loop over runs asks for the same each time."""
-    # Each once: a column has one name.
-    found = dict.fromkeys(measure for name in names for measure in parse_all(name))
-    if not found:
-        raise InputError(
-            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
-        )
-    return Plan(tuple(found))
-
-
-def _policies(words: tuple[Any, ...]) -> Policies:
-    """Kept by their words; what is no word is refused by the policies themselves."""
-    known = all(isinstance(word, str) for word in words)
-    return _kept_policies(*words) if known else Policies(*words)
-
-
-_kept_policies = lru_cache(maxsize=64)(Policies)
-
-
-def _blocks(run: Any) -> Iterator[Any]:
-    """The run, or its blocks if it is an iterator of them."""
-    if not isinstance(run, Iterator):
-        yield run
-        return
-    first = next(run, None)
-    if first is None:
-        raise InputError(
-            "the iterator is empty", where="run", fix="yield at least one block of queries"
-        )
-    if not _is_block(first):
-        yield chain([first], run)
-        return
-    yield first
-    yield from run
-
-
-def _is_block(item: Any) -> bool:
-    """Whether it is a run of some queries; otherwise it is one row of a run."""
-    if isinstance(item, Run):
-        return True
-    if isinstance(item, Mapping):
-        columns = columns_of(item, RUN)
-        return columns is None or not isinstance(item[columns.query], str | int | bytes)
-    return is_frame(item)
-
-
-def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
-    """What is given for each query, in the order of the evaluation."""
-    # A pandas series has items too.
-    if not hasattr(given, "items"):
-        raise InputError(
-            f"got {type(given).__name__} for the {what}s, wanted a mapping",
-            where=f"{what}s",
-            fix=f"give {what}s as {{query id: {what}}}",
-        )
-    try:
-        known = {id_bytes(query, "query id"): value for query, value in given.items()}
-    except InputError as error:
-        raise InputError(error.what, where=f"{what}s", fix=error.fix) from None
-    for query in query_ids:
-        if query not in known:
-            raise InputError(
-                f"query {show_id(query)!r} has no {what}",
-                where=f"{what}s",
-                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
-            )
-    return [known[query] for query in query_ids]
-
-
-def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
-    labels = _per_query(given, query_ids, "group")
-    for query, label in zip(query_ids, labels, strict=True):
-        if label is None or label != label:  # noqa: PLR0124 - only NaN differs from itself
-            raise InputError(
-                f"query {show_id(query)!r} has no group",
-                where="groups",
-                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
-            )
-    return tuple(_sayable(str(label)) for label in labels)
-
-
-def _sayable(text: str) -> str:
-    """The text with lone surrogates escaped, which could not be written to any file."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
-    shares = []
-    for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
-        try:
-            share = float(weight)
-        except (TypeError, ValueError):
-            share = math.nan
-        if not 0 <= share <= _MOST:
-            raise InputError(
-                f"weight {weight!r} of query {show_id(query)!r} is not possible",
-                where="weights",
-                fix=f"a weight is a number from 0 to {_MOST:g}",
-            )
-        shares.append(share)
-    if not any(shares):
-        raise InputError(
-            "all weights are 0", where="weights", fix="give one query a weight above 0"
-        )
-    return tuple(shares)

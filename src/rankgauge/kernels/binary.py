@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun, Values
-from rankgauge.kernels.measure import measure
+from rankgauge.kernels.declaring import measure
 
 _LEVELS = tuple(level / 10 for level in range(11))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankgauge.judged import UNRANKED, JudgedRun, Values
-from rankgauge.kernels.measure import measure
+from rankgauge.kernels.declaring import measure
 
 
 @measure(better="neither", reads="judged", judged_only=False)

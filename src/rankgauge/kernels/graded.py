@@ -9,7 +9,7 @@ import numpy as np
 from rankgauge.catalogue import Value
 from rankgauge.errors import InputError
 from rankgauge.judged import JudgedRun, Values, discounts
-from rankgauge.kernels.measure import measure
+from rankgauge.kernels.declaring import measure
 
 # 2 ** grade must stay a number, also when many are added.
 _MAX_GRADE = 900

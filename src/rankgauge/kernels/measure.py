@@ -1,14 +1,13 @@
-"""A measure: a name bound to a kernel and its parameters; declared, parsed, called, averaged."""
+"""A measure: a name bound to a kernel and its parameters; parsed, called, averaged."""
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,119 +15,23 @@ from rankgauge.catalogue import VOCABULARY, Spelled, Value, plain_key, spell, sp
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.join import join
 from rankgauge.judged import JudgedRun, Values
+from rankgauge.kernels.declaring import DECLARED, NAMES, TREC, Declaration, Kernel
 from rankgauge.model import Qrels, Run
 
-__all__ = ["Declaration", "Measure", "Metric", "measure", "measures", "parse", "parse_all"]
+__all__ = ["Measure", "Metric", "measures", "parse", "parse_all"]
 
-Kernel: TypeAlias = Callable[..., Values]
 # Means are sums of a few products; what is nearer than this is the same value.
 _SAME = 1e-12
 _SMALLEST = 1e-5
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-class Declaration(NamedTuple):
-    """What is said once about a measure, and feeds parser, docs, command line and tests.
-
-    Attributes:
-        name: The name, as the field writes it.
-        kernel: ``(JudgedRun, *, words) -> (Q,) float64``, NaN where undefined.
-        defaults: Its words with their defaults; `required` has those without.
-        required: Words that must be given.
-        at: The word that stands behind ``@``.
-        trec: The name of its twin in trec_eval; ``{k}`` stands for the cut-off. Empty without one.
-        trec_cut: The same with a cut-off, where trec_eval has another name for that.
-        also: Other names people write, with the parameters that they stand for.
-        bounds: Smallest and largest possible value.
-        better: Whether higher or lower is better; ``neither`` for counts.
-        mean: How values are averaged.
-        undefined: What an undefined value does in the mean.
-        reads: Whether it reads ``grades`` (gains), only relevant or not (``binary``), or whether
-            a document was judged at all (``judged``).
-        curve: Values of `at` that a bare name stands for.
-        stated: Words that the name always states, since tools differ in their default.
-    """
-
-    name: str
-    kernel: Kernel
-    defaults: Mapping[str, Value]
-    required: tuple[str, ...]
-    at: str
-    trec: str
-    trec_cut: str
-    also: Mapping[str, Mapping[str, Value]]
-    bounds: tuple[float, float]
-    better: Literal["higher", "lower", "neither"]
-    mean: Literal["arithmetic", "geometric", "sum"]
-    undefined: Literal["zero", "skip"]
-    reads: Literal["binary", "grades", "judged"]
-    curve: tuple[float, ...]
-    stated: tuple[str, ...]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Every word the measure takes."""
-        return (*self.required, *self.defaults)
-
-    @property
-    def doc(self) -> str:
-        """Formula, range, when to use it, source."""
-        return inspect.cleandoc(self.kernel.__doc__ or "")
-
-
-_DECLARED: dict[str, Declaration] = {}
-_NAMES: dict[str, tuple[str, Mapping[str, Value]]] = {}
-_TREC: dict[str, tuple[str, str]] = {}
 _CLASHES = {
     "accuracy": "Success@{k} (a relevant document in the first k), or P@1 for the first rank",
     "hits": "Success@{k} (a rate: a hit or none), or NumRelRet@{k} (a count)",
 }
 # Words of ir_measures for the same thing.
 _WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "max_rel": "top"}
-
-
-def measure(  # noqa: PLR0913 - what is said once is said here
-    *,
-    trec: str = "",
-    trec_cut: str = "",
-    also: Mapping[str, Mapping[str, Value]] | Iterable[str] = (),
-    bounds: tuple[float, float] = (0.0, 1.0),
-    better: Literal["higher", "lower", "neither"] = "higher",
-    mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic",
-    undefined: Literal["zero", "skip"] = "zero",
-    reads: Literal["binary", "grades", "judged"] = "binary",
-    at: str = "k",
-    curve: tuple[float, ...] = (),
-    stated: tuple[str, ...] = (),
-    judged_only: bool = True,
-) -> Callable[[Kernel], Kernel]:
-    """Declare a measure: the function's name is its name, its keywords are its parameters."""
-
-    def declare(kernel: Kernel) -> Kernel:
-        words = list(inspect.signature(kernel).parameters.values())[1:]
-        strange = [word.name for word in words if word.name not in VOCABULARY]
-        if strange:
-            raise UnknownName(f"{kernel.__name__}: {strange[0]!r} is not in the vocabulary")
-        defaults: dict[str, Value] = {
-            word.name: word.default for word in words if word.default is not word.empty
-        }
-        if judged_only:
-            defaults["judged_only"] = False
-        names = also if isinstance(also, Mapping) else {name: {} for name in also}
-        declared = Declaration(
-            kernel.__name__, kernel, defaults,
-            tuple(word.name for word in words if word.default is word.empty),
-            at, trec, trec_cut, names, bounds, better, mean, undefined, reads, curve, stated,
-        )  # fmt: skip
-        _DECLARED[declared.name] = declared
-        for name, params in {declared.name: {}, **names}.items():
-            _NAMES[plain_key(name)] = (declared.name, params)
-        for twin in filter(None, (trec, trec_cut)):
-            stem, _, cut = twin.partition("{")
-            _TREC[stem] = (declared.name, at if cut else "")
-        return kernel
-
-    return declare
 
 
 class Metric(NamedTuple):
@@ -161,7 +64,7 @@ class Measure:
     @property
     def declaration(self) -> Declaration:
         """What is declared about it."""
-        return _DECLARED[self.name]
+        return DECLARED[self.name]
 
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
@@ -231,7 +134,7 @@ class Measure:
             if word not in bound:
                 example = self(**{word: 0.1 if word == "recall" else 10})
                 whole = f", or Set{self.name} for all that was retrieved" * (
-                    f"Set{self.name}" in _DECLARED
+                    f"Set{self.name}" in DECLARED
                 )
                 raise UnknownName(
                     f"{self.name} needs {word}: {VOCABULARY[word].meaning}",
@@ -462,9 +365,9 @@ def _named(text: str) -> tuple[Measure, ...]:
     if _CLASHES.get(key):
         options = _CLASHES[key].format(k=spelled.at or "10")
         raise UnknownName(f"{text!r} stands for two different measures", fix=f"write {options}")
-    if key not in _NAMES:
-        raise unknown("measure", spelled.name, _DECLARED)
-    name, params = _NAMES[key]
+    if key not in NAMES:
+        raise unknown("measure", spelled.name, DECLARED)
+    name, params = NAMES[key]
     return _expanded(_bound(text, name, params, spelled))
 
 
@@ -486,13 +389,13 @@ def _bound(text: str, name: str, params: Mapping[str, Value], spelled: Spelled) 
 
 def _trec_twin(text: str) -> Measure | None:
     """The measure of a trec_eval name, None if it is none."""
-    if text in _TREC and not _TREC[text][1] and text not in _DECLARED:
-        return Measure(_TREC[text][0])
+    if text in TREC and not TREC[text][1] and text not in DECLARED:
+        return Measure(TREC[text][0])
     stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
     if text.startswith("iprec_at_recall_"):
         stem, joint, at = text.rpartition("_")
-    if joint and stem + "_" in _TREC and _DIGITS.fullmatch(at):
-        name, word = _TREC[stem + "_"]
+    if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
+        name, word = TREC[stem + "_"]
         return Measure(name)(**{word: at})
     return None
 
@@ -511,4 +414,4 @@ def measures() -> tuple[Measure, ...]:
         >>> [m.name for m in measures()][:3]
         ['P', 'R', 'F']
     """
-    return tuple(Measure(name) for name in _DECLARED)
+    return tuple(Measure(name) for name in DECLARED)

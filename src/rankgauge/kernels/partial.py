@@ -6,7 +6,7 @@ import numpy as np
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, JudgedRun, Values
-from rankgauge.kernels.measure import measure
+from rankgauge.kernels.declaring import measure
 
 # Smoothing of infAP as published with it and used by trec_eval.
 _EPSILON = 0.00001

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from rankgauge.catalogue import VOCABULARY
-from rankgauge.kernels.measure import Declaration, Measure, parse_all
+from rankgauge.kernels.declaring import Declaration
+from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.kernels.measure import measures as all_measures
 from rankgauge.render import Table, render
 

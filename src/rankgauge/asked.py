@@ -1,0 +1,202 @@
+"""What an evaluation was asked for, checked: measures, queries, policies, weights, groups."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.formats.files import read_ids
+from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.memory import is_frame
+from rankgauge.gather import Plan
+from rankgauge.ids import id_bytes, show_id
+from rankgauge.kernels.measure import Measure, parse_all
+from rankgauge.model import Policies, Run
+
+__all__ = [
+    "DEFAULT_CUTOFFS",
+    "DEFAULT_MEASURES",
+    "Queries",
+    "blocks_of",
+    "groups_of",
+    "planned",
+    "policies_of",
+    "sayable",
+    "selected",
+    "weights_of",
+    "which",
+]
+
+Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
+
+DEFAULT_CUTOFFS = (1, 3, 5, 10)
+DEFAULT_MEASURES = (
+    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
+    "RR",
+    "AP",
+)
+# Weights up to here can be added without overflow.
+_MOST = 1e100
+
+
+def selected(queries: Queries) -> Iterable[Any] | None:
+    """The ids of the queries that are averaged; None where a word says which."""
+    if isinstance(queries, os.PathLike):
+        return read_ids(queries)
+    return None if isinstance(queries, str) else list(queries)
+
+
+def which(queries: Queries) -> Literal["all", "intersection", "given"]:
+    """Which queries are averaged, as the policies say it."""
+    if isinstance(queries, os.PathLike):
+        return "given"
+    if not isinstance(queries, Iterable):
+        raise InputError(
+            f"got {queries!r:.60} for the queries", where="queries",
+            fix="choose all, intersection, or a list of ids",
+        )  # fmt: skip
+    if not isinstance(queries, str):
+        return "given"
+    if queries == "all":
+        return "all"
+    if queries == "intersection":
+        return "intersection"
+    raise UnknownName(
+        f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
+    )
+
+
+def planned(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
+    """What the measures that were asked for need."""
+    names: tuple[Any, ...]
+    if given is None:
+        names = DEFAULT_MEASURES
+    elif isinstance(given, str | Measure):
+        names = (given,)
+    elif isinstance(given, Iterable):
+        names = tuple(given)
+    else:
+        raise InputError(
+            f"got {given!r:.60} for the measures", where="measures",
+            fix='give names, such as ["nDCG@10", "AP"]',
+        )  # fmt: skip
+    for name in names:
+        if not isinstance(name, str | Measure):
+            parse_all(name)  # which refuses it
+    return _kept_plan(names)
+
+
+@lru_cache(maxsize=256)
+def _kept_plan(names: tuple[str | Measure, ...]) -> Plan:
+    """What these measures need: kept, since a loop over runs asks for the same each time."""
+    # Each once: a column has one name.
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name))
+    if not found:
+        raise InputError(
+            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
+        )
+    return Plan(tuple(found))
+
+
+def policies_of(words: tuple[Any, ...]) -> Policies:
+    """Kept by their words; what is no word is refused by the policies themselves."""
+    known = all(isinstance(word, str) for word in words)
+    return _kept_policies(*words) if known else Policies(*words)
+
+
+_kept_policies = lru_cache(maxsize=64)(Policies)
+
+
+def blocks_of(run: Any) -> Iterator[Any]:
+    """The run, or its blocks if it is an iterator of them."""
+    if not isinstance(run, Iterator):
+        yield run
+        return
+    first = next(run, None)
+    if first is None:
+        raise InputError(
+            "the iterator is empty", where="run", fix="yield at least one block of queries"
+        )
+    if not _is_block(first):
+        yield chain([first], run)
+        return
+    yield first
+    yield from run
+
+
+def _is_block(item: Any) -> bool:
+    """Whether it is a run of some queries; otherwise it is one row of a run."""
+    if isinstance(item, Run):
+        return True
+    if isinstance(item, Mapping):
+        columns = columns_of(item, RUN)
+        return columns is None or not isinstance(item[columns.query], str | int | bytes)
+    return is_frame(item)
+
+
+def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
+    """What is given for each query, in the order of the evaluation."""
+    # A pandas series has items too.
+    if not hasattr(given, "items"):
+        raise InputError(
+            f"got {type(given).__name__} for the {what}s, wanted a mapping",
+            where=f"{what}s",
+            fix=f"give {what}s as {{query id: {what}}}",
+        )
+    try:
+        known = {id_bytes(query, "query id"): value for query, value in given.items()}
+    except InputError as error:
+        raise InputError(error.what, where=f"{what}s", fix=error.fix) from None
+    for query in query_ids:
+        if query not in known:
+            raise InputError(
+                f"query {show_id(query)!r} has no {what}",
+                where=f"{what}s",
+                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+            )
+    return [known[query] for query in query_ids]
+
+
+def groups_of(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
+    """The group of each query."""
+    labels = _per_query(given, query_ids, "group")
+    for query, label in zip(query_ids, labels, strict=True):
+        if label is None or label != label:  # noqa: PLR0124 - only NaN differs from itself
+            raise InputError(
+                f"query {show_id(query)!r} has no group",
+                where="groups",
+                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+            )
+    return tuple(sayable(str(label)) for label in labels)
+
+
+def sayable(text: str) -> str:
+    """The text with lone surrogates escaped, which could not be written to any file."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def weights_of(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
+    """The weight of each query."""
+    shares = []
+    for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
+        try:
+            share = float(weight)
+        except (TypeError, ValueError):
+            share = math.nan
+        if not 0 <= share <= _MOST:
+            raise InputError(
+                f"weight {weight!r} of query {show_id(query)!r} is not possible",
+                where="weights",
+                fix=f"a weight is a number from 0 to {_MOST:g}",
+            )
+        shares.append(share)
+    if not any(shares):
+        raise InputError(
+            "all weights are 0", where="weights", fix="give one query a weight above 0"
+        )
+    return tuple(shares)
