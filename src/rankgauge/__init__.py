@@ -118,6 +118,11 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.profiles.deviations import Case as Case
+    from rankgauge.profiles.deviations import Deviation as Deviation
+    from rankgauge.profiles.deviations import Profile as Profile
+    from rankgauge.profiles.known import PROFILES as PROFILES
+    from rankgauge.profiles.known import profile_of as profile_of
     from rankgauge.records import Records as Records
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.benchmarks import report_benchmark as report_benchmark
@@ -246,6 +251,8 @@ _HOMES = {
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "profiles.known": ("PROFILES", "profile_of"),
+    "profiles.deviations": ("Case", "Deviation", "Profile"),
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),

@@ -1,0 +1,1 @@
+"""How other tools come to their numbers, each as steps away from ours."""

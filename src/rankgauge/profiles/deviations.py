@@ -1,0 +1,77 @@
+"""Another tool's way to a number, as steps away from ours: what is changed, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from rankgauge.kernels.measure import Measure
+from rankgauge.model import Policies, Qrels, Run
+
+__all__ = ["Case", "Change", "Deviation", "Profile"]
+
+
+class Case(NamedTuple):
+    """What a number is made of.
+
+    Attributes:
+        qrels: The judgments.
+        run: The run.
+        measure: The measure.
+        policies: What is done where its definition is silent.
+    """
+
+    qrels: Qrels
+    run: Run
+    measure: Measure
+    policies: Policies
+
+
+Change: TypeAlias = Callable[[Case], Case]
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One thing that another tool does otherwise.
+
+    Attributes:
+        name: A few words: ``32-bit scores``.
+        why: What the tool does, in one sentence.
+        of: What it changes: the ``run``, the ``judgments``, a ``policy`` or the ``measure``.
+        change: Makes the case that the tool works with of the one before. It never changes what
+            `of` does not name.
+    """
+
+    name: str
+    why: str
+    of: Literal["run", "judgments", "policy", "measure"]
+    change: Change
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How another tool comes to its numbers.
+
+    Attributes:
+        name: What it is asked for by: ``pytrec_eval``.
+        tool: The tool, and the versions that it was held against.
+        deviations: The steps from our number of a measure to the tool's, in the order in which the
+            tool takes them; an empty tuple where they agree. It raises `UnknownName` for a measure
+            that the tool does not have.
+
+    Example:
+        >>> from rankgauge import PROFILES, parse
+        >>> [deviation.name for deviation in PROFILES["pytrec_eval"].deviations(parse("nDCG@10"))]
+        ['32-bit scores', 'only queries of the run']
+    """
+
+    name: str
+    tool: str
+    deviations: Callable[[Measure], tuple[Deviation, ...]]
+
+    def case(self, case: Case) -> Case:
+        """The case as the tool works with it: every deviation taken."""
+        for deviation in self.deviations(case.measure):
+            case = deviation.change(case)
+        return case
