@@ -114,6 +114,14 @@ def without_empty(row):
     return (*row[:3], {k: v for k, v in row[3].items() if v not in ("", [], None)})
 
 
+def test_blanks_that_markup_does_not_keep_are_said(tmp_path):
+    source = corpus(tmp_path, [{"_id": "d1", "title": "", "text": "two  blanks"}])
+    with pytest.raises(InputError, match="blanks and line breaks"):
+        convert(source, tmp_path / "out.trec", kind="documents")
+    done = convert(source, tmp_path / "out.trec", kind="documents", lossy=True)
+    assert "blanks and line breaks" in done.losses[0]
+
+
 def test_the_first_text_that_does_not_fit_is_named(tmp_path):
     source = corpus(
         tmp_path, [*CORPUS, {"_id": "d3", "text": "a\tb"}, {"_id": "d4", "text": "c\n"}]
