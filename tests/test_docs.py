@@ -94,7 +94,7 @@ def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
 
 @pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
 def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(measure):
-    rows = re.findall(r"(?m)^\| `(.+)` \| ([\d.]+) \| ", generated.pages()[measure.name])
+    rows = re.findall(r"(?m)^\| `(.+)` \| (-?[\d.]+) \| ", generated.pages()[measure.name])
     assert rows
     for name, shown in rows:
         means = rankgauge.evaluate(generated.JUDGMENTS, generated.RUN, name).mean()

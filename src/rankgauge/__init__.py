@@ -183,10 +183,14 @@ if TYPE_CHECKING:
     ERR: Measure
     F: Measure
     FirstRel: Measure
+    G: Measure
     GMAP: Measure
+    GMBpref: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
+    NCG: Measure
+    NumNonrelRet: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
@@ -195,14 +199,24 @@ if TYPE_CHECKING:
     RBP: Measure
     RBPres: Measure
     RR: Measure
+    RelP: Measure
+    RnDCG: Measure
     Rprec: Measure
+    RprecMult: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
     SetR: Measure
+    SetRelP: Measure
     Success: Measure
+    Unjudged: Measure
+    Utility: Measure
+    YAAP: Measure
+    binG: Measure
     infAP: Measure
     nDCG: Measure
+    nDCGrel: Measure
+    nERR: Measure
 
 _HOMES = {
     "bench.benchmark": ("Benchmark",),
@@ -280,9 +294,10 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg", "Judged", "NumRel",
-    "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR", "Rprec", "SetAP", "SetF", "SetP",
-    "SetR", "Success", "infAP", "nDCG",
+    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "IPrec", "IPrecAvg",
+    "Judged", "NCG", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres",
+    "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SetAP", "SetF", "SetP", "SetR", "SetRelP",
+    "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

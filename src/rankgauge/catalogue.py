@@ -81,6 +81,9 @@ def _between(low: float, high: float, *, closed: bool = False) -> Callable[[Any]
     return read
 
 
+_worth = _between(-_MOST, _MOST, closed=True)
+
+
 def _recall(value: Any) -> float:
     return float(_between(0, 1, closed=True)(value))
 
@@ -127,6 +130,10 @@ def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
 VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
+        Param(
+            "b", "the base of the logarithm by which gains are discounted, and the rank where it "
+            "begins", "a number > 1", _between(1, 1e6),
+        ),
         Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
         Param(
             "gain",
@@ -135,6 +142,7 @@ VOCABULARY: Mapping[str, Param] = {
             "(other grades keep their own value)",
             _gain,
         ),
+        Param("hit", "the worth of a relevant document retrieved", "a number", _worth),
         Param(
             "ideal",
             "what the best ranking is made of",
@@ -154,6 +162,12 @@ VOCABULARY: Mapping[str, Param] = {
             f"a whole number from 1 to {_MAX_K:,}",
             _cutoff,
         ),
+        Param("miss", "the worth of a relevant document not retrieved", "a number", _worth),
+        Param(
+            "mult", "how many times R ranks are looked at, R being all relevant documents",
+            "a number > 0", _between(0, 1e6),
+        ),
+        Param("noise", "the worth of another document retrieved", "a number", _worth),
         Param(
             "norm",
             "what the sum is divided by",

@@ -417,9 +417,7 @@ class Gathering:
 
 def _level(measure: Measure) -> float | None:
     """The relevance level of a measure that only tells relevant from not."""
-    if measure.declaration.reads != "binary" or "rel" not in measure.declaration.words:
-        return None
-    return float(measure.rel)  # type: ignore[arg-type] # rel is a number
+    return measure.level if measure.declaration.reads == "binary" else None
 
 
 def _constant(table: PairTable) -> bool:

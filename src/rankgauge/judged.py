@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,33 +27,47 @@ _TALL = 64
 
 
 class _Discounts:
-    """1 / log2(rank + 1) by rank, made once with ``math.log2`` so that every block has the same."""
+    """Discounts by rank, made once with ``math`` so that every block has the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_rank: Callable[[int], float]) -> None:
         self._table = np.zeros(1)
+        self._of_rank = of_rank
 
     def upto(self, ranks: int) -> FloatArray:
         table = self._table
         if len(table) <= ranks:
             size = max(1024, 1 << int(ranks).bit_length())
-            table = np.array([0.0] + [1 / math.log2(rank + 1) for rank in range(1, size)])
+            table = np.array([0.0, *map(self._of_rank, range(1, size))])
             # One assignment: another thread sees the old table or the new one, both right.
             self._table = table
         return table
 
 
-_DISCOUNTS = _Discounts()
+_DISCOUNTS = _Discounts(lambda rank: 1 / math.log2(rank + 1))
 
 
-def discounts(ranks: IntArray) -> FloatArray:
+@lru_cache(maxsize=16)
+def _discounts_from(b: float) -> _Discounts:
+    """No discount before rank `b`, then 1 / log_b(rank)."""
+    return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
+
+
+def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
     """The discount 1 / log2(rank + 1) of each rank; 0 for padding.
+
+    Args:
+        ranks: Ranks from 1 on; `UNRANKED` where padded.
+        b: For the discount of Järvelin and Kekäläinen: none before rank `b`, then 1 / log_b(rank).
 
     Example:
         >>> discounts(np.array([[1, 3]])).tolist()
         [[1.0, 0.5]]
+        >>> discounts(np.array([[1, 2, 4]]), b=2).tolist()
+        [[1.0, 1.0, 0.5]]
     """
     ranked = np.where(ranks < UNRANKED, ranks, 0)
-    table = _DISCOUNTS.upto(int(ranked.max(initial=0)))
+    found = _DISCOUNTS if b is None else _discounts_from(b)
+    table = found.upto(int(ranked.max(initial=0)))
     result: FloatArray = table[ranked]
     return result
 
@@ -187,9 +202,9 @@ class JudgedRun:
         """(Q,) all documents judged not relevant, retrieved or not."""
         return self.count((self.ideal >= 0) & (self.ideal < rel))
 
-    def discounts(self) -> FloatArray:
+    def discounts(self, b: float | None = None) -> FloatArray:
         """(Q, J) the discount of each document's rank, 0 where padded."""
-        return self.once("discounts", lambda: discounts(self.rank))
+        return self.once(("discounts", b), lambda: discounts(self.rank, b))
 
     @staticmethod
     def count(flags: BoolArray) -> IntArray:

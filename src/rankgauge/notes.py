@@ -128,9 +128,9 @@ def undefined_notes(
 
 def _least(measure: Measure) -> float | None:
     """The least grade that is worth anything to a measure; None where it reads no grades."""
-    if "rel" in measure.declaration.words:
-        return float(measure.rel)  # type: ignore[arg-type] # rel is a number
-    return _ABOVE_ZERO if measure.declaration.reads == "grades" else None
+    if measure.level is None and measure.declaration.reads == "grades":
+        return _ABOVE_ZERO
+    return measure.level
 
 
 def finding_notes(seen: Seen) -> Iterator[str]:

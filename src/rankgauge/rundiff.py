@@ -378,8 +378,7 @@ def _collection(given: Any) -> Collection:
 
 def _level(measure: Measure) -> float:
     """The grade from which a document counts as relevant."""
-    has = "rel" in measure.declaration.words
-    return float(measure.rel) if has else 1.0  # type: ignore[arg-type] # rel is a number
+    return 1.0 if measure.level is None else measure.level
 
 
 def _chosen(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rankgauge.ids import IntArray
@@ -9,6 +11,7 @@ from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.declaring import measure
 
 _LEVELS = tuple(level / 10 for level in range(11))
+_MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 
 @measure(trec="P_{k}", also=("Precision",))
@@ -42,6 +45,23 @@ def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     systems.
     """
     return run.found(rel, k) / run.divisor(rel)
+
+
+@measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"))
+def RelP(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+    r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
+
+    $$ RelP@k = \frac{| \{ i \le k : g_i \ge rel \} |}{\min(k, R)} $$
+
+    Undefined without a relevant document.
+
+    Use: queries differ in R: 1 can be reached whether there are fewer than k relevant documents or
+    more.
+    Beware: it divides by something else for every query: precision where R is above k, recall
+    where it is below.
+    Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
+    """
+    return run.found(rel, k) / np.minimum(run.divisor(rel), k)
 
 
 @measure(
@@ -134,6 +154,26 @@ def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
     return _precisions(run, None, rel) / run.divisor(rel)
 
 
+@measure(trec="yaap", bounds=(-math.inf, math.inf))
+def YAAP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Yet another average precision: AP on a scale of log odds, smoothed.
+
+    $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
+
+    Orders the runs of one query as AP does; a query of which nothing relevant is found has a value
+    below 0. Undefined without a relevant document.
+
+    Use: means over queries: neither the easy queries nor the hopeless ones are squeezed together
+    at the end of the scale.
+    Beware: it has no bounds, and the size of a value depends on R.
+    Source: Robertson (2012), On smoothing average precision, ECIR.
+    """
+    total, relevant = _precisions(run, None, rel), run.relevant(rel)
+    odds = (1 + total) / np.maximum(1 + relevant - total, 1.0)
+    # Not np.log: its last bit may depend on where in memory a number stands.
+    return _defined(np.array([math.log(ratio) for ratio in odds.tolist()]), relevant)
+
+
 @measure(trec="Rprec", also=("R-Precision", "RPrecision"))
 def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""R-precision: precision at rank R, the number of relevant documents of the query.
@@ -149,6 +189,25 @@ def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
     """
     found = run.hits(rel) & (run.rank <= run.relevant(rel)[:, None])
     return run.count(found) / run.divisor(rel)
+
+
+@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES)
+def RprecMult(run: JudgedRun, *, mult: float, rel: float = 1) -> Values:
+    r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
+
+    $$ RprecMult@m = \frac{| \{ i \le n : g_i \ge rel \} |}{n}, \qquad
+    n = \max(1, \lfloor m R + 0.9 \rfloor) $$
+
+    The bare name stands for the ten multiples 0.2, 0.4 ... 2.0; at 1 it is Rprec. A ranking shorter
+    than n is divided by n all the same. Undefined without a relevant document.
+
+    Use: to see whether a run is better near the top (low multiples) or further down.
+    Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
+    Source: trec_eval, measure Rprec_mult.
+    """
+    looked_at = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
+    found = run.hits(rel) & (run.rank <= looked_at[:, None])
+    return _defined(run.count(found) / looked_at, run.relevant(rel))
 
 
 @measure(trec="set_P", also=("SetPrecision",))
@@ -181,6 +240,21 @@ def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
     systems.
     """
     return run.found(rel) / run.divisor(rel)
+
+
+@measure(trec="set_relative_P")
+def SetRelP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Set relative precision: set precision as a share of the best that it can be.
+
+    $$ SetRelP = \frac{|\{ i : g_i \ge rel \}|}{\min(n, R)} $$
+
+    0 where nothing was retrieved; undefined without a relevant document.
+
+    Use: the retriever returns a set whose size it does not choose.
+    Beware: one document retrieved that is relevant makes it 1.
+    Source: trec_eval, measure set_relative_P.
+    """
+    return run.found(rel) / np.minimum(run.divisor(rel), np.maximum(run.retrieved, 1))
 
 
 @measure(trec="set_F")

@@ -66,6 +66,12 @@ class Measure:
         """What is declared about it."""
         return DECLARED[self.name]
 
+    @property
+    def level(self) -> float | None:
+        """The grade from which a document counts; None where every grade above 0 does."""
+        rel = dict(self.params).get("rel", self.declaration.defaults.get("rel"))
+        return float(rel) if isinstance(rel, int | float) else None
+
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
             return dict(self.params).get(word, self.declaration.defaults.get(word))
@@ -392,7 +398,7 @@ def _trec_twin(text: str) -> Measure | None:
     if text in TREC and not TREC[text][1] and text not in DECLARED:
         return Measure(TREC[text][0])
     stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
-    if text.startswith("iprec_at_recall_"):
+    if text.startswith(("iprec_at_recall_", "Rprec_mult_")):
         stem, joint, at = text.rpartition("_")
     if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
         name, word = TREC[stem + "_"]
