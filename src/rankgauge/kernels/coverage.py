@@ -9,9 +9,10 @@ import numpy as np
 
 from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.declaring import measure
+from rankgauge.kernels.expected import expected_first
 
 
-@measure(better="neither", reads="judged", judged_only=False)
+@measure(better="neither", reads="judged", judged_only=False, expected="linear")
 def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
     r"""The share of the first k retrieved documents that stand in the judgments.
 
@@ -28,13 +29,19 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 
 def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
     """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
-    seen = [run.in_qrels if k is None else run.in_qrels & run.within(k) for k in depths]
-    known = np.stack([run.count(flags) for flags in seen], axis=1)
+    known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
     looked_at = np.stack([run.depth(k) for k in depths], axis=1)
     return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
 
 
-@measure(trec="num_ret", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False)
+@measure(
+    trec="num_ret",
+    mean="sum",
+    better="neither",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="same",
+)
 def NumRet(run: JudgedRun) -> Values:
     """How many documents were retrieved; the mean is the sum over queries.
 
@@ -45,7 +52,14 @@ def NumRet(run: JudgedRun) -> Values:
     return run.retrieved.astype(np.float64)
 
 
-@measure(trec="num_rel", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False)
+@measure(
+    trec="num_rel",
+    mean="sum",
+    better="neither",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="same",
+)
 def NumRel(run: JudgedRun, *, rel: float = 1) -> Values:
     """How many documents are relevant, retrieved or not; the mean is the sum over queries.
 
@@ -56,7 +70,13 @@ def NumRel(run: JudgedRun, *, rel: float = 1) -> Values:
     return run.relevant(rel).astype(np.float64)
 
 
-@measure(trec="num_rel_ret", mean="sum", bounds=(0.0, math.inf), judged_only=False)
+@measure(
+    trec="num_rel_ret",
+    mean="sum",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="linear",
+)
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     """How many relevant documents stand in the first k; the mean is the sum over queries.
 
@@ -67,7 +87,13 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values
     return run.found(rel, k).astype(np.float64)
 
 
-@measure(better="lower", undefined="skip", bounds=(1.0, math.inf), also=("first_relevant_rank",))
+@measure(
+    better="lower",
+    undefined="skip",
+    bounds=(1.0, math.inf),
+    also=("first_relevant_rank",),
+    expected=expected_first,
+)
 def FirstRel(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""The rank of the first relevant document.
 

@@ -16,7 +16,7 @@ _MAX_GRADE = 900
 _LN2 = math.log(2.0)
 
 
-@measure(bounds=(0.0, math.inf), reads="grades")
+@measure(bounds=(0.0, math.inf), reads="grades", expected="linear")
 def DCG(run: JudgedRun, *, k: int | None = None, gain: Value = "linear") -> Values:
     r"""Discounted cumulative gain: the gains of the first k ranks, each worth less further down.
 
@@ -33,7 +33,13 @@ def DCG(run: JudgedRun, *, k: int | None = None, gain: Value = "linear") -> Valu
     return _dcg(run, gain, k)
 
 
-@measure(trec="ndcg", trec_cut="ndcg_cut_{k}", reads="grades")
+@measure(
+    trec="ndcg",
+    trec_cut="ndcg_cut_{k}",
+    reads="grades",
+    expected="linear",
+    unless={"ideal": "topk"},
+)
 def nDCG(
     run: JudgedRun, *, k: int | None = None, gain: Value = "linear", ideal: str = "judged"
 ) -> Values:
@@ -142,5 +148,4 @@ def _gain_exponential(grade: float) -> float:
 
 
 def _dcg(run: JudgedRun, gain: Value, k: int | None) -> Values:
-    gained = run.once(("gained", gain), lambda: _gains(run, gain) * run.discounts())
-    return run.total(gained if k is None else np.where(run.within(k), gained, 0.0))
+    return run.total(_gains(run, gain) * run.discounts(k))
