@@ -217,6 +217,14 @@ def _blocks(
     return found.blocks(rows) if cells is None else found.blocks(rows, cells=cells)
 
 
+NEEDED = {"k": 5, "mult": 0.5, "recall": 0.5}
+
+
+def completed(bare: Measure) -> Measure:
+    """A measure with a value for each word that must be given."""
+    return bare(**{word: NEEDED[word] for word in bare.declaration.required})
+
+
 def by_loop(measure: Measure, seen: Seen) -> Value:
     """The second opinion on a measure for one query."""
     words = {**measure.declaration.defaults, **dict(measure.params)}

@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
-from rankgauge.judged import BoolArray, Values
+from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.mapped import mapped
@@ -107,6 +107,22 @@ class Plan:
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
         self.alone = alone_note(measures)
 
+    def averaging(self, *, draws: int) -> None:
+        """Refuse measures whose mean over all orders of equal scores cannot be had.
+
+        Raises:
+            InputError: Naming them.
+        """
+        open_ones = [str(measure) for measure in self.measures if not measure.averages]
+        if open_ones and not draws:
+            raise InputError(
+                f"{', '.join(open_ones)}: no closed form for the mean over all orders of equal "
+                "scores",
+                where="ties=mean",
+                fix="leave it out, or have it estimated from orders drawn at random: draws=1000 "
+                "(--draws 1000)",
+            )
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -148,7 +164,12 @@ class Gathering:
         # Column after column: they are written and averaged one by one.
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
-        self.first_ranks = [np.full(len(qrels), np.nan) for _ in plan.first_ranks]
+        self.averaged = policies.ties == "mean"
+        if self.averaged:
+            plan.averaging(draws=policies.draws)
+        # A mean of ranks over all orders is no rank that a document stands at.
+        firsts = () if self.averaged else plan.first_ranks
+        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
@@ -250,17 +271,33 @@ class Gathering:
             columns: Sequence[int] = plan.columns
             if graded is not joined:
                 columns = plan.of_grades if source is graded else plan.of_judgments
-            for places, block in source.blocks(rows):
-                at = rows[places]
+            plain = rows
+            if self.averaged:
+                # What is in no tie has one order only.
+                tied = source.touched(rows)
+                plain = rows[~tied]
+                for places, block in source.blocks(rows[tied]):
+                    at = rows[tied][places]
+                    for column in columns:
+                        self.values[:, column][at] = plan.measures[column].expected(block)
+                    if source is joined:
+                        self._look(block.averaged(), at)
+            for places, block in source.blocks(plain):
+                at = plain[places]
                 for column in columns:
                     self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
-                    self.judged[at] = judged_shares(block, plan.depths)
-                    for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
-                        ranks[at] = first.values(block)
-                    for number, recall in enumerate(plan.recalls):
-                        more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
-                        self.beyond[number] += int(np.count_nonzero(more))
+                    self._look(block, at)
+
+    def _look(self, block: JudgedRun, at: IntArray) -> None:
+        """What the notes tell of a block, besides its values."""
+        plan = self.plan
+        self.judged[at] = judged_shares(block, plan.depths)
+        for first, ranks in self.first_ranks.items():
+            ranks[at] = first.values(block)
+        for number, recall in enumerate(plan.recalls):
+            more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
+            self.beyond[number] += int(np.count_nonzero(more))
 
     def finished(self) -> Gathered:
         """The values of all blocks, and what there is to say about them."""
@@ -357,7 +394,7 @@ class Gathering:
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             code = " (P106)" if coverage[deepest] < 1 else ""
             yield f"documents without a judgment count as not relevant; {known}{code}"
-        for first, ranks in zip(self.plan.first_ranks, self.first_ranks, strict=True):
+        for first, ranks in self.first_ranks.items():
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:

@@ -75,8 +75,13 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
     how = {
         "trec": "by document id, descending (ties=trec)",
         "input": "in the order given (ties=input)",
+        "best": "the higher grade first (ties=best)",
+        "worst": "the lower grade first (ties=worst)",
+        "mean": "in every order at once: values are means over all orders (ties=mean)",
     }[policies.ties]
     touched = counts["tied"]
+    if policies.ties == "mean":
+        return f"equal scores stand {how}, which differ for {many(touched, 'query')}"
     could = f"{many(touched, 'query')} could change" if touched else "no query could change"
     return f"equal scores stand {how}; by another order {could}"
 

@@ -46,8 +46,10 @@ __all__ = ["evaluate"]
     type=click.Choice(["table", "markdown", "latex", "html", "csv", "json", "trec"]),
 )  # fmt: skip
 @click.option(
-    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
+    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
+    show_default=True,
+    help="Order of documents with equal scores: document id descending, as in the file, the higher "
+    "or the lower grade first, or the mean over all orders.",
 )  # fmt: skip
 @click.option(
     "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
@@ -82,7 +84,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
     form: str,
-    ties: Literal["trec", "input"],
+    ties: Literal["trec", "input", "best", "worst", "mean"],
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],

@@ -28,7 +28,7 @@ class _Scale(NamedTuple):
     b: float | None = None
 
 
-@measure(bounds=(0.0, math.inf), reads="grades")
+@measure(bounds=(0.0, math.inf), reads="grades", expected="linear")
 def DCG(
     run: JudgedRun,
     *,
@@ -54,7 +54,13 @@ def DCG(
     return _dcg(run, _Scale(gain, rel, b), k)
 
 
-@measure(trec="ndcg", trec_cut="ndcg_cut_{k}", reads="grades")
+@measure(
+    trec="ndcg",
+    trec_cut="ndcg_cut_{k}",
+    reads="grades",
+    expected="linear",
+    unless={"ideal": "topk"},
+)
 def nDCG(
     run: JudgedRun,
     *,
@@ -366,11 +372,10 @@ def _gain_exponential(grade: float) -> float:
     return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
 
 
-def _gained(run: JudgedRun, scale: _Scale) -> Values:
-    """(Q, J) the gain of each document retrieved, discounted by its rank."""
-    return run.once(("gained", scale), lambda: _gains(run, scale) * run.discounts(scale.b))
+def _gained(run: JudgedRun, scale: _Scale, k: int | None = None) -> Values:
+    """(Q, J) the gain of each document of the first k, discounted by its rank."""
+    return run.once(("gained", scale, k), lambda: _gains(run, scale) * run.discounts(k, scale.b))
 
 
 def _dcg(run: JudgedRun, scale: _Scale, k: int | None) -> Values:
-    gained = _gained(run, scale)
-    return run.total(gained if k is None else np.where(run.within(k), gained, 0.0))
+    return run.total(_gained(run, scale, k))

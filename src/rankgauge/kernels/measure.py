@@ -157,6 +157,33 @@ class Measure:
         kernel, words, judged_only = self._call
         return kernel(run.judged_only() if judged_only else run, **words)
 
+    @property
+    def averages(self) -> bool:
+        """Whether there is a closed form for its mean over all orders of equal scores."""
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        return bool(declared.expected) and not any(
+            words[word] == value for word, value in declared.unless.items()
+        )
+
+    def expected(self, run: JudgedRun) -> Values:
+        """(Q,) its mean over all orders of each group of equal scores, NaN where undefined.
+
+        Raises:
+            InputError: If there is no closed form for it.
+        """
+        how = self.declaration.expected
+        if not self.averages or how == "":
+            raise InputError(
+                f"{self} has no closed form for the mean over all orders of equal scores",
+                fix="leave it out, take other ties, or have it estimated: draws=1000",
+            )
+        kernel, words, judged_only = self._call
+        seen = run.judged_only() if judged_only else run
+        if how == "linear":
+            return kernel(seen.averaged(), **words)
+        return kernel(seen, **words) if how == "same" else how(seen, **words)
+
     @cached_property
     def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
         """The kernel, its words, and whether it sees judged documents only."""

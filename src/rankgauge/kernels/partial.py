@@ -7,12 +7,13 @@ import numpy as np
 from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.declaring import measure
+from rankgauge.kernels.expected import expected_bpref
 
 # Smoothing of infAP as published with it and used by trec_eval.
 _EPSILON = 0.00001
 
 
-@measure(trec="bpref", judged_only=False)
+@measure(trec="bpref", judged_only=False, expected=expected_bpref)
 def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Binary preference: how rarely a judged non-relevant document stands above a relevant one.
 
