@@ -39,6 +39,7 @@ def DCG(run: JudgedRun, *, k: int | None = None, gain: Value = "linear") -> Valu
     reads="grades",
     expected="linear",
     unless={"ideal": "topk"},
+    upset={"ideal": "topk"},
 )
 def nDCG(
     run: JudgedRun, *, k: int | None = None, gain: Value = "linear", ideal: str = "judged"

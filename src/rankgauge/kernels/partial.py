@@ -37,7 +37,7 @@ def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
     return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
 
 
-@measure(trec="infAP", judged_only=False)
+@measure(trec="infAP", judged_only=False, monotone=False)
 def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Inferred average precision: AP estimated from a pool of which only a sample was judged.
 

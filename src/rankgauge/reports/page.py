@@ -37,6 +37,7 @@ __all__ = ["html_report"]
 _MOST_LOOKED = 8
 _BEST = "best"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
 
 
@@ -371,6 +372,9 @@ class _Report:
                 queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
+                # A curve may be of measures without a closed form that were not asked for.
+                draws=e.policies.draws or (_DRAWS if e.policies.ties == "mean" else 0),
+                seed=e.policies.seed,
             )
             for e in self.evaluations
         ]
