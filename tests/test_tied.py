@@ -235,7 +235,9 @@ def test_what_knows_no_judgments_refuses_ties_by_grade(ties: Any) -> None:
 
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
 def test_an_evaluation_by_any_policy_of_ties_survives_its_json(ties: Any) -> None:
-    ev = evaluate(QRELS, RUN, ["AP", "RR"], ties=ties, draws=20 if ties == "mean" else 0, seed=4)
+    drawn = {"draws": 20, "seed": 4} if ties == "mean" else {}
+    ev = evaluate(QRELS, RUN, ["AP", "RR"], ties=ties, **drawn)
+    assert json.loads(ev.to_json())["policies"].get("seed") == drawn.get("seed")
     schema = json.loads(
         resources.files("rankgauge.schemas").joinpath("evaluation-1.json").read_text()
     )

@@ -228,7 +228,7 @@ class Comparison:
             "schema": _SCHEMA,
             "rankgauge": version("rankgauge"),
             "queries": len(self.evaluations[0].query_ids),
-            "policies": asdict(self.evaluations[0].policies),
+            "policies": self.evaluations[0].policies.said(),
             "design": design,
             "measures": [str(measure) for measure in self.evaluations[0].measures],
             "runs": [

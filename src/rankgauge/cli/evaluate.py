@@ -22,7 +22,6 @@ from rankgauge.cli.inputs import (
 )
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
-from rankgauge.cli.ties import say_ties
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,6 +138,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
     if tie_report:
+        from rankgauge.cli.ties import say_ties
+
         say_ties(
             (qrels, runs, qrels_format, run_format),
             partial(

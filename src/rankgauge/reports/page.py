@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -261,7 +261,7 @@ class _Report:
             queries=queries.table(),
             looked=list(self._looked(queries)),
             inputs=inputs,
-            policies=asdict(self.evaluations[0].policies),
+            policies=self.evaluations[0].policies.said(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
             test=self._test(),
             notes=report_notes(self.evaluations),
