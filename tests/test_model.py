@@ -140,8 +140,9 @@ def test_policies_refuse_what_nobody_knows() -> None:
         ({"ties": "mean", "draws": 1}, "draws=1 says nothing of its error"),
         ({"draws": 100}, "draws=100 with ties=trec: orders are drawn for their mean only"),
         ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not possible"),
+        ({"ties": "mean", "seed": 3}, "seed=3 without draws: nothing is drawn"),
     ],
-    ids=["negative", "part", "flag", "one", "no mean", "seed"],
+    ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
 )
 def test_draws_are_refused_where_they_say_nothing(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
+    from rankgauge.reports.ties import report_ties as report_ties
     from rankgauge.retriever import Hits as Hits
     from rankgauge.retriever import Retriever as Retriever
     from rankgauge.retriever import hits_of as hits_of
@@ -169,6 +170,9 @@ if TYPE_CHECKING:
     from rankgauge.subsets import sample_queries as sample_queries
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
+    from rankgauge.tied import TieReport as TieReport
+    from rankgauge.tied import TieSpan as TieSpan
+    from rankgauge.tied import tie_report as tie_report
     from rankgauge.tuning import Fold as Fold
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
@@ -282,6 +286,7 @@ _HOMES = {
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
+    "reports.ties": ("report_ties",),
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
@@ -289,6 +294,7 @@ _HOMES = {
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
     "testing": ("RetrieverCheck", "check_retriever"),
+    "tied": ("TieReport", "TieSpan", "tie_report"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -201,7 +201,7 @@ class Evaluation:
             "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
-            "policies": asdict(self.policies),
+            "policies": self.policies.said(),
             "counts": dict(self.counts),
             "coverage": {str(k): share for k, share in self.coverage.items()},
             "measures": [

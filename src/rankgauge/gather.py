@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from rankgauge.notes import (
     SHOWN,
     Seen,
     alone_note,
+    draws_note,
     finding_notes,
     first_ranks_note,
     many,
@@ -107,20 +109,24 @@ class Plan:
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
         self.alone = alone_note(measures)
 
-    def averaging(self, *, draws: int) -> None:
-        """Refuse measures whose mean over all orders of equal scores cannot be had.
+    @cached_property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those without a closed form for the mean over all orders of ties."""
+        return tuple(n for n in self.columns if not self.measures[n].averages)
+
+    def refuse_open(self) -> None:
+        """Refuse measures whose mean over all orders of equal scores has no closed form.
 
         Raises:
             InputError: Naming them.
         """
-        open_ones = [str(measure) for measure in self.measures if not measure.averages]
-        if open_ones and not draws:
+        if self.open:
             raise InputError(
-                f"{', '.join(open_ones)}: no closed form for the mean over all orders of equal "
-                "scores",
+                f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
+                "mean over all orders of equal scores",
                 where="ties=mean",
-                fix="leave it out, or have it estimated from orders drawn at random: draws=1000 "
-                "(--draws 1000)",
+                fix="leave it out, or have it estimated from orders drawn at random: "
+                "evaluate(..., draws=1000) (--draws 1000)",
             )
 
 
@@ -165,8 +171,11 @@ class Gathering:
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
         self.averaged = policies.ties == "mean"
-        if self.averaged:
-            plan.averaging(draws=policies.draws)
+        if self.averaged and not policies.draws:
+            plan.refuse_open()
+        # The errors of what is estimated.
+        drawn = plan.open if self.averaged else ()
+        self.errors = {column: np.zeros(len(qrels)) for column in drawn}
         # A mean of ranks over all orders is no rank that a document stands at.
         firsts = () if self.averaged else plan.first_ranks
         self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
@@ -278,8 +287,7 @@ class Gathering:
                 plain = rows[~tied]
                 for places, block in source.blocks(rows[tied]):
                     at = rows[tied][places]
-                    for column in columns:
-                        self.values[:, column][at] = plan.measures[column].expected(block)
+                    self._average(block, at, columns)
                     if source is joined:
                         self._look(block.averaged(), at)
             for places, block in source.blocks(plain):
@@ -288,6 +296,25 @@ class Gathering:
                     self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
                     self._look(block, at)
+
+    def _average(self, block: JudgedRun, at: IntArray, columns: Sequence[int]) -> None:
+        """The means over all orders of a block's equal scores."""
+        drawn = [column for column in columns if column in self.errors]
+        for column in columns:
+            if column not in self.errors:
+                self.values[:, column][at] = self.plan.measures[column].expected(block)
+        if drawn:
+            from rankgauge.drawing import Draws, estimate
+
+            means, errors = estimate(
+                block,
+                self.qrels.table.queries.take(at).tolist(),
+                [self.plan.measures[column] for column in drawn],
+                Draws(self.policies.draws, self.policies.seed),
+            )
+            for place, column in enumerate(drawn):
+                self.values[:, column][at] = means[:, place]
+                self.errors[column][at] = errors[:, place]
 
     def _look(self, block: JudgedRun, at: IntArray) -> None:
         """What the notes tell of a block, besides its values."""
@@ -340,6 +367,7 @@ class Gathering:
             notes=(
                 queries_note(counts, self.policies),
                 ties_note(counts, self.policies),
+                *self._drawn(rows),
                 *self._said(coverage, rows),
                 *undefined_notes(
                     self.plan.measures,
@@ -380,6 +408,16 @@ class Gathering:
                 f"'{theirs}', which differ only in leading zeros, blanks or case",
                 fix="use the same document ids in both",
             )
+
+    def _drawn(self, rows: IntArray | slice) -> Iterator[str]:
+        if not self.errors:
+            return
+        errors = {
+            str(self.plan.measures[column]): math.sqrt(math.fsum((found[rows] ** 2).tolist()))
+            / len(found[rows])
+            for column, found in self.errors.items()
+        }
+        yield draws_note(errors, self.policies)
 
     def _said(self, coverage: Mapping[int, float], rows: IntArray | slice) -> Iterator[str]:
         if not self.matched and self.sample is not None:

@@ -24,7 +24,7 @@ from rankgauge.judged import UNRANKED, JudgedRun
 from rankgauge.model import BY_GRADE, Order, Qrels, Run, order_of
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
-__all__ = ["Joined", "by_grade", "join", "ranked"]
+__all__ = ["Joined", "by_grade", "join", "ranked", "tie_groups"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
@@ -120,8 +120,12 @@ class Joined:
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
         """
+        return distinct(self.deciding(judged_apart=judged_apart)[0])
+
+    def deciding(self, *, judged_apart: bool = False) -> tuple[IntArray, IntArray]:
+        """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
-            return np.zeros(0, dtype=np.int64)
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         new = np.ones(len(numbers), dtype=bool)
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
@@ -133,7 +137,8 @@ class Joined:
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
         lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
-        return distinct(numbers[heads[highest > lowest]])
+        chosen = highest > lowest
+        return numbers[heads[chosen]], size[chosen]
 
 
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
@@ -388,6 +393,21 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
             ranks=None,
         ),
     )
+
+
+def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
+    """The groups of two or more documents with equal scores: their queries and their sizes.
+
+    Example:
+        >>> run = Run.of({"q1": {"a": 0.5, "b": 0.75, "c": 0.5}, "q2": {"d": 1}})
+        >>> [part.tolist() for part in tie_groups(run.table)]
+        [[0], [2]]
+    """
+    order = _best_first(table.values, table.offsets)
+    heads = _heads(table.values if order is None else table.values[order], table.offsets)
+    sizes = np.diff(heads)
+    tied = np.flatnonzero(sizes > 1)
+    return _query_of(table, heads[tied]), sizes[tied]
 
 
 def _depth_of(table: PairTable, rows: IntArray) -> IntArray:

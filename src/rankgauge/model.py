@@ -107,12 +107,32 @@ class Policies:
             raise InputError(
                 "draws=1 says nothing of its error", where="policies", fix="draw more: draws=1000"
             )
+        if self.seed and not self.draws:
+            raise InputError(
+                f"seed={self.seed} without draws: nothing is drawn",
+                where="policies",
+                fix="say how many orders are drawn (draws=1000), or leave seed out",
+            )
         if self.draws and self.ties != "mean":
             raise InputError(
                 f"draws={self.draws} with ties={self.ties}: orders are drawn for their mean only",
                 where="policies",
                 fix='ask for ties="mean" (--ties mean), or leave draws out',
             )
+
+    def said(self) -> dict[str, str | int]:
+        """Every policy by its name; those of drawing only where something is drawn.
+
+        Example:
+            >>> list(Policies().said())
+            ['ties', 'queries', 'duplicates', 'undefined', 'unjudged']
+        """
+        drawing = () if self.draws else ("draws", "seed")
+        names = (part.name for part in fields(self))
+        return {name: getattr(self, name) for name in names if name not in drawing}
+
+    def __repr__(self) -> str:
+        return f"Policies({', '.join(f'{name}={value!r}' for name, value in self.said().items())})"
 
 
 def order_of(ties: str) -> Order:

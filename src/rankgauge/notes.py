@@ -16,6 +16,7 @@ __all__ = [
     "SHOWN",
     "Seen",
     "alone_note",
+    "draws_note",
     "finding_notes",
     "first_ranks_note",
     "many",
@@ -84,6 +85,20 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
         return f"equal scores stand {how}, which differ for {many(touched, 'query')}"
     could = f"{many(touched, 'query')} could change" if touched else "no query could change"
     return f"equal scores stand {how}; by another order {could}"
+
+
+def draws_note(errors: Mapping[str, float], policies: Policies) -> str:
+    """What was estimated, and how good the estimates are.
+
+    Args:
+        errors: The standard error of the mean of each measure.
+        policies: How many orders were drawn.
+    """
+    said = ", ".join(f"{name} {error:.1g}" for name, error in errors.items())
+    return (
+        f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
+        f"standard error of the mean: {said}"
+    )
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> str:

@@ -130,6 +130,7 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     trec_cut="map_cut_{k}",
     also=("MAP", "AveragePrecision"),
     expected=expected_ap,
+    upset={"norm": "retrieved"},
 )
 def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R") -> Values:
     r"""Average precision: the mean of the precisions at the ranks of the relevant documents.

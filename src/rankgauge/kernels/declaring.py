@@ -40,6 +40,9 @@ class Declaration(NamedTuple):
             itself from an averaged run, since it only adds up what ranks are worth; ``same``, no
             order changes it; or by a function as the kernel. Empty where there is no closed form.
         unless: Words with a value with which there is none.
+        monotone: Whether a document of a higher grade further up never makes it worse, so that the
+            orders by grade are the best and the worst.
+        upset: Words with a value with which it may.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Declaration(NamedTuple):
     stated: tuple[str, ...]
     expected: Expected
     unless: Mapping[str, Value]
+    monotone: bool
+    upset: Mapping[str, Value]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -92,6 +97,8 @@ def measure(  # noqa: PLR0913 - what is said once is said here
     judged_only: bool = True,
     expected: Expected = "",
     unless: Mapping[str, Value] | None = None,
+    monotone: bool = True,
+    upset: Mapping[str, Value] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Declare a measure: the function's name is its name, its keywords are its parameters."""
 
@@ -110,7 +117,7 @@ def measure(  # noqa: PLR0913 - what is said once is said here
             kernel.__name__, kernel, defaults,
             tuple(word.name for word in words if word.default is word.empty),
             at, trec, trec_cut, names, bounds, better, mean, undefined, reads, curve, stated,
-            expected, unless or {},
+            expected, unless or {}, monotone, upset or {},
         )  # fmt: skip
         DECLARED[declared.name] = declared
         for name, params in {declared.name: {}, **names}.items():

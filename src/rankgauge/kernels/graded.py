@@ -60,6 +60,7 @@ def DCG(
     reads="grades",
     expected="linear",
     unless={"ideal": "topk"},
+    upset={"ideal": "topk"},
 )
 def nDCG(
     run: JudgedRun,

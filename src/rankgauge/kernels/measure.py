@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["Measure", "Metric", "measures", "parse", "parse_all"]
 # Means are sums of a few products; what is nearer than this is the same value.
 _SAME = 1e-12
 _SMALLEST = 1e-5
+# Grades are looked at one by one up to here.
+_SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
@@ -164,6 +167,22 @@ class Measure:
         words = {**declared.defaults, **dict(self.params)}
         return bool(declared.expected) and not any(
             words[word] == value for word, value in declared.unless.items()
+        )
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a document of a higher grade further up never makes its value worse.
+
+        Then the orders by grade, ``best`` and ``worst``, are the ends of what it could be.
+        """
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        gain = words.get("gain")
+        rising = not isinstance(gain, tuple) or _rising(dict(gain))
+        return (
+            declared.monotone
+            and rising
+            and not any(words[word] == value for word, value in declared.upset.items())
         )
 
     def expected(self, run: JudgedRun) -> Values:
@@ -340,6 +359,13 @@ class Measure:
         parse(self)  # refuses a curve
         ((measured, values),) = self._of_queries(Qrels.of(qrels), run)
         return measured.mean(values.tolist())
+
+
+def _rising(gains: Mapping[float, float]) -> bool:
+    """Whether a higher whole grade is never worth less; one without a gain is worth itself."""
+    above = math.floor(max(gains)) + 1
+    grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
+    return all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
 
 
 def _plain_mean(values: Values, *, skip: bool) -> float:

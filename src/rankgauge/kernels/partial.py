@@ -46,7 +46,7 @@ def GMBpref(run: JudgedRun, *, rel: float = 1) -> Values:
     return _bpref(run, rel)
 
 
-@measure(trec="infAP", judged_only=False)
+@measure(trec="infAP", judged_only=False, monotone=False)
 def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Inferred average precision: AP estimated from a pool of which only a sample was judged.
 
