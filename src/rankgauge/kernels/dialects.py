@@ -340,7 +340,7 @@ def written(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[Written]:
         has_cut = "{k}" in tool.shown
         for row in filter(offered, tool.spellings):
             # What stands in parentheses is a condition, not a part of the name.
-            cut = bool(row.means) and _takes_cut(row.means) and "(" not in row.name
+            cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
             shown = tool.shown.format(name=row.name, k="k") if cut and has_cut else row.name
             needed = cut and (has_cut or _needs_cut(row.means))
             means = f"{row.means}@{_declared(row.means).at}" if needed else row.means

@@ -21,6 +21,7 @@ class Spelling(NamedTuple):
         bare: Our measure where the tool is asked without a cut-off, if that is another one.
         why: Why it is no measure here; or under which condition the numbers are the same.
         instead: What to do instead, of a name that is no measure here.
+        cut: Whether the tool gives it a cut-off, where our measure takes one.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Spelling(NamedTuple):
     bare: str = ""
     why: str = ""
     instead: str = ""
+    cut: bool = True
 
 
 class Tool(NamedTuple):
@@ -60,7 +62,8 @@ def _why(why: str, instead: str, *names: str) -> tuple[Spelling, ...]:
 
 
 _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
-    Spelling("rbp", "RBP(p=0.9)", why="version 10 weighs by gains: the same number for one grade"),
+    Spelling("rbp", "RBP(p=0.9)", cut=False,
+             why="version 10 weighs by gains: the same number for one grade"),
     Spelling("unj", "Unjudged"),
     *_why("it is the name of the run", "it stands at the head of its column", "runid"),
     *_why("it is the number of queries", "it stands under every table", "num_q"),
@@ -94,7 +97,8 @@ _RANX = Tool("ranx", "{name}@{k}", (
     Spelling("ndcg", "nDCG"),
     Spelling("ndcg_burges", "nDCG(gain=exp)"),
     Spelling("bpref", "Bpref", why="the tool has none where nothing was judged not relevant"),
-    Spelling("rbp", "RBP", why="the tool weighs by grades: the same number for one grade"),
+    Spelling("rbp.95", "RBP(p=0.95)", cut=False,
+             why="the tool weighs by grades: the same number for one grade"),
 ))  # fmt: skip
 
 _BEIR = Tool("beir", "{name}@{k}", (
