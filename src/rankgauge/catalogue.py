@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.errors import UnknownName
 
-__all__ = ["VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown"]
+__all__ = [
+    "LONGEST", "VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown",
+]  # fmt: skip
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
 
@@ -209,7 +211,7 @@ _PART = re.compile(
     re.VERBOSE | re.ASCII,
 )
 # Longer than any sensible name; keeps hostile input from costing time.
-_LONGEST = 400
+LONGEST = 400
 
 
 def split(text: str) -> Spelled:
@@ -222,7 +224,7 @@ def split(text: str) -> Spelled:
         >>> split("RR(rel=2)@10")
         Spelled(name='RR', params={'rel': '2'}, at='10')
     """
-    match = _NAME.fullmatch(text) if len(text) <= _LONGEST else None
+    match = _NAME.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise _no_name(text)
     params: dict[str, str] = {}
