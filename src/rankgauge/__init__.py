@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.asked import read_judgments as read_judgments
     from rankgauge.bench.benchmark import Benchmark as Benchmark
     from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
     from rankgauge.bench.explorations import Exploration as Exploration
@@ -162,6 +163,9 @@ if TYPE_CHECKING:
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.subtopics import SubtopicQrels as SubtopicQrels
+    from rankgauge.subtopics import SubtopicRun as SubtopicRun
+    from rankgauge.subtopics import read_subtopic_qrels as read_subtopic_qrels
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
     from rankgauge.tuning import Fold as Fold
@@ -173,19 +177,23 @@ if TYPE_CHECKING:
     from rankgauge.usecases import use_case as use_case
 
     AP: Measure
+    AP_IA: Measure
     Bpref: Measure
     DCG: Measure
     ERR: Measure
+    ERR_IA: Measure
     F: Measure
     FirstRel: Measure
     GMAP: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
+    NRBP: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
+    P_IA: Measure
     R: Measure
     RBP: Measure
     RBPres: Measure
@@ -195,11 +203,17 @@ if TYPE_CHECKING:
     SetF: Measure
     SetP: Measure
     SetR: Measure
+    StRecall: Measure
     Success: Measure
+    alpha_DCG: Measure
+    alpha_nDCG: Measure
     infAP: Measure
     nDCG: Measure
+    nERR_IA: Measure
+    nNRBP: Measure
 
 _HOMES = {
+    "asked": ("read_judgments",),
     "bench.benchmark": ("Benchmark",),
     "bench.compared": ("BenchmarkComparison",),
     "bench.explorations": ("Exploration", "Trial"),
@@ -267,15 +281,17 @@ _HOMES = {
     "sidebyside": ("Place",),
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
+    "subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),
     "testing": ("RetrieverCheck", "check_retriever"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg", "Judged", "NumRel",
-    "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR", "Rprec", "SetAP", "SetF", "SetP",
-    "SetR", "Success", "infAP", "nDCG",
+    "AP", "AP_IA", "Bpref", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg",
+    "Judged", "NRBP", "NumRel", "NumRelRet", "NumRet", "P", "P_IA", "R", "RBP", "RBPres", "RR",
+    "Rprec", "SetAP", "SetF", "SetP", "SetR", "StRecall", "Success", "alpha_DCG", "alpha_nDCG",
+    "infAP", "nDCG", "nERR_IA", "nNRBP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

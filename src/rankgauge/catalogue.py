@@ -127,6 +127,12 @@ def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
 VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
+        Param(
+            "alpha",
+            "how much of a subtopic one relevant document settles: what a further one loses",
+            "a number from 0 to 1",
+            _between(0, 1, closed=True),
+        ),
         Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
         Param(
             "gain",
