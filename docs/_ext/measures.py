@@ -15,6 +15,7 @@ from rankgauge.catalogue import VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from sphinx.application import Sphinx
 
@@ -28,8 +29,17 @@ _LONGEST_NAME = 40
 # One query for all pages: a judged document that is not retrieved, an unjudged one that is.
 JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
+# The same by subtopic.
+SUBTOPICS = {
+    "q1": {
+        "d1": {"1": 3, "2": 1}, "d2": {"1": 2}, "d3": {"1": 0}, "d4": {"2": 1}, "d5": {"3": 2},
+    }
+}  # fmt: skip
+# What the measures read that do not read JUDGMENTS.
+SPECIAL = {"subtopics": SUBTOPICS}
 # A second value for each parameter, to show what it changes.
 OTHER = {
+    "alpha": 0.9,
     "b": 2,
     "beta": 2,
     "gain": "exp",
@@ -85,7 +95,12 @@ def example(measure: "Measure") -> "Measure":
 
 def value(measure: "Measure") -> float:
     """Its value for the example."""
-    return rankgauge.evaluate(JUDGMENTS, RUN, measure).mean()[str(measure)]
+    return rankgauge.evaluate(judgments(measure), RUN, measure).mean()[str(measure)]
+
+
+def judgments(measure: "Measure") -> "dict[str, Any]":
+    """The judgments of its example."""
+    return SPECIAL.get(measure.declaration.reads, JUDGMENTS)
 
 
 def extent(declared: "Declaration") -> str:
@@ -151,7 +166,7 @@ def page(measure: "Measure") -> str:
         "`d5` is judged and not retrieved, `d9` is retrieved and not judged:",
         "",
         "```python",
-        f"judgments = {JUDGMENTS!r}".replace("'", '"'),
+        f"judgments = {judgments(measure)!r}".replace("'", '"'),
         f"run = {RUN!r}".replace("'", '"'),
         f'rankgauge.evaluate(judgments, run, "{example(measure)}")',
         "```",
@@ -174,6 +189,7 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "binary": "whether a document is relevant",
         "judged": "whether a document was judged at all",
         "grades": "how relevant a document is: its grade",
+        "subtopics": "the grades of a document for each subtopic",
     }
     undefined = {"skip": "left out of the mean", "zero": "counts 0 in the mean"}
     yield "Range", extent(declared)

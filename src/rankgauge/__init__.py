@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.asked import read_judgments as read_judgments
     from rankgauge.bench.benchmark import Benchmark as Benchmark
     from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
     from rankgauge.bench.explorations import Exploration as Exploration
@@ -168,6 +169,9 @@ if TYPE_CHECKING:
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.subtopics import SubtopicQrels as SubtopicQrels
+    from rankgauge.subtopics import SubtopicRun as SubtopicRun
+    from rankgauge.subtopics import read_subtopic_qrels as read_subtopic_qrels
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
     from rankgauge.tied import TieReport as TieReport
@@ -182,9 +186,11 @@ if TYPE_CHECKING:
     from rankgauge.usecases import use_case as use_case
 
     AP: Measure
+    AP_IA: Measure
     Bpref: Measure
     DCG: Measure
     ERR: Measure
+    ERR_IA: Measure
     F: Measure
     FirstRel: Measure
     G: Measure
@@ -194,11 +200,13 @@ if TYPE_CHECKING:
     IPrecAvg: Measure
     Judged: Measure
     NCG: Measure
+    NRBP: Measure
     NumNonrelRet: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
+    P_IA: Measure
     R: Measure
     RBP: Measure
     RBPres: Measure
@@ -212,17 +220,23 @@ if TYPE_CHECKING:
     SetP: Measure
     SetR: Measure
     SetRelP: Measure
+    StRecall: Measure
     Success: Measure
     Unjudged: Measure
     Utility: Measure
     YAAP: Measure
+    alpha_DCG: Measure
+    alpha_nDCG: Measure
     binG: Measure
     infAP: Measure
     nDCG: Measure
     nDCGrel: Measure
     nERR: Measure
+    nERR_IA: Measure
+    nNRBP: Measure
 
 _HOMES = {
+    "asked": ("read_judgments",),
     "bench.benchmark": ("Benchmark",),
     "bench.compared": ("BenchmarkComparison",),
     "bench.explorations": ("Exploration", "Trial"),
@@ -293,6 +307,7 @@ _HOMES = {
     "sidebyside": ("Place",),
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
+    "subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),
     "testing": ("RetrieverCheck", "check_retriever"),
     "tied": ("TieReport", "TieSpan", "tie_report"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
@@ -300,10 +315,12 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "IPrec", "IPrecAvg",
-    "Judged", "NCG", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres",
-    "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SetAP", "SetF", "SetP", "SetR", "SetRelP",
-    "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
+    "AP", "AP_IA", "Bpref", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "G", "GMAP", "GMBpref",
+    "IPrec", "IPrecAvg", "Judged", "NCG", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
+    "NumRet", "P", "P_IA", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec", "RprecMult",
+    "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success", "Unjudged", "Utility",
+    "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP", "nDCG", "nDCGrel", "nERR", "nERR_IA",
+    "nNRBP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

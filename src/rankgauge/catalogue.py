@@ -133,6 +133,12 @@ VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
         Param(
+            "alpha",
+            "how much of a subtopic one relevant document settles: what a further one loses",
+            "a number from 0 to 1",
+            _between(0, 1, closed=True),
+        ),
+        Param(
             "b", "the base of the logarithm by which gains are discounted, and the rank where it "
             "begins", "a number > 1", _between(1, 1e6),
         ),

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.asked import Queries
+from rankgauge.asked import Queries, planned, truth_of
 from rankgauge.differences import (
     Correction,
     Design,
@@ -338,7 +338,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         >>> found.difference, found.p, found.verdict
         (0.5, 0.0078125, 'better')
     """
-    truth = Qrels.of(qrels)
     named = _named(runs)
     names = [run.name for run in named]
     shown = _measures(COMPARED if measures is None else measures)
@@ -353,13 +352,15 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
+    judged = truth_of(qrels, planned(wanted))
+    truth = judged.qrels
     _meet(truth, named)
     which = (
         _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
     )
     evaluations = [
         evaluate(
-            truth,
+            truth if judged.detail is None else judged.detail,
             run,
             wanted,
             ties=ties,

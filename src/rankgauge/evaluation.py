@@ -23,15 +23,16 @@ from rankgauge.asked import (
     policies_of,
     sayable,
     selected,
+    truth_of,
     weights_of,
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.gather import Gathering, Plan
+from rankgauge.gather import Gathering, Plan, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, run_blocks
+from rankgauge.model import Duplicates, Policies, Ties, Undefined, run_blocks
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -351,8 +352,9 @@ def evaluate(  # noqa: PLR0913 - each is a choice
     """Evaluate a run: the value of each measure for each judged query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Without a run: records that hold
-            both, in memory or as the path of a file (see `Records`).
+        qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
+            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
+            that hold both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
@@ -390,14 +392,21 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         from rankgauge.records import Records
 
         records = Records.of(qrels)
-        gathering = _gathering((records.qrels, records.graded), plan, policies, chosen)
+        if plan.reads:
+            raise InputError(
+                f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
+                where="measures",
+                fix="give judgments and a run: evaluate(judgments, run, ...)",
+            )
+        truth = Truth(records.qrels, records.graded)
+        gathering = _gathering(truth, plan, policies, chosen)
         gathering.notes.extend(records.notes)
         gathering.add(records.run)
     else:
-        truth = Qrels.of(qrels)
-        gathering = _gathering((truth, truth), plan, policies, chosen)
+        truth = truth_of(qrels, plan)
+        gathering = _gathering(truth, plan, policies, chosen)
         if _is_path(run) and not _streamed(gathering, run):
-            gathering = _gathering((truth, truth), plan, policies, chosen)
+            gathering = _gathering(truth, plan, policies, chosen)
             gathering.add(run)
         elif not _is_path(run):
             for block in blocks_of(run):
@@ -421,12 +430,12 @@ def evaluate(  # noqa: PLR0913 - each is a choice
 
 
 def _gathering(
-    truth: tuple[Qrels, Qrels],
+    truth: Truth,
     plan: Plan,
     policies: Policies,
     chosen: Iterable[Any] | None,
 ) -> Gathering:
-    gathering = Gathering(*truth, plan, policies)
+    gathering = Gathering(truth, plan, policies)
     if chosen is not None:
         gathering.select(chosen)
     return gathering

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
+from rankgauge.kernels.declaring import SPECIAL
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.mapped import mapped
 from rankgauge.model import Policies, Qrels, Run
@@ -33,7 +34,11 @@ from rankgauge.notes import (
 )
 from rankgauge.table import PairTable, distinct
 
-__all__ = ["Gathered", "Gathering", "Plan"]
+if TYPE_CHECKING:
+    # Loaded where a measure reads more than grades.
+    from rankgauge.detailed import Detailed
+
+__all__ = ["Gathered", "Gathering", "Plan", "Truth"]
 
 _JUDGED_AT = 10
 # Of these a perfect value needs every relevant document in its best place.
@@ -73,7 +78,9 @@ class Plan:
 
     Attributes:
         measures: The measures.
-        columns: Their numbers.
+        columns: Their numbers, but for the special ones.
+        special: The numbers of those that read judgments which say more than a grade.
+        reads: What these read, such as ``subtopics``; empty without any.
         of_grades: The numbers of those that read how relevant a document is.
         of_judgments: Those of the others.
         depths: Their cut-offs and 10, ascending: where it is said how much was judged.
@@ -90,7 +97,10 @@ class Plan:
 
     def __init__(self, measures: tuple[Measure, ...]) -> None:
         self.measures = measures
-        self.columns = range(len(measures))
+        every = range(len(measures))
+        self.special = [n for n in every if measures[n].declaration.reads in SPECIAL]
+        self.reads = _sole([measures[n] for n in self.special])
+        self.columns = [n for n in every if n not in self.special]
         self.of_grades = [n for n in self.columns if measures[n].declaration.reads == "grades"]
         self.of_judgments = [n for n in self.columns if n not in self.of_grades]
         cutoffs = {value for m in measures for word, value in m.params if word == "k"}
@@ -114,13 +124,23 @@ class Plan:
         """The numbers of those without a closed form for the mean over all orders of ties."""
         return tuple(n for n in self.columns if not self.measures[n].averages)
 
-    def refuse_open(self) -> None:
-        """Refuse measures whose mean over all orders of equal scores has no closed form.
+    def refuse_open(self, draws: int) -> None:
+        """Refuse measures whose mean over all orders of equal scores is not known.
+
+        Args:
+            draws: From how many orders it is estimated where it has no closed form.
 
         Raises:
             InputError: Naming them.
         """
-        if self.open:
+        if self.special:
+            raise InputError(
+                f"{', '.join(str(self.measures[n]) for n in self.special)}: the mean over all "
+                f"orders of equal scores is not known for measures of {self.reads}",
+                where="ties=mean",
+                fix="leave it out, or take other ties (ties='trec')",
+            )
+        if self.open and not draws:
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
@@ -157,10 +177,25 @@ class _Block:
     constant: bool = False
 
 
+class Truth(NamedTuple):
+    """The judgments of an evaluation.
+
+    Attributes:
+        qrels: Those that say what is relevant.
+        graded: Those that have the grades, which are mostly the same.
+        detail: Those that say more, if a measure reads it; then `qrels` are its own.
+    """
+
+    qrels: Qrels
+    graded: Qrels
+    detail: Detailed | None = None
+
+
 class Gathering:
     """Values gathered block by block; the only mutable thing here, and it never leaves."""
 
-    def __init__(self, qrels: Qrels, graded: Qrels, plan: Plan, policies: Policies) -> None:
+    def __init__(self, truth: Truth, plan: Plan, policies: Policies) -> None:
+        qrels, graded, self.detail = truth
         if not len(qrels):
             raise InputError(
                 "the judgments hold no query", where="judgments", fix="give at least one"
@@ -171,8 +206,8 @@ class Gathering:
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
         self.averaged = policies.ties == "mean"
-        if self.averaged and not policies.draws:
-            plan.refuse_open()
+        if self.averaged:
+            plan.refuse_open(policies.draws)
         # The errors of what is estimated.
         drawn = plan.open if self.averaged else ()
         self.errors = {column: np.zeros(len(qrels)) for column in drawn}
@@ -222,6 +257,8 @@ class Gathering:
         tied = joined.tied(judged_apart=judged_apart)
         if graded is not joined:
             tied = distinct(np.append(tied, graded.tied(judged_apart=judged_apart)))
+        if self.detail is not None:
+            tied = distinct(np.append(tied, self.detail.tied(joined)))
         self.tied += int(self.wanted[tied].sum())
         self.unknown.update(block.unknown)
         self.removed += block.removed
@@ -296,6 +333,14 @@ class Gathering:
                     self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
                     self._look(block, at)
+        if self.detail is not None:
+            self._calculate_special(self.detail, joined, rows)
+
+    def _calculate_special(self, detail: Detailed, joined: Joined, rows: IntArray) -> None:
+        """The values of measures that read more than a grade."""
+        for places, block in detail.blocks(joined, rows):
+            for column in self.plan.special:
+                self.values[:, column][rows[places]] = self.plan.measures[column].values(block)
 
     def _average(self, block: JudgedRun, at: IntArray, columns: Sequence[int]) -> None:
         """The means over all orders of a block's equal scores."""
@@ -490,9 +535,24 @@ class Gathering:
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
 
 
+def _sole(special: Sequence[Measure]) -> str:
+    """What these measures read that grades do not say; empty without measures."""
+    kinds: dict[str, Measure] = {}
+    for measure in special:
+        kinds.setdefault(measure.declaration.reads, measure)
+    if len(kinds) > 1:
+        (one, first), (other, second), *_ = kinds.items()
+        raise InputError(
+            f"{first} reads {one} and {second} reads {other}: no judgments say both",
+            where="measures",
+            fix="evaluate twice, each with the judgments that it reads",
+        )
+    return next(iter(kinds), "")
+
+
 def _level(measure: Measure) -> float | None:
     """The relevance level of a measure that only tells relevant from not."""
-    return measure.level if measure.declaration.reads == "binary" else None
+    return measure.level if measure.declaration.reads in ("binary", "subtopics") else None
 
 
 def _constant(table: PairTable) -> bool:

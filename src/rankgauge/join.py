@@ -45,6 +45,7 @@ class Joined:
         grade: Its grade.
         retrieved: (n,) documents retrieved.
         unknown_queries: Queries of the run (by its own numbers) without judgments.
+        rows: The row of each entry's judgment.
     """
 
     qrels: Qrels
@@ -56,6 +57,7 @@ class Joined:
     grade: FloatArray
     retrieved: IntArray
     unknown_queries: IntArray
+    rows: IntArray
 
     def blocks(
         self, queries: IntArray, cells: int = _CELLS
@@ -179,6 +181,7 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
         grade=qrels.table.values[judged_rows[order]],
         retrieved=np.diff(table.offsets)[by_number],
         unknown_queries=np.flatnonzero(of_run < 0),
+        rows=judged_rows[order],
     )
 
 

@@ -244,6 +244,9 @@ class Qrels(_Pairs):
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
                 fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                from rankgauge.formats.wide import subtopics_said
+
+                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod
@@ -265,6 +268,9 @@ class Qrels(_Pairs):
         """
         if isinstance(source, Qrels):
             return source
+        if isinstance(getattr(type(source), "reads", None), str):
+            # Judgments that say more than a grade (`rankgauge.detailed`) hold ordinary ones.
+            return cls.of(source.qrels)
         if isinstance(source, Run):
             raise InputError(
                 f"got the run {source.name!r} where judgments were wanted",

@@ -154,11 +154,11 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
-        truth: rankgauge.Qrels | rankgauge.Records
-        if runs:
-            truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        else:
-            truth = rankgauge.Records.of(qrels)
+        truth = (
+            rankgauge.read_judgments(qrels, measures, format=qrels_format)
+            if runs
+            else rankgauge.Records.of(qrels)
+        )
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
@@ -224,7 +224,7 @@ class _Keeping(NamedTuple):
     def failure_of(
         self,
         evaluations: Sequence[rankgauge.Evaluation],
-        truth: rankgauge.Qrels | rankgauge.Records,
+        truth: object,
         runs: Sequence[rankgauge.Run | None],
     ) -> rankgauge.RankgaugeError | None:
         """Keep them all; the first failure ends it."""
