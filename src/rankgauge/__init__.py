@@ -69,6 +69,14 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.explaining.explanation import Explanation as Explanation
+    from rankgauge.explaining.explanation import Other as Other
+    from rankgauge.explaining.explanation import explain as explain
+    from rankgauge.explaining.listing import Listed as Listed
+    from rankgauge.explaining.listing import Listing as Listing
+    from rankgauge.explaining.working import IdealRow as IdealRow
+    from rankgauge.explaining.working import Worked as Worked
+    from rankgauge.explaining.working import Working as Working
     from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
     from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
@@ -139,6 +147,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.explanations import report_explanation as report_explanation
     from rankgauge.reports.explorations import report_exploration as report_exploration
     from rankgauge.reports.fusions import report_tuning as report_tuning
     from rankgauge.reports.gates import report_gate as report_gate
@@ -235,6 +244,9 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "explaining.explanation": ("Explanation", "Other", "explain"),
+    "explaining.listing": ("Listed", "Listing"),
+    "explaining.working": ("IdealRow", "Worked", "Working"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
@@ -262,6 +274,7 @@ _HOMES = {
     "reports.diagnoses": ("report_diagnosis",),
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.explanations": ("report_explanation",),
     "reports.explorations": ("report_exploration",),
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),

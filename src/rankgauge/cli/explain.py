@@ -1,0 +1,86 @@
+"""``rankgauge explain``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option, queries_of
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["explain"]
+
+
+@click.command(short_help="Work out a value by hand.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("run", metavar="RUN")
+@click.argument("measure", metavar="MEASURE")
+@click.option(
+    "--query", metavar="ID",
+    help="The query to work out. Without: one that shows how the measure works.",
+)  # fmt: skip
+@click.option(
+    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
+    help="Order of documents with equal scores: document id descending, or as in the file.",
+)  # fmt: skip
+@click.option(
+    "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
+    help="Which queries count: all that are judged, those that are also in the run, or those in "
+    "a file, one id a line.",
+)  # fmt: skip
+@click.option(
+    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
+    show_default=True, help="A document that stands twice in a ranking.",
+)  # fmt: skip
+@click.option(
+    "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
+    help="What an undefined value does in the mean.",
+)  # fmt: skip
+@format_option
+@qrels_format_option
+@click.option(
+    "--as", "form", default="table", show_default=True, help="How to print.",
+    type=click.Choice(["table", "markdown", "html", "json"]),
+)  # fmt: skip
+def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
+    qrels: str,
+    run: str,
+    measure: str,
+    query: str | None,
+    ties: Literal["trec", "input"],
+    queries: str,
+    duplicates: Literal["error", "first", "best"],
+    undefined: Literal["zero", "skip"],
+    run_format: str | None,
+    qrels_format: str | None,
+    form: str,
+) -> None:
+    """Work out by hand what MEASURE says of one query of RUN.
+
+    Prints the ranking with what each document contributes, the ideal ranking where the measure has
+    one, and the formula with the numbers put in. The numbers are made by loops of their own, and
+    held against what rankgauge evaluate says.
+
+    \b
+    Examples:
+      rankgauge explain qrels.txt bm25.run nDCG@10
+      rankgauge explain qrels.txt bm25.run AP --query q17
+      rankgauge explain qrels.txt bm25.run 'RBP(p=0.8)@10' --as markdown
+    """  # noqa: D301 - click reads the \b
+    with working(f"working out {measure}"):
+        found = rankgauge.explain(
+            rankgauge.read_qrels(qrels, format=qrels_format),
+            rankgauge.read_run(run, format=run_format),
+            measure,
+            query,
+            ties=ties,
+            queries=queries_of(queries),
+            duplicates=duplicates,
+            undefined=undefined,
+        )
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_explanation(found, form, color=color), color=color)
