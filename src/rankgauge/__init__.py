@@ -74,6 +74,11 @@ if TYPE_CHECKING:
     from rankgauge.explaining.explanation import explain as explain
     from rankgauge.explaining.listing import Listed as Listed
     from rankgauge.explaining.listing import Listing as Listing
+    from rankgauge.explaining.reconciliation import Contribution as Contribution
+    from rankgauge.explaining.reconciliation import Moved as Moved
+    from rankgauge.explaining.reconciliation import Reconciliation as Reconciliation
+    from rankgauge.explaining.reconciliation import Target as Target
+    from rankgauge.explaining.reconciliation import reconcile as reconcile
     from rankgauge.explaining.working import IdealRow as IdealRow
     from rankgauge.explaining.working import Worked as Worked
     from rankgauge.explaining.working import Working as Working
@@ -156,6 +161,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
     from rankgauge.reports.page import html_report as html_report
+    from rankgauge.reports.reconciliations import report_reconciliation as report_reconciliation
     from rankgauge.reports.sections import Details as Details
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
@@ -246,6 +252,9 @@ _HOMES = {
     "evaluator": ("RetrievalEvaluator",),
     "explaining.explanation": ("Explanation", "Other", "explain"),
     "explaining.listing": ("Listed", "Listing"),
+    "explaining.reconciliation": (
+        "Contribution", "Moved", "Reconciliation", "Target", "reconcile",
+    ),
     "explaining.working": ("IdealRow", "Worked", "Working"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
@@ -280,6 +289,7 @@ _HOMES = {
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
+    "reports.reconciliations": ("report_reconciliation",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),

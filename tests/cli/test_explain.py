@@ -36,3 +36,16 @@ def test_a_query_that_is_not_judged_is_an_error():
     done = run(QRELS, BM25, "AP", "--query", "nobody")
     assert done.returncode == 2
     assert "query 'nobody' is not judged" in done.stderr
+
+
+def test_against_a_profile_it_says_why_the_number_differs():
+    done = run(QRELS, BM25, "nDCG@10", "--against", "pytrec_eval")
+    assert done.returncode == 0, done.stderr
+    found = rankgauge.reconcile(QRELS, rankgauge.read_run(BM25), "nDCG@10", "pytrec_eval")
+    assert done.stdout == rankgauge.report_reconciliation(found)
+
+
+def test_a_profile_nobody_knows_is_an_error():
+    done = run(QRELS, BM25, "AP", "--against", "pytrek_eval")
+    assert done.returncode == 2
+    assert "did you mean pytrec_eval" in done.stderr

@@ -24,6 +24,11 @@ __all__ = ["explain"]
     help="The query to work out. Without: one that shows how the measure works.",
 )  # fmt: skip
 @click.option(
+    "--against", metavar="PROFILE",
+    help="Why the number of another tool differs: its profile, such as pytrec_eval. What it does "
+    "otherwise, what each of that adds, and one query on both sides.",
+)  # fmt: skip
+@click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
     help="Order of documents with equal scores: document id descending, or as in the file.",
 )  # fmt: skip
@@ -51,6 +56,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     run: str,
     measure: str,
     query: str | None,
+    against: str | None,
     ties: Literal["trec", "input"],
     queries: str,
     duplicates: Literal["error", "first", "best"],
@@ -70,17 +76,22 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge explain qrels.txt bm25.run nDCG@10
       rankgauge explain qrels.txt bm25.run AP --query q17
       rankgauge explain qrels.txt bm25.run 'RBP(p=0.8)@10' --as markdown
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against pytrec_eval
     """  # noqa: D301 - click reads the \b
-    with working(f"working out {measure}"):
-        found = rankgauge.explain(
-            rankgauge.read_qrels(qrels, format=qrels_format),
-            rankgauge.read_run(run, format=run_format),
-            measure,
-            query,
-            ties=ties,
-            queries=queries_of(queries),
-            duplicates=duplicates,
-            undefined=undefined,
-        )
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_explanation(found, form, color=color), color=color)
+    with working(f"working out {measure}"):
+        truth = rankgauge.read_qrels(qrels, format=qrels_format)
+        found = rankgauge.read_run(run, format=run_format)
+        if against is None:
+            one = rankgauge.explain(
+                truth, found, measure, query, ties=ties, queries=queries_of(queries),
+                duplicates=duplicates, undefined=undefined,
+            )  # fmt: skip
+            text = rankgauge.report_explanation(one, form, color=color)
+        else:
+            two = rankgauge.reconcile(
+                truth, found, measure, against, query=query, ties=ties,
+                queries=queries_of(queries), duplicates=duplicates, undefined=undefined,
+            )  # fmt: skip
+            text = rankgauge.report_reconciliation(two, form, color=color)
+    say(text, color=color)

@@ -112,8 +112,10 @@ def notes_text(notes: Sequence[str], form: str) -> str:
 
 
 def _folded(line: str) -> str:
-    """A line of a formula, continued below its equals sign."""
-    indent = " " * (2 + line.find("= ") + 2) if "= " in line else "    "
+    """A line of a formula, continued below its equals sign, or below where its words begin."""
+    before = line.partition("= ")[0]
+    words = len(line) - len(line.removeprefix("there: ").removeprefix("here:  ").lstrip())
+    indent = " " * (2 + (len(before) + 2 if len(before) < _WIDE // 2 and "= " in line else words))
     return textwrap.fill(
         line, _WIDE, initial_indent="  ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False, drop_whitespace=True,
