@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from rankgauge.explaining.explanation import Explanation as Explanation
     from rankgauge.explaining.explanation import Other as Other
     from rankgauge.explaining.explanation import explain as explain
+    from rankgauge.explaining.given import GivenValues as GivenValues
     from rankgauge.explaining.listing import Listed as Listed
     from rankgauge.explaining.listing import Listing as Listing
     from rankgauge.explaining.reconciliation import Contribution as Contribution
@@ -79,6 +80,9 @@ if TYPE_CHECKING:
     from rankgauge.explaining.reconciliation import Reconciliation as Reconciliation
     from rankgauge.explaining.reconciliation import Target as Target
     from rankgauge.explaining.reconciliation import reconcile as reconcile
+    from rankgauge.explaining.reproduction import Fit as Fit
+    from rankgauge.explaining.reproduction import Reproduction as Reproduction
+    from rankgauge.explaining.reproduction import reproduce as reproduce
     from rankgauge.explaining.working import IdealRow as IdealRow
     from rankgauge.explaining.working import Worked as Worked
     from rankgauge.explaining.working import Working as Working
@@ -162,6 +166,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_trend as report_trend
     from rankgauge.reports.page import html_report as html_report
     from rankgauge.reports.reconciliations import report_reconciliation as report_reconciliation
+    from rankgauge.reports.reproductions import report_reproduction as report_reproduction
     from rankgauge.reports.sections import Details as Details
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
@@ -251,10 +256,12 @@ _HOMES = {
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
     "explaining.explanation": ("Explanation", "Other", "explain"),
+    "explaining.given": ("GivenValues",),
     "explaining.listing": ("Listed", "Listing"),
     "explaining.reconciliation": (
         "Contribution", "Moved", "Reconciliation", "Target", "reconcile",
     ),
+    "explaining.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explaining.working": ("IdealRow", "Worked", "Working"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
@@ -290,6 +297,7 @@ _HOMES = {
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
     "reports.reconciliations": ("report_reconciliation",),
+    "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),

@@ -49,3 +49,25 @@ def test_a_profile_nobody_knows_is_an_error():
     done = run(QRELS, BM25, "AP", "--against", "pytrek_eval")
     assert done.returncode == 2
     assert "did you mean pytrec_eval" in done.stderr
+
+
+def test_values_and_a_mean_are_explained(tmp_path):
+    there = rankgauge.evaluate(QRELS, BM25, "nDCG(ideal=retrieved)@10")
+    path = tmp_path / "theirs.csv"
+    rows = zip(there.query_ids, there.per_query[:, 0].tolist(), strict=True)
+    path.write_text("query_id,nDCG@10\n" + "".join(f"{q},{v:.4f}\n" for q, v in rows), "utf-8")
+    done = run(QRELS, BM25, "nDCG@10", "--against-values", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "found: ideal of what was retrieved" in done.stdout
+    mean = f"{there.mean()['nDCG(ideal=retrieved)@10']:.7f}"
+    done = run(QRELS, BM25, "nDCG@10", "--against-mean", mean, "--as", "json")
+    assert json.loads(done.stdout)["fits"][0]["name"] == "ideal of what was retrieved"
+
+
+def test_two_targets_at_once_or_a_mean_that_is_none_are_refused():
+    done = run(QRELS, BM25, "AP", "--against", "pytrec_eval", "--against-mean", "0.4")
+    assert done.returncode == 2
+    assert "give one of" in done.stderr
+    done = run(QRELS, BM25, "AP", "--against-mean", "high")
+    assert done.returncode == 2
+    assert "wanted a number such as 0.4123" in done.stderr
