@@ -70,6 +70,23 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.explaining.explanation import Explanation as Explanation
+    from rankgauge.explaining.explanation import Other as Other
+    from rankgauge.explaining.explanation import explain as explain
+    from rankgauge.explaining.given import GivenValues as GivenValues
+    from rankgauge.explaining.listing import Listed as Listed
+    from rankgauge.explaining.listing import Listing as Listing
+    from rankgauge.explaining.reconciliation import Contribution as Contribution
+    from rankgauge.explaining.reconciliation import Moved as Moved
+    from rankgauge.explaining.reconciliation import Reconciliation as Reconciliation
+    from rankgauge.explaining.reconciliation import Target as Target
+    from rankgauge.explaining.reconciliation import reconcile as reconcile
+    from rankgauge.explaining.reproduction import Fit as Fit
+    from rankgauge.explaining.reproduction import Reproduction as Reproduction
+    from rankgauge.explaining.reproduction import reproduce as reproduce
+    from rankgauge.explaining.working import IdealRow as IdealRow
+    from rankgauge.explaining.working import Worked as Worked
+    from rankgauge.explaining.working import Working as Working
     from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
     from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
@@ -140,6 +157,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.explanations import report_explanation as report_explanation
     from rankgauge.reports.explorations import report_exploration as report_exploration
     from rankgauge.reports.fusions import report_tuning as report_tuning
     from rankgauge.reports.gates import report_gate as report_gate
@@ -148,6 +166,8 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
     from rankgauge.reports.page import html_report as html_report
+    from rankgauge.reports.reconciliations import report_reconciliation as report_reconciliation
+    from rankgauge.reports.reproductions import report_reproduction as report_reproduction
     from rankgauge.reports.sections import Details as Details
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
@@ -267,6 +287,14 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "explaining.explanation": ("Explanation", "Other", "explain"),
+    "explaining.given": ("GivenValues",),
+    "explaining.listing": ("Listed", "Listing"),
+    "explaining.reconciliation": (
+        "Contribution", "Moved", "Reconciliation", "Target", "reconcile",
+    ),
+    "explaining.reproduction": ("Fit", "Reproduction", "reproduce"),
+    "explaining.working": ("IdealRow", "Worked", "Working"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
@@ -294,11 +322,14 @@ _HOMES = {
     "reports.diagnoses": ("report_diagnosis",),
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.explanations": ("report_explanation",),
     "reports.explorations": ("report_exploration",),
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
     "reports.page": ("html_report",),
+    "reports.reconciliations": ("report_reconciliation",),
+    "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
     "retriever": ("Hits", "Retriever", "hits_of"),

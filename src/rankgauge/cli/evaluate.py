@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
@@ -17,14 +17,12 @@ from rankgauge.cli.inputs import (
     format_option,
     located,
     qrels_format_option,
+    queries_of,
     store_option,
     told_apart,
 )
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["evaluate"]
 
@@ -171,7 +169,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     where if run is None else run,
                     measures,
                     ties=ties,
-                    queries=_queries(queries),
+                    queries=queries_of(queries),
                     duplicates=duplicates,
                     undefined=undefined,
                     draws=draws or 0,
@@ -261,13 +259,3 @@ def _settings(pairs: Iterable[str]) -> dict[str, str | float | bool]:
         else:
             found[key] = {"true": True, "false": False}.get(value, value)
     return found
-
-
-def _queries(text: str) -> Literal["all", "intersection"] | Path:
-    if text == "all":
-        return "all"
-    if text == "intersection":
-        return "intersection"
-    from pathlib import Path
-
-    return Path(text)

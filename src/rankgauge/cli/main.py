@@ -21,6 +21,7 @@ _INTERRUPTED = 130
 _COMMANDS = {
     "evaluate": "evaluate",
     "compare": "compare",
+    "explain": "explain",
     "diff": "diff",
     "diagnose": "diagnose",
     "check": "check",
