@@ -15,28 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-Value: TypeAlias = float | None
+import reader_loops
+from seeing import Seen, Value, ranked
 
-
-@dataclass(frozen=True)
-class Seen:
-    """One query: the ranking, best document first, and its judgments."""
-
-    ranking: list[str]
-    grades: dict[str, float]
-
-    def judged_only(self) -> Seen:
-        """The same without the documents that nobody judged."""
-        return Seen([doc for doc in self.ranking if self.grades.get(doc, -1) >= 0], self.grades)
-
-
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Score descending, then document id descending by its UTF-8 bytes: the order of trec_eval."""
-    by_id = sorted(scores, key=lambda doc: doc.encode(), reverse=True)
-    return sorted(by_id, key=lambda doc: -scores[doc])
+__all__ = ["ORACLES", "Seen", "Value", "ranked", "value"]
 
 
 def _relevant(seen: Seen, doc: str, rel: float) -> bool:
@@ -447,7 +431,7 @@ ORACLES: dict[str, Callable[..., Value]] = {
         AP, Bpref, DCG, ERR, F, FirstRel, G, GMAP, GMBpref, IPrec, IPrecAvg, Judged, NCG,
         NumNonrelRet, NumRel, NumRelRet, NumRet, P, R, RBP, RBPres, RR, RelP, RnDCG, Rprec,
         RprecMult, SetAP, SetF, SetP, SetR, SetRelP, Success, Unjudged, Utility, YAAP, binG, infAP,
-        nDCG, nDCGrel, nERR,
+        nDCG, nDCGrel, nERR, *reader_loops.LOOPS,
     )
 }  # fmt: skip
 

@@ -33,6 +33,7 @@ OTHER = {
     "b": 2,
     "beta": 2,
     "gain": "exp",
+    "goal": 2,
     "hit": 2,
     "ideal": "retrieved",
     "judged_only": True,

@@ -173,6 +173,8 @@ if TYPE_CHECKING:
     from rankgauge.usecases import use_case as use_case
 
     AP: Measure
+    BPM: Measure
+    BPMres: Measure
     Bpref: Measure
     DCG: Measure
     ERR: Measure
@@ -181,10 +183,18 @@ if TYPE_CHECKING:
     G: Measure
     GMAP: Measure
     GMBpref: Measure
+    INSQ: Measure
+    INSQres: Measure
+    INST: Measure
+    INSTres: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
     NCG: Measure
+    NERR10: Measure
+    NERR11: Measure
+    NERR8: Measure
+    NERR9: Measure
     NumNonrelRet: Measure
     NumRel: Measure
     NumRelRet: Measure
@@ -198,6 +208,8 @@ if TYPE_CHECKING:
     RnDCG: Measure
     Rprec: Measure
     RprecMult: Measure
+    SDCG: Measure
+    SDCGres: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
@@ -287,10 +299,11 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "IPrec", "IPrecAvg",
-    "Judged", "NCG", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres",
-    "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SetAP", "SetF", "SetP", "SetR", "SetRelP",
-    "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
+    "AP", "BPM", "BPMres", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "INSQ",
+    "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged", "NCG", "NERR10", "NERR11", "NERR8",
+    "NERR9", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR",
+    "RelP", "RnDCG", "Rprec", "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR",
+    "SetRelP", "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -142,6 +142,7 @@ VOCABULARY: Mapping[str, Param] = {
             "(other grades keep their own value)",
             _gain,
         ),
+        Param("goal", "how much gain the reader wants to find", "a number > 0", _between(0, 1e6)),
         Param("hit", "the worth of a relevant document retrieved", "a number", _worth),
         Param(
             "ideal",
