@@ -153,6 +153,7 @@ def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
 
 _RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25)))
 _WORDS = {
+    "among": st.sampled_from(("judged", "retrieved")),
     "b": st.sampled_from((1.5, 2, 3, 10)),
     "beta": st.one_of(st.integers(1, 4), st.sampled_from((0.25, 0.5, 1.5))),
     "gain": st.one_of(
@@ -172,6 +173,7 @@ _WORDS = {
     "mult": st.sampled_from((0.01, 0.2, 0.5, 1, 1.4, 2, 1e5)),
     "noise": st.sampled_from((-1, 0, -0.25)),
     "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
+    "normalize": st.booleans(),
     "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
     "rel": _RELS,
@@ -180,7 +182,7 @@ _WORDS = {
 
 
 # The loops of these go from rank to rank, and cannot go to the thousand millionth.
-_WALKED = {loop.__name__ for loop in LOOPS}
+_WALKED = {"Compat", *(loop.__name__ for loop in LOOPS)}
 _STEPS = st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000)))
 
 

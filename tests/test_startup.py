@@ -29,7 +29,8 @@ EVALUATION = {
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
     "kernels.graded",
-    "kernels.measure", "kernels.partial", "kernels.readers", "mapped", "model", "notes", "table",
+    "kernels.measure", "kernels.orders", "kernels.partial", "kernels.readers",
+    "mapped", "model", "notes", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -30,6 +30,7 @@ JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
 # A second value for each parameter, to show what it changes.
 OTHER = {
+    "among": "retrieved",
     "b": 2,
     "beta": 2,
     "gain": "exp",
@@ -42,6 +43,7 @@ OTHER = {
     "mult": 2,
     "noise": -0.5,
     "norm": "retrieved",
+    "normalize": False,
     "p": 0.5,
     "recall": 0.5,
     "rel": 3,

@@ -176,6 +176,7 @@ if TYPE_CHECKING:
     BPM: Measure
     BPMres: Measure
     Bpref: Measure
+    Compat: Measure
     DCG: Measure
     ERR: Measure
     F: Measure
@@ -200,6 +201,7 @@ if TYPE_CHECKING:
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
+    PairAcc: Measure
     R: Measure
     RBP: Measure
     RBPres: Measure
@@ -299,11 +301,12 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "BPM", "BPMres", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "INSQ",
-    "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged", "NCG", "NERR10", "NERR11", "NERR8",
-    "NERR9", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR",
-    "RelP", "RnDCG", "Rprec", "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR",
-    "SetRelP", "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
+    "AP", "BPM", "BPMres", "Bpref", "Compat", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref",
+    "INSQ", "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged", "NCG", "NERR10", "NERR11",
+    "NERR8", "NERR9", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "PairAcc", "R", "RBP",
+    "RBPres", "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF",
+    "SetP", "SetR", "SetRelP", "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG",
+    "nDCGrel", "nERR",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -131,6 +131,11 @@ VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
         Param(
+            "among", "which documents pairs are made of",
+            "judged (all that were judged) or retrieved (those in the ranking)",
+            _choice("judged", "retrieved"),
+        ),
+        Param(
             "b", "the base of the logarithm by which gains are discounted, and the rank where it "
             "begins", "a number > 1", _between(1, 1e6),
         ),
@@ -174,6 +179,10 @@ VOCABULARY: Mapping[str, Param] = {
             "what the sum is divided by",
             "R (all relevant documents), min(k,R), k, or retrieved (those found)",
             _choice("R", "min(k,R)", "k", "retrieved"),
+        ),
+        Param(
+            "normalize", "whether the value is divided by the best that it can be", "true or false",
+            _flag,
         ),
         Param(
             "p", "the patience: the chance to go on to the next rank", "a number between 0 and 1",

@@ -36,6 +36,7 @@ NAMES = [bare.name for bare in CATALOGUE]
 
 # Values to put in for each word, one after the other, alone and with a cut-off.
 _GRID: dict[str, tuple[Any, ...]] = {
+    "among": ("retrieved",),
     "b": (2, 3.5, 10),
     "beta": (2, 0.5),
     "gain": ("exp", {1: 2, 2: 5, 3: 0.25}, {0: 1, 2: 0}),
@@ -48,6 +49,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
     "mult": (0.05, *(fifth / 5 for fifth in range(1, 11)), 7),
     "noise": (-0.25,),
     "norm": ("min(k,R)", "k", "retrieved"),
+    "normalize": (False,),
     "p": (0.5, 0.95),
     "recall": tuple(tenth / 10 for tenth in range(11)),
     "rel": (2, 3, 4, 5),
@@ -344,6 +346,17 @@ def _no_grade(measure: Measure, seen: Seen) -> bool:
     return not any(grade > 0 for grade in seen.grades.values())
 
 
+def _no_pair(measure: Measure, seen: Seen) -> bool:
+    level = float(str(measure.rel))
+    if measure.among == "judged":
+        known = [grade >= level for grade in seen.grades.values() if grade >= 0]
+    else:
+        ranking = (seen.judged_only() if measure.judged_only else seen).ranking
+        window = ranking if measure.k is None else ranking[: int(str(measure.k))]
+        known = [seen.grades.get(doc, -1) >= level for doc in window]
+    return all(known) or not any(known)
+
+
 def _nothing_retrieved(measure: Measure, seen: Seen) -> bool:
     only = "judged_only" in measure.declaration.words and measure.judged_only
     return not (seen.judged_only() if only else seen).ranking
@@ -365,6 +378,8 @@ UNDEFINED: dict[str, Callable[[Measure, Seen], bool]] = {
     "Judged": _nothing_retrieved,
     "SetP": _nothing_retrieved,
     **dict.fromkeys(("G", "NCG", "RnDCG", "nDCG", "nDCGrel"), _no_gain),
+    "Compat": _no_grade,
+    "PairAcc": _no_pair,
     "nERR": _no_grade,
 }  # fmt: skip
 

@@ -3,6 +3,6 @@
 Importing this package registers them; :func:`~rankgauge.kernels.measure.parse` finds them by name.
 """
 
-from rankgauge.kernels import binary, coverage, graded, partial, readers
+from rankgauge.kernels import binary, coverage, graded, orders, partial, readers
 
-__all__ = ["binary", "coverage", "graded", "partial", "readers"]
+__all__ = ["binary", "coverage", "graded", "orders", "partial", "readers"]
