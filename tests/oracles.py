@@ -486,4 +486,7 @@ def value(name: str, params: Mapping[str, Any], seen: Seen) -> Value:
     words = dict(params)
     if words.pop("judged_only", False):
         seen = seen.judged_only()
+    if words.get("rel") == "best":
+        highest = max(seen.grades.values())
+        words["rel"] = highest if highest > 0 else math.inf
     return ORACLES[name](seen, **words)

@@ -151,7 +151,7 @@ def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
     return Batch(qrels, run)
 
 
-_RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25)))
+_RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25, "best")))
 _WORDS = {
     "among": st.sampled_from(("judged", "retrieved")),
     "b": st.sampled_from((1.5, 2, 3, 10)),

@@ -84,6 +84,12 @@ def _between(low: float, high: float, *, closed: bool = False) -> Callable[[Any]
 _worth = _between(-_MOST, _MOST, closed=True)
 
 
+def _level(value: Any) -> int | float | str:
+    if isinstance(value, str) and value.strip().lower() == "best":
+        return "best"
+    return _between(0, 1e300)(value)
+
+
 def _recall(value: Any) -> float:
     return float(_between(0, 1, closed=True)(value))
 
@@ -190,8 +196,8 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param("recall", "the level of recall", "a number from 0 to 1", _recall),
         Param(
-            "rel", "the grade from which a document counts as relevant", "a number > 0",
-            _between(0, 1e300),
+            "rel", "the grade from which a document counts as relevant",
+            "a number > 0, or best (the highest grade of each query)", _level,
         ),
         Param(
             "top", "the highest grade of the scale", f"a number from 1 to {_MAX_TOP}",

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray, freeze
 from rankgauge.table import FloatArray
 
-__all__ = ["UNRANKED", "JudgedRun", "Values", "discounts"]
+__all__ = ["UNRANKED", "JudgedRun", "Level", "Values", "discounts"]
 
 Values: TypeAlias = FloatArray
+# From which grade on a document counts as relevant; "best" is the highest grade of each query.
+Level: TypeAlias = float | str
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
@@ -173,34 +175,41 @@ class JudgedRun:
         """(Q, J) whether a document stands in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
-    def hits(self, rel: float, k: int | None = None) -> BoolArray:
+    def least(self, rel: Level) -> float | FloatArray:
+        """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
+        if isinstance(rel, str):
+            # Of a query without a grade above 0 no document is relevant.
+            return np.where(self.ideal[:, :1] > 0, self.ideal[:, :1], np.inf)
+        return rel
+
+    def hits(self, rel: Level, k: int | None = None) -> BoolArray:
         """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
         if k is None:
-            return self.once(("hits", rel), lambda: self.judged & (self.grade >= rel))
+            return self.once(("hits", rel), lambda: self.judged & (self.grade >= self.least(rel)))
         return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
 
-    def found(self, rel: float, k: int | None = None) -> IntArray:
+    def found(self, rel: Level, k: int | None = None) -> IntArray:
         """(Q,) the relevant documents that were retrieved, in the first `k`."""
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
 
-    def first(self, rel: float) -> IntArray:
+    def first(self, rel: Level) -> IntArray:
         """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
         return self.once(
             ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
         )
 
-    def relevant(self, rel: float) -> IntArray:
+    def relevant(self, rel: Level) -> IntArray:
         """(Q,) all relevant documents of the query, retrieved or not."""
-        return self.once(("relevant", rel), lambda: self.count(self.ideal >= rel))
+        return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
 
-    def divisor(self, rel: float) -> FloatArray:
+    def divisor(self, rel: Level) -> FloatArray:
         """(Q,) the same to divide by: NaN where there is none, which makes a value undefined."""
         whole = self.relevant(rel)
         return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 
-    def non_relevant(self, rel: float) -> IntArray:
+    def non_relevant(self, rel: Level) -> IntArray:
         """(Q,) all documents judged not relevant, retrieved or not."""
-        return self.count((self.ideal >= 0) & (self.ideal < rel))
+        return self.count((self.ideal >= 0) & (self.ideal < self.least(rel)))
 
     def discounts(self, b: float | None = None) -> FloatArray:
         """(Q, J) the discount of each document's rank, 0 where padded."""

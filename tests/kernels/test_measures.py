@@ -52,7 +52,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
     "normalize": (False,),
     "p": (0.5, 0.95),
     "recall": tuple(tenth / 10 for tenth in range(11)),
-    "rel": (2, 3, 4, 5),
+    "rel": (2, 3, 4, 5, "best"),
     "top": (5,),
 }
 
@@ -331,13 +331,21 @@ def test_a_name_is_read_back_as_the_same_measure(name: str, data: st.DataObject)
 # ---- where a value is not defined
 
 
+def _least(measure: Measure, seen: Seen) -> float:
+    if measure.rel == "best":
+        return max(*seen.grades.values(), 1e-9)
+    return float(str(measure.rel))
+
+
 def _nothing_relevant(measure: Measure, seen: Seen) -> bool:
-    return not any(grade >= float(str(measure.rel)) for grade in seen.grades.values())
+    least = _least(measure, seen)
+    return not any(grade >= least for grade in seen.grades.values())
 
 
 def _no_gain(measure: Measure, seen: Seen) -> bool:
     gains = dict(measure.gain) if isinstance(measure.gain, tuple) else {}
-    least = float(str(measure.rel or 0)) if "rel" in measure.declaration.words else 0
+    levelled = "rel" in measure.declaration.words and measure.rel is not None
+    least = _least(measure, seen) if levelled else 0
     counted = [grade for grade in seen.grades.values() if grade >= least]
     return not any(gains.get(grade, grade) > 0 for grade in counted)
 
@@ -347,7 +355,7 @@ def _no_grade(measure: Measure, seen: Seen) -> bool:
 
 
 def _no_pair(measure: Measure, seen: Seen) -> bool:
-    level = float(str(measure.rel))
+    level = _least(measure, seen)
     if measure.among == "judged":
         known = [grade >= level for grade in seen.grades.values() if grade >= 0]
     else:
@@ -363,7 +371,7 @@ def _nothing_retrieved(measure: Measure, seen: Seen) -> bool:
 
 
 def _nothing_found(measure: Measure, seen: Seen) -> bool:
-    rel = float(str(measure.rel))
+    rel = _least(measure, seen)
     return not any(seen.grades.get(doc, -1) >= rel for doc in seen.ranking)
 
 
@@ -404,7 +412,7 @@ def test_an_empty_ranking_counts_as_0_or_is_undefined_but_never_more() -> None:
     for measure in ALL_VARIANTS:
         missing = float(values(found, [measure])[0, 0])
         if measure.name == "NumRel":
-            assert missing == (1 if float(str(measure.rel)) <= 2 else 0)
+            assert missing == (1 if measure.rel == "best" or float(str(measure.rel)) <= 2 else 0)
         elif measure.name.endswith("res"):
             assert missing == pytest.approx(1, abs=1e-12)
         elif measure.name == "YAAP":

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankgauge.errors import InputError
 from rankgauge.ids import IntArray
-from rankgauge.judged import JudgedRun, Values
+from rankgauge.judged import JudgedRun, Level, Values
 from rankgauge.kernels.declaring import measure
 
 # The depth of the reference implementation.
@@ -51,7 +51,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
 
 @measure(also=("PairwiseAccuracy",))
 def PairAcc(
-    run: JudgedRun, *, k: int | None = None, rel: float = 1, among: str = "judged"
+    run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
 ) -> Values:
     r"""Pairwise accuracy: how likely a relevant document stands above one that is not relevant.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.judged import JudgedRun, Values, discounts
+from rankgauge.judged import JudgedRun, Level, Values, discounts
 from rankgauge.kernels.declaring import measure
 
 # How far cwl_eval and the authors look.
@@ -31,7 +31,7 @@ _LARGE = 12
 class _Worth(NamedTuple):
     """What a document gains: 1 from a grade on, or its grade as a share of the top one."""
 
-    rel: float | None
+    rel: Level | None
     top: float | None
 
 
@@ -69,7 +69,7 @@ def INST(
     *,
     goal: float = 1,
     k: int = _FAR,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""INST: what a reader gains by a look who wants a certain gain and tires on his way to it.
@@ -95,7 +95,7 @@ def INSTres(
     *,
     goal: float = 1,
     k: int = _FAR,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""Residual of INST: how much it could rise if every unjudged document gained 1.
@@ -118,7 +118,7 @@ def INSQ(
     *,
     goal: float = 1,
     k: int = _FAR,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""INSQ: what a reader gains by a look who is the more likely to go on the further he came.
@@ -162,7 +162,7 @@ def BPM(
     *,
     k: int,
     goal: float = 1,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""Bejeweled player model: what a reader gains by a look who stops with enough, or at rank k.
@@ -186,7 +186,7 @@ def BPMres(
     *,
     k: int,
     goal: float = 1,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""Residual of BPM: how much it could rise if every unjudged document gained 1.
@@ -204,7 +204,7 @@ def BPMres(
 
 
 @measure(reads="grades")
-def SDCG(run: JudgedRun, *, k: int, rel: float | None = None, top: float | None = None) -> Values:
+def SDCG(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
     r"""Scaled DCG: DCG as a share of that of k documents of the top grade.
 
     $$ SDCG@k = \frac{\sum_{i \le k} gain_i / \log_2 (i + 1)}{\sum_{i \le k} 1 / \log_2 (i + 1)} $$
@@ -240,7 +240,7 @@ def SDCGres(run: JudgedRun, *, k: int) -> Values:
 
 
 @measure(reads="grades")
-def NERR8(run: JudgedRun, *, k: int, rel: float | None = None, top: float | None = None) -> Values:
+def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
     r"""Nearly ERR, first form: a reader who stops at a document with the chance of its gain.
 
     $$ C(i) = [\, i < k \,] \, (1 - gain_i) $$
@@ -256,7 +256,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: float | None = None, top: float | None
 
 
 @measure(reads="grades")
-def NERR9(run: JudgedRun, *, k: int, rel: float | None = None, top: float | None = None) -> Values:
+def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
     r"""Nearly ERR, second form: as NERR8, and less and less likely to stop for being tired.
 
     $$ C(i) = [\, i < k \,] \, \frac{i}{i + 1} (1 - gain_i) $$
@@ -279,7 +279,7 @@ def NERR10(
     *,
     p: float = 0.9,
     k: int = _FAR,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""Nearly ERR, third form: as NERR8, with the patience p of RBP.
@@ -303,7 +303,7 @@ def NERR11(
     *,
     goal: float = 1,
     k: int = _FAR,
-    rel: float | None = None,
+    rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
     r"""Nearly ERR, fourth form: as NERR8, with the goal of INSQ.
@@ -490,10 +490,11 @@ def _squares(run: JudgedRun, goal: float, k: int) -> Values:
 def _trigamma(numbers: Values) -> Values:
     """The sum of 1 / n^2 over n = x, x + 1, x + 2 ... for each x > 0."""
     total, at = np.zeros_like(numbers), numbers.copy()
-    for _ in range(_LARGE):
-        small = at < _LARGE
-        total = np.where(small, total + 1 / (at * at), total)
-        at = np.where(small, at + 1, at)
+    few = np.flatnonzero(at < _LARGE)
+    while len(few):
+        total[few] += 1 / (at[few] * at[few])
+        at[few] += 1
+        few = few[at[few] < _LARGE]
     part = 1 / (at * at)
     series = np.full_like(at, 7 / 6)
     for factor in (-691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
