@@ -25,7 +25,12 @@ from planted import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parent.parent
 # The quick part: loops, pytrec_eval and the laws, then the join.
-TESTS = ("tests/kernels/test_measures.py", "tests/test_judged.py", "tests/test_join.py")
+TESTS = (
+    "tests/kernels/test_measures.py",
+    "tests/kernels/test_pytrec_eval.py",
+    "tests/test_judged.py",
+    "tests/test_join.py",
+)
 # What stands above the measures has tests of its own.
 BENCHMARKS = (
     "tests/bench/test_benchmark.py",

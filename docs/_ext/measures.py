@@ -40,9 +40,11 @@ SPECIAL = {"subtopics": SUBTOPICS}
 # A second value for each parameter, to show what it changes.
 OTHER = {
     "alpha": 0.9,
+    "among": "retrieved",
     "b": 2,
     "beta": 2,
     "gain": "exp",
+    "goal": 2,
     "hit": 2,
     "ideal": "retrieved",
     "judged_only": True,
@@ -51,6 +53,7 @@ OTHER = {
     "mult": 2,
     "noise": -0.5,
     "norm": "retrieved",
+    "normalize": False,
     "p": 0.5,
     "recall": 0.5,
     "rel": 3,

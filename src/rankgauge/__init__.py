@@ -207,7 +207,10 @@ if TYPE_CHECKING:
 
     AP: Measure
     AP_IA: Measure
+    BPM: Measure
+    BPMres: Measure
     Bpref: Measure
+    Compat: Measure
     DCG: Measure
     ERR: Measure
     ERR_IA: Measure
@@ -216,10 +219,18 @@ if TYPE_CHECKING:
     G: Measure
     GMAP: Measure
     GMBpref: Measure
+    INSQ: Measure
+    INSQres: Measure
+    INST: Measure
+    INSTres: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
     NCG: Measure
+    NERR10: Measure
+    NERR11: Measure
+    NERR8: Measure
+    NERR9: Measure
     NRBP: Measure
     NumNonrelRet: Measure
     NumRel: Measure
@@ -227,6 +238,7 @@ if TYPE_CHECKING:
     NumRet: Measure
     P: Measure
     P_IA: Measure
+    PairAcc: Measure
     R: Measure
     RBP: Measure
     RBPres: Measure
@@ -235,6 +247,8 @@ if TYPE_CHECKING:
     RnDCG: Measure
     Rprec: Measure
     RprecMult: Measure
+    SDCG: Measure
+    SDCGres: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
@@ -346,12 +360,13 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "AP_IA", "Bpref", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "G", "GMAP", "GMBpref",
-    "IPrec", "IPrecAvg", "Judged", "NCG", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
-    "NumRet", "P", "P_IA", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec", "RprecMult",
-    "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success", "Unjudged", "Utility",
-    "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP", "nDCG", "nDCGrel", "nERR", "nERR_IA",
-    "nNRBP",
+    "AP", "AP_IA", "BPM", "BPMres", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel",
+    "G", "GMAP", "GMBpref", "INSQ", "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged",
+    "NCG", "NERR10", "NERR11", "NERR8", "NERR9", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
+    "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
+    "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
+    "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
+    "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

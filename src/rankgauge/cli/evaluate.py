@@ -141,7 +141,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         say_ties(
             (qrels, runs, qrels_format, run_format),
             partial(
-                rankgauge.tie_report, measures=measures, ties=ties, queries=_queries(queries),
+                rankgauge.tie_report, measures=measures, ties=ties, queries=queries_of(queries),
                 duplicates=duplicates, undefined=undefined,
             ),
             form,
