@@ -44,6 +44,7 @@ _JUDGED_AT = 10
 # Of these a perfect value needs every relevant document in its best place.
 _WHOLE = {"AP", "nDCG", "Rprec"}
 _SAMPLE = 10_000
+_FEW = 300
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Gathering:
         self.errors = {column: np.zeros(len(qrels)) for column in drawn}
         # A mean of ranks over all orders is no rank that a document stands at.
         firsts = () if self.averaged else plan.first_ranks
-        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
+        self.first_ranks = [(first, np.full(len(qrels), np.nan)) for first in firsts]
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
@@ -319,8 +320,11 @@ class Gathering:
                 columns = plan.of_grades if source is graded else plan.of_judgments
             plain = rows
             if self.averaged:
-                # What is in no tie has one order only.
+                # What is in no tie has one order only, in which both ways give the same bits: a few
+                # such queries are quicker done with the others.
                 tied = source.touched(rows)
+                if tied.any() and np.count_nonzero(~tied) < _FEW:
+                    tied[:] = True
                 plain = rows[~tied]
                 for places, block in source.blocks(rows[tied]):
                     at = rows[tied][places]
@@ -365,7 +369,7 @@ class Gathering:
         """What the notes tell of a block, besides its values."""
         plan = self.plan
         self.judged[at] = judged_shares(block, plan.depths)
-        for first, ranks in self.first_ranks.items():
+        for first, ranks in self.first_ranks:
             ranks[at] = first.values(block)
         for number, recall in enumerate(plan.recalls):
             more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
@@ -477,7 +481,7 @@ class Gathering:
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             code = " (P106)" if coverage[deepest] < 1 else ""
             yield f"documents without a judgment count as not relevant; {known}{code}"
-        for first, ranks in self.first_ranks.items():
+        for first, ranks in self.first_ranks:
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:

@@ -122,7 +122,8 @@ class Joined:
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
         """
-        return distinct(self.deciding(judged_apart=judged_apart)[0])
+        numbers, _ = self.deciding(judged_apart=judged_apart)
+        return distinct(numbers) if len(numbers) else numbers
 
     def deciding(self, *, judged_apart: bool = False) -> tuple[IntArray, IntArray]:
         """The groups of equal scores that could change a value: their queries and their sizes."""

@@ -15,6 +15,7 @@ MARKS = [
     "start",
     "comparing",
     "checking",
+    "ties",
     "running",
 ]
 
@@ -60,6 +61,12 @@ def test_comparing_and_running_print_and_write(script, page):
     assert "| 2 × 5 × 1, 10 |" in script("comparing.py", "--tiny", "--write", page)
     said = script("running.py", "--queries", 20, "--rounds", 1, "--write", page)
     assert "| four threads with a time limit |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+def test_ties_print_and_write_a_table(script, page):
+    said = script("ties.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| 20 × 20 | all equal |" in said
     assert said.strip() in page.read_text(encoding="utf-8")
 
 
