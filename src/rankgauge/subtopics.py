@@ -222,7 +222,9 @@ class SubtopicQrels(Mapping[str, Mapping[str, Mapping[str, float]]]):
         start, sizes = self.entries[first], self.entries[stop] - self.entries[first]
         at = np.repeat(start - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
         query = np.repeat(np.arange(len(queries)), sizes)
-        row = np.searchsorted(self.entries, at, side="right") - 1
+        documents = stop - first
+        row = np.repeat(first - offsets_of(documents)[:-1], documents) + np.arange(documents.sum())
+        row = np.repeat(row, np.diff(self.entries)[row])
         width = max(1, int(np.diff(self.subtopic_offsets)[queries].max()))
         # A subtopic behind the other, so that one of them is a plain matrix.
         pool = np.zeros((width, len(queries), block.ideal.shape[1]))
