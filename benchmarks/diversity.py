@@ -33,7 +33,7 @@ DIVERSE = ("alpha_nDCG@10", "alpha_nDCG@20", "ERR_IA@20", "nERR_IA@20", "NRBP", 
 
 def lines(queries: int, documents: int, subtopics: int) -> Iterator[str]:
     """Judgments: one in eight grades is 1, the others are 0."""
-    rng = random.Random(20261122)
+    rng = random.Random(20261122)  # noqa: S311 - no secret
     for query in range(queries):
         for document in range(documents):
             for subtopic in range(subtopics):
@@ -44,7 +44,7 @@ def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, fl
     """Seconds of ordinary measures, of those with measures of diversity, and of reading."""
     import rankgauge
 
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 - no secret
     run = {
         str(query): {f"d{document}": rng.random() for document in range(documents)}
         for query in range(queries)

@@ -37,6 +37,9 @@ TESTS_OF = {
     **dict.fromkeys(
         ("kernels/diversity.py", "subtopics.py", "formats/wide.py"), DIVERSITY,
     ),
+    **dict.fromkeys(
+        ("kernels/inferred.py", "sampled.py"), ("tests/kernels/test_inferred.py",),
+    ),
     "comparison.py": ("tests/test_comparison.py",),
     "differences.py": ("tests/test_comparison.py",),
     "remarks.py": ("tests/test_comparison.py",),

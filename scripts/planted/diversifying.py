@@ -14,7 +14,8 @@ BUGS = (
         "left[:, queries, chosen] = 0.0", "pass"),
     Bug("diversity: the ideal takes the lowest id", "kernels/diversity.py",
         "chosen = np.argmax(gain >= best[:, None] * _ALMOST, axis=1)",
-        "chosen = gain.shape[1] - 1 - np.argmax((gain >= best[:, None] * _ALMOST)[:, ::-1], axis=1)"),
+        "chosen = gain.shape[1] - 1 - np.argmax("
+        "(gain >= best[:, None] * _ALMOST)[:, ::-1], axis=1)"),
     Bug("diversity: rounding decides", "kernels/diversity.py",
         "_ALMOST = 1 - 1e-12", "_ALMOST = 1.0"),
     Bug("diversity: subtopics without a relevant document count", "subtopics.py",
@@ -38,4 +39,17 @@ BUGS = (
         "    if len(twice):", "    if len(twice) > 9:"),
     Bug("subtopics: a line may have any width", "formats/wide.py",
         "        if len(parts) != width:", "        if len(parts) < 2:"),
+    # ---- samples
+    Bug("samples: a judged document stands for itself alone", "sampled.py",
+        "share = np.where(drawn > 0, whole / np.maximum(drawn, 1), 0.0)",
+        "share = np.where(drawn > 0, 1.0, 0.0)"),
+    Bug("samples: what was not judged is not seen above", "kernels/inferred.py",
+        "_above(inside) / rank * chance", "_above(inside & run.judged) / rank * chance"),
+    Bug("samples: the ideal holds the judged ones once", "kernels/inferred.py",
+        "weights = np.where(gains > 0, run.expansion(run.pool_stratum), 0.0)",
+        "weights = np.where(gains > 0, 1.0, 0.0)"),
+    Bug("samples: the ideal has no cut-off", "kernels/inferred.py",
+        "        ends = np.minimum(ends, float(k))", "        pass"),
+    Bug("samples: a part of a rank is none", "kernels/inferred.py",
+        "return upto[places] + (ends - whole) * single[places]", "return upto[places]"),
 )  # fmt: skip

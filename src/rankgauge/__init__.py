@@ -154,6 +154,9 @@ if TYPE_CHECKING:
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
+    from rankgauge.sampled import SampledQrels as SampledQrels
+    from rankgauge.sampled import SampledRun as SampledRun
+    from rankgauge.sampled import read_sampled_qrels as read_sampled_qrels
     from rankgauge.sidebyside import Place as Place
     from rankgauge.spans import QuerySpans as QuerySpans
     from rankgauge.spans import Span as Span
@@ -208,9 +211,11 @@ if TYPE_CHECKING:
     alpha_DCG: Measure
     alpha_nDCG: Measure
     infAP: Measure
+    infNDCG: Measure
     nDCG: Measure
     nERR_IA: Measure
     nNRBP: Measure
+    xinfAP: Measure
 
 _HOMES = {
     "asked": ("read_judgments",),
@@ -278,6 +283,7 @@ _HOMES = {
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
+    "sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
     "sidebyside": ("Place",),
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
@@ -291,7 +297,7 @@ _MEASURES = (
     "AP", "AP_IA", "Bpref", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg",
     "Judged", "NRBP", "NumRel", "NumRelRet", "NumRet", "P", "P_IA", "R", "RBP", "RBPres", "RR",
     "Rprec", "SetAP", "SetF", "SetP", "SetR", "StRecall", "Success", "alpha_DCG", "alpha_nDCG",
-    "infAP", "nDCG", "nERR_IA", "nNRBP",
+    "infAP", "infNDCG", "nDCG", "nERR_IA", "nNRBP", "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -468,7 +468,7 @@ def _sole(special: Sequence[Measure]) -> str:
 def _level(measure: Measure) -> float | None:
     """The relevance level of a measure that only tells relevant from not."""
     if (
-        measure.declaration.reads not in ("binary", "subtopics")
+        measure.declaration.reads not in {"binary", *SPECIAL}
         or "rel" not in measure.declaration.words
     ):
         return None

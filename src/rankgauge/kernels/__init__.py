@@ -3,6 +3,6 @@
 Importing this package registers them; :func:`~rankgauge.kernels.measure.parse` finds them by name.
 """
 
-from rankgauge.kernels import binary, coverage, diversity, graded, partial
+from rankgauge.kernels import binary, coverage, diversity, graded, inferred, partial
 
-__all__ = ["binary", "coverage", "diversity", "graded", "partial"]
+__all__ = ["binary", "coverage", "diversity", "graded", "inferred", "partial"]

@@ -13,10 +13,10 @@ from rankgauge.judged import Values
 __all__ = ["DECLARED", "NAMES", "SPECIAL", "TREC", "Declaration", "Kernel", "Reads", "measure"]
 
 Kernel: TypeAlias = Callable[..., Values]
-Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics"]
+Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics", "samples"]
 
 # What only judgments with more columns say; each has a noun in `rankgauge.detailed`.
-SPECIAL = ("subtopics",)
+SPECIAL = ("subtopics", "samples")
 
 
 class Declaration(NamedTuple):
