@@ -37,7 +37,14 @@ BENCHMARKS = (
     "tests/bench/test_store.py",
     "tests/bench/test_compared.py",
 )
+DIVERSITY = ("tests/kernels/test_diversity.py", "tests/test_subtopics.py")
 TESTS_OF = {
+    **dict.fromkeys(
+        ("kernels/diversity.py", "subtopics.py", "formats/wide.py"), DIVERSITY,
+    ),
+    **dict.fromkeys(
+        ("kernels/inferred.py", "sampled.py"), ("tests/kernels/test_inferred.py",),
+    ),
     "comparison.py": ("tests/test_comparison.py",),
     "differences.py": ("tests/test_comparison.py",),
     "remarks.py": ("tests/test_comparison.py",),
@@ -96,7 +103,7 @@ TESTS_OF = {
             "tests/history/test_history_failures.py",
         ),
     ),
-    "fingerprints.py": ("tests/test_fingerprints.py",),
+    "fingerprints.py": ("tests/test_fingerprints.py", "tests/test_subtopics.py"),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
     "retriever.py": ("tests/test_retriever.py", *BENCHMARKS),
     **{
@@ -184,7 +191,7 @@ TESTS_OF = {
     "table.py": ("tests/test_table.py", "tests/test_join.py"),
     "formats/arrow.py": ("tests/formats/test_arrow.py",),
     "ids.py": (*TESTS, "tests/test_ids.py"),
-    "gather.py": ("tests/test_streamed.py", "tests/test_notes.py"),
+    "gather.py": ("tests/test_streamed.py", "tests/test_notes.py", "tests/test_subtopics.py"),
     "mapped.py": ("tests/test_mapped.py", "tests/test_notes.py"),
     "notes.py": ("tests/test_notes.py",),
     "scanning.py": ("tests/test_inspecting.py", "tests/checking/test_check_texts.py"),

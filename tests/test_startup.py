@@ -28,7 +28,8 @@ EVALUATION = {
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
-    "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.measure",
+    "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",
+    "kernels.measure",
     "kernels.orders", "kernels.partial", "kernels.readers", "mapped", "model", "notes", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.

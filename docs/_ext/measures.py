@@ -36,7 +36,10 @@ SUBTOPICS = {
     }
 }  # fmt: skip
 # What the measures read that do not read JUDGMENTS.
-SPECIAL = {"subtopics": SUBTOPICS}
+SPECIAL = {
+    "subtopics": SUBTOPICS,
+    "samples": {"q1": {"top": {"d1": 3, "d3": 0}, "deep": {"d2": -1, "d4": 1, "d5": 2}}},
+}
 # A second value for each parameter, to show what it changes.
 OTHER = {
     "alpha": 0.9,
@@ -192,6 +195,7 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "binary": "whether a document is relevant",
         "judged": "whether a document was judged at all",
         "grades": "how relevant a document is: its grade",
+        "samples": "grades, and the stratum that each document was sampled from",
         "subtopics": "the grades of a document for each subtopic",
     }
     undefined = {"skip": "left out of the mean", "zero": "counts 0 in the mean"}

@@ -5,6 +5,7 @@ from planted.bug import Bug
 from planted.checking import BUGS as _CHECKING
 from planted.comparing import BUGS as _COMPARING
 from planted.converting import BUGS as _CONVERTING
+from planted.diversifying import BUGS as _DIVERSIFYING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
 from planted.mending import BUGS as _MENDING
@@ -21,4 +22,5 @@ __all__ = ["BUGS", "Bug"]
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
     *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
+    *_DIVERSIFYING,
 )  # fmt: skip

@@ -180,6 +180,9 @@ if TYPE_CHECKING:
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
+    from rankgauge.sampled import SampledQrels as SampledQrels
+    from rankgauge.sampled import SampledRun as SampledRun
+    from rankgauge.sampled import read_sampled_qrels as read_sampled_qrels
     from rankgauge.sidebyside import Place as Place
     from rankgauge.spans import QuerySpans as QuerySpans
     from rankgauge.spans import Span as Span
@@ -263,11 +266,13 @@ if TYPE_CHECKING:
     alpha_nDCG: Measure
     binG: Measure
     infAP: Measure
+    infNDCG: Measure
     nDCG: Measure
     nDCGrel: Measure
     nERR: Measure
     nERR_IA: Measure
     nNRBP: Measure
+    xinfAP: Measure
 
 _HOMES = {
     "asked": ("read_judgments",),
@@ -349,6 +354,7 @@ _HOMES = {
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
+    "sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
     "sidebyside": ("Place",),
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
@@ -366,7 +372,7 @@ _MEASURES = (
     "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
     "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
     "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
-    "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP",
+    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

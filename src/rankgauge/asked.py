@@ -124,7 +124,8 @@ def read_judgments(
         format: The format, where name and first line do not say it.
 
     Returns:
-        `Qrels`, or `SubtopicQrels` if one of the measures reads subtopics.
+        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels` or
+        `SampledQrels`.
 
     Raises:
         InputError: If the file cannot be read as such.
@@ -133,7 +134,7 @@ def read_judgments(
     Example:
         >>> from rankgauge.sample import sample_path
         >>> read_judgments(sample_path("qrels.txt"), "AP")
-        <Qrels: 25 queries, 210 judgments>
+        <Qrels: 30 queries, 289 judgments>
     """
     reads = planned(measures).reads
     if not reads:

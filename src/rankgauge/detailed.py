@@ -12,6 +12,7 @@ from rankgauge.formats.lines import Source
 from rankgauge.ids import IntArray
 from rankgauge.join import Joined
 from rankgauge.model import Qrels
+from rankgauge.sampled import SampledQrels, read_sampled_qrels
 from rankgauge.subtopics import SubtopicQrels, read_subtopic_qrels
 
 __all__ = ["Detailed", "detailed", "read_detailed"]
@@ -53,5 +54,6 @@ def read_detailed(reads: str, path: Source, form: str | None) -> Detailed:
 
 
 _NOUNS: dict[str, tuple[Any, Any]] = {
+    "samples": (SampledQrels.of, read_sampled_qrels),
     "subtopics": (SubtopicQrels.of, read_subtopic_qrels),
 }

@@ -556,7 +556,7 @@ def _sole(special: Sequence[Measure]) -> str:
 
 def _level(measure: Measure) -> float | None:
     """The relevance level of a measure that only tells relevant from not."""
-    return measure.level if measure.declaration.reads in ("binary", "subtopics") else None
+    return measure.level if measure.declaration.reads in {"binary", *SPECIAL} else None
 
 
 def _constant(table: PairTable) -> bool:

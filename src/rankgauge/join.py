@@ -24,7 +24,7 @@ from rankgauge.judged import UNRANKED, JudgedRun
 from rankgauge.model import BY_GRADE, Order, Qrels, Run, order_of
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
-__all__ = ["Joined", "by_grade", "join", "ranked", "tie_groups"]
+__all__ = ["Joined", "by_grade", "join", "numbered", "ranked", "tie_groups"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
@@ -74,6 +74,16 @@ class Joined:
         order = np.argsort(width, kind="stable")
         for places in _cut(order, width, cells):
             yield places, self._block(queries[places])
+
+    def by_rows(self, numbered: Qrels) -> Joined:
+        """The same with the rows of judgments in the place of grades.
+
+        For judgments that say more than a grade: what is laid out then says where to look.
+
+        Args:
+            numbered: The judgments, :func:`numbered`.
+        """
+        return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
     def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Where the entries of each query start, how many there are, and documents retrieved."""
@@ -218,6 +228,12 @@ def by_grade(
         places += last - first + 1 - np.repeat(members, members)
     rank[tied[order]] = first + places
     return rank
+
+
+def numbered(qrels: Qrels) -> Qrels:
+    """The judgments with the numbers of their rows for grades."""
+    table = qrels.table
+    return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
 
 def _query_of(table: PairTable, rows: IntArray) -> IntArray:

@@ -14,7 +14,7 @@ from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
 from rankgauge.formats.wide import Wide, WideRows, row_place, wide_rows
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.join import Joined
+from rankgauge.join import Joined, numbered
 from rankgauge.judged import UNRANKED, BoolArray, JudgedRun
 from rankgauge.model import Qrels, Run
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of
@@ -181,11 +181,7 @@ class SubtopicQrels(Mapping[str, Mapping[str, Mapping[str, float]]]):
         start = np.repeat(self.subtopic_offsets[table.query_numbers()], per_row)
         names = self.subtopics.tolist()
         pairs = zip(table.docs.take(docs).tolist(), (start + self.subtopic).tolist(), strict=True)
-        keys = [b"%b\0%b" % (doc, names[number]) for doc, number in pairs]
-        sizes = np.array([len(key) for key in keys], dtype=np.int64)
-        # Whole words are read of ids: a few spare bytes stand behind the last.
-        data = np.frombuffer(b"".join([*keys, bytes(8)]), dtype=np.uint8)
-        packed = Ids(data, offsets_of(sizes)[:-1], sizes)
+        packed = Ids.keyed((doc, names[number]) for doc, number in pairs)
         return PairTable(
             table.queries, self.entries[table.offsets], packed, self.grade, unique=True
         )
@@ -205,16 +201,13 @@ class SubtopicQrels(Mapping[str, Mapping[str, Mapping[str, float]]]):
             queries: The numbers of the queries.
             cells: How large a block may be: no value depends on it.
         """
-        # What is laid out are numbers of judgments; grades are looked up by them.
-        numbered = replace(joined, qrels=self._numbered, grade=joined.rows.astype(np.float64))
-        for places, block in numbered.blocks(queries, max(1, cells // self._most)):
+        joined = joined.by_rows(self._numbered)
+        for places, block in joined.blocks(queries, max(1, cells // self._most)):
             yield places, self._seen(block, queries[places])
 
     @cached_property
     def _numbered(self) -> Qrels:
-        """Judgments whose grades are the numbers of their rows."""
-        table = self.qrels.table
-        return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
+        return numbered(self.qrels)
 
     def _seen(self, block: JudgedRun, queries: IntArray) -> SubtopicRun:
         offsets = self.qrels.table.offsets
@@ -222,7 +215,9 @@ class SubtopicQrels(Mapping[str, Mapping[str, Mapping[str, float]]]):
         start, sizes = self.entries[first], self.entries[stop] - self.entries[first]
         at = np.repeat(start - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
         query = np.repeat(np.arange(len(queries)), sizes)
-        row = np.searchsorted(self.entries, at, side="right") - 1
+        documents = stop - first
+        row = np.repeat(first - offsets_of(documents)[:-1], documents) + np.arange(documents.sum())
+        row = np.repeat(row, np.diff(self.entries)[row])
         width = max(1, int(np.diff(self.subtopic_offsets)[queries].max()))
         # A subtopic behind the other, so that one of them is a plain matrix.
         pool = np.zeros((width, len(queries), block.ideal.shape[1]))

@@ -236,3 +236,16 @@ def test_a_comparison_that_cannot_be_made_ends_with_2(words, said):
     done = run("compare", QRELS, *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_measure_that_reads_subtopics_makes_the_judgments_be_read_by_subtopic(tmp_path):
+    (tmp_path / "qrels").write_text("q1 1 d1 1\nq1 2 d1 1\nq1 2 d2 1\n", encoding="utf-8")
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 2.5 a\nq1 Q0 d3 2 1.5 a\n", encoding="utf-8")
+    (tmp_path / "b.run").write_text("q1 Q0 d2 1 2.5 b\n", encoding="utf-8")
+    qrels, *runs = (str(tmp_path / name) for name in ("qrels", "a.run", "b.run"))
+    done = run("evaluate", qrels, *runs, "-m", "StRecall@5", "-m", "AP", "--as", "csv")
+    assert done.stdout.splitlines()[1:] == ["a,1.0,0.5", "b,0.5,0.5"]
+    assert run("evaluate", qrels, *runs, "-m", "AP").returncode == 2
+    done = run("evaluate", QRELS, BM25, "-m", "StRecall@5")
+    assert done.returncode == 2
+    assert "these judgments have no subtopics" in done.stderr

@@ -186,6 +186,16 @@ def test_a_ranking_may_beat_the_ideal_one_and_no_more_than_the_bound_says() -> N
     assert 1 < next(iter(mean.values())) < Measure("alpha_nDCG").declaration.bounds[1]
 
 
+@pytest.mark.parametrize(("seed", "alpha"), [(21, 0.7), (19, 0.9)])
+def test_the_ideal_ranking_does_not_hang_on_rounding(seed: int, alpha: float) -> None:
+    """Gains that are equal as fractions are equal, whatever their sums in floats are."""
+    judged, run = diverse.batch(seed, queries=80)
+    measure = Measure("alpha_nDCG")(alpha=alpha, k=10)
+    found = values(judged, run, [measure])[:, 0].tolist()
+    for query, ours in zip(judged, found, strict=True):
+        assert not differs(ours, by_loop(measure, run.get(query, {}), judged[query])), query
+
+
 # ---- laws
 
 

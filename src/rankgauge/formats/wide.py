@@ -163,7 +163,9 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
 def _numbers(cells: list[Any], blame: Blame) -> FloatArray:
     if set(map(type, cells)) <= {bytes}:
         try:
-            cells = list(map(read_number, cells))
+            # What Python takes for a number and people do not, one by one.
+            plain = b"_" not in b"".join(cells)
+            cells = list(map(float if plain else read_number, cells))
         except ValueError:
             cells = [_number(cell) for cell in cells]
     return finite_numbers(cells, JUDGMENTS, blame)
@@ -291,7 +293,8 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
         chosen = form or format_of(name) or _guess(head[0][1].strip(), wide)
         everything = itertools.chain(head if head[0][0] else [], lines)
         if chosen == "trec":
-            return _of_trec(everything, name, wide)
+            begun = list(everything)
+            return _of_fields(begun, wide) or _of_trec(begun, name, wide)
         if chosen in _DELIMITERS:
             return _of_table(everything, name, wide, _DELIMITERS[chosen])
         return _of_json(everything, name, wide, chosen)
@@ -319,6 +322,18 @@ def _is_row(first: bytes, wide: Wide) -> bool:
     except (ValueError, RecursionError):
         return False  # an object of many lines, or broken: the reader says so
     return isinstance(value, dict) and _names(value, wide) is not None
+
+
+def _of_fields(lines: list[tuple[int, bytes]], wide: Wide) -> _Cells | None:
+    """Lines that are as simple as can be, all at once; None if they are not."""
+    width = len(wide.fields)
+    text = b"".join([line for _, line in lines])
+    cells = text.split()
+    if b"#" in text or set(map(len, map(bytes.split, (line for _, line in lines)))) != {width}:
+        return None
+    columns = {key: cells[at::width] for at, key in enumerate(wide.fields)}
+    found = {key: cell for key, cell in columns.items() if not key.startswith("-")}
+    return found, [number for number, _ in lines]
 
 
 def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cells:
