@@ -118,6 +118,9 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.pooling import LeftOut as LeftOut
+    from rankgauge.pooling import Reliability as Reliability
+    from rankgauge.pooling import reliability as reliability
     from rankgauge.records import Records as Records
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.benchmarks import report_benchmark as report_benchmark
@@ -141,6 +144,8 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
+    from rankgauge.reports.judgments import report_reliability as report_reliability
+    from rankgauge.reports.judgments import report_unjudged as report_unjudged
     from rankgauge.reports.page import html_report as html_report
     from rankgauge.reports.sections import Details as Details
     from rankgauge.reports.sections import Section as Section
@@ -168,6 +173,10 @@ if TYPE_CHECKING:
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
     from rankgauge.tuning import weight_grid as weight_grid
+    from rankgauge.unjudged import Bootstrapped as Bootstrapped
+    from rankgauge.unjudged import Drawing as Drawing
+    from rankgauge.unjudged import UnjudgedReport as UnjudgedReport
+    from rankgauge.unjudged import unjudged_report as unjudged_report
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
     from rankgauge.usecases import use_case as use_case
@@ -246,6 +255,7 @@ _HOMES = {
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "pooling": ("LeftOut", "Reliability", "reliability"),
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
@@ -259,6 +269,7 @@ _HOMES = {
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
+    "reports.judgments": ("report_reliability", "report_unjudged"),
     "reports.page": ("html_report",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "retriever": ("Hits", "Retriever", "hits_of"),
@@ -269,6 +280,7 @@ _HOMES = {
     "subsets": ("cut", "keep_queries", "sample_queries"),
     "testing": ("RetrieverCheck", "check_retriever"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
+    "unjudged": ("Bootstrapped", "Drawing", "UnjudgedReport", "unjudged_report"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -31,7 +31,7 @@ from rankgauge.gather import Gathering, Plan
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, run_blocks
+from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, Unjudged, run_blocks
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -334,7 +334,7 @@ def _null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - each is a choice
     qrels: Any,
     run: Any = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -343,6 +343,7 @@ def evaluate(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
 ) -> Evaluation:
@@ -362,6 +363,8 @@ def evaluate(
             the path of a file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
 
@@ -378,7 +381,7 @@ def evaluate(
         {'P@2': 0.5}
     """
     plan = planned(measures)
-    policies = policies_of((ties, which(queries), duplicates, undefined))
+    policies = policies_of((ties, which(queries), duplicates, undefined, unjudged))
     chosen = selected(queries)
     if run is None:
         from rankgauge.records import Records

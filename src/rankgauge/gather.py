@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,16 @@ class Plan:
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
         self.alone = alone_note(measures)
 
+    @cached_property
+    def condensed(self) -> tuple[Measure, ...]:
+        """The measures without documents that have no judgment, where they take that."""
+        return tuple(m(judged_only=True) if _condenses(m) else m for m in self.measures)
+
+    @cached_property
+    def all_condensed(self) -> bool:
+        """Whether none of the measures looks at documents without a judgment then."""
+        return all(map(_condenses, self.measures))
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -145,6 +156,9 @@ class Gathering:
             )
         self.qrels, self.graded, self.policies = qrels, graded, policies
         self.plan = plan
+        # As they are calculated; they are named as they were asked for.
+        self.condensed = policies.unjudged == "removed"
+        self.measures = plan.condensed if self.condensed else plan.measures
         # Column after column: they are written and averaged one by one.
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
@@ -188,10 +202,9 @@ class Gathering:
             )
         self.seen[joined.numbers] = True
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
-        judged_apart = self.plan.judged_apart
-        tied = joined.tied(judged_apart=judged_apart)
+        tied = self._tied(joined)
         if graded is not joined:
-            tied = distinct(np.append(tied, graded.tied(judged_apart=judged_apart)))
+            tied = distinct(np.append(tied, self._tied(graded)))
         self.tied += int(self.wanted[tied].sum())
         self.unknown.update(block.unknown)
         self.removed += block.removed
@@ -209,6 +222,11 @@ class Gathering:
             self.notes += [note for note in block.run.table.notes if note not in self.notes]
         self.name = self.name or (Run.name if block.run is None else block.run.name)
         self.last = (joined, graded)
+
+    def _tied(self, joined: Joined) -> IntArray:
+        """The queries in which a tie could change a value."""
+        condensed = self.condensed and self.plan.all_condensed
+        return joined.tied(judged_apart=self.plan.judged_apart, condensed=condensed)
 
     def _of_dicts(self, run: Any) -> _Block | None:
         """A run of plain dicts, of which no table is made; None for any other."""
@@ -253,11 +271,12 @@ class Gathering:
             for places, block in source.blocks(rows):
                 at = rows[places]
                 for column in columns:
-                    self.values[:, column][at] = plan.measures[column].values(block)
+                    self.values[:, column][at] = self.measures[column].values(block)
                 if source is joined:
                     self.judged[at] = judged_shares(block, plan.depths)
                     for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
-                        ranks[at] = first.values(block)
+                        seen = first(judged_only=True) if self.condensed else first
+                        ranks[at] = seen.values(block)
                     for number, recall in enumerate(plan.recalls):
                         more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
                         self.beyond[number] += int(np.count_nonzero(more))
@@ -356,7 +375,9 @@ class Gathering:
             deepest = self.plan.deepest
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             code = " (P106)" if coverage[deepest] < 1 else ""
-            yield f"documents without a judgment count as not relevant; {known}{code}"
+            done = "are removed from the rankings" if self.condensed else "count as not relevant"
+            how = " (unjudged=removed)" if self.condensed else ""
+            yield f"documents without a judgment {done}{how}; {known}{code}"
         for first, ranks in zip(self.plan.first_ranks, self.first_ranks, strict=True):
             yield first_ranks_note(first, ranks[rows])
 
@@ -420,6 +441,11 @@ def _level(measure: Measure) -> float | None:
     if measure.declaration.reads != "binary" or "rel" not in measure.declaration.words:
         return None
     return float(measure.rel)  # type: ignore[arg-type] # rel is a number
+
+
+def _condenses(measure: Measure) -> bool:
+    """Whether it can do without the documents that have no judgment."""
+    return "judged_only" in measure.declaration.words
 
 
 def _constant(table: PairTable) -> bool:

@@ -105,7 +105,7 @@ class Joined:
             n_judged=in_pool,
         )
 
-    def tied(self, *, judged_apart: bool = False) -> IntArray:
+    def tied(self, *, judged_apart: bool = False, condensed: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
         They have a group of equal scores that holds documents of different grades; no grade and a
@@ -113,6 +113,7 @@ class Joined:
 
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
+            condensed: Whether documents without a judgment are removed from the rankings.
         """
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64)
@@ -121,12 +122,17 @@ class Joined:
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
         heads = np.flatnonzero(new)
         worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        if condensed:
+            # What only pooled is, is removed too: alike to whatever it is tied with.
+            beside = np.maximum.reduceat(worth, heads).repeat(np.diff(np.append(heads, len(new))))
+            worth = np.where(self.grade >= 0, self.grade, beside)
         unjudged = -np.inf if judged_apart else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
-        lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
+        if not condensed:
+            lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
         return distinct(numbers[heads[highest > lowest]])
 
 

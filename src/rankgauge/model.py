@@ -35,6 +35,7 @@ __all__ = [
 Ties: TypeAlias = Literal["trec", "input"]
 Duplicates: TypeAlias = Literal["error", "first", "best"]
 Undefined: TypeAlias = Literal["zero", "skip"]
+Unjudged: TypeAlias = Literal["not relevant", "removed"]
 
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
@@ -58,7 +59,9 @@ class Policies:
             first place in the input, ``best`` its highest score.
         undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
             (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
-        unjudged: Documents without a judgment count as not relevant.
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists, Sakai 2007), for every measure that takes the word
+            judged_only.
 
     Example:
         >>> Policies(ties="input").ties
@@ -69,7 +72,7 @@ class Policies:
     queries: Literal["all", "intersection", "given"] = "all"
     duplicates: Duplicates = "error"
     undefined: Undefined = "zero"
-    unjudged: Literal["not relevant"] = "not relevant"
+    unjudged: Unjudged = "not relevant"
 
     def __post_init__(self) -> None:
         allowed: dict[str, tuple[str, ...]] = {
@@ -77,7 +80,7 @@ class Policies:
             "queries": ("all", "intersection", "given"),
             "duplicates": get_args(Duplicates),
             "undefined": get_args(Undefined),
-            "unjudged": ("not relevant",),
+            "unjudged": get_args(Unjudged),
         }
         for part in fields(self):
             value = getattr(self, part.name)

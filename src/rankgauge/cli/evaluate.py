@@ -16,6 +16,7 @@ from rankgauge.cli.inputs import (
     format_option,
     located,
     qrels_format_option,
+    read_runs,
     store_option,
     told_apart,
 )
@@ -42,6 +43,11 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Show the values of every query.")
 @click.option(
+    "--unjudged-report", "open_ends", is_flag=True,
+    help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
+    "and nDCG with grades drawn at random.",
+)  # fmt: skip
+@click.option(
     "--as", "form", default="table", show_default=True, help="How to print.",
     type=click.Choice(["table", "markdown", "latex", "html", "csv", "json", "trec"]),
 )  # fmt: skip
@@ -62,6 +68,11 @@ __all__ = ["evaluate"]
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@click.option(
+    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
+    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
+    "from the ranking first (condensed lists).",
+)  # fmt: skip
 @format_option
 @qrels_format_option
 @click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
@@ -81,11 +92,13 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: tuple[str, ...],
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
+    open_ends: bool,  # noqa: FBT001 - click passes by name
     form: str,
     ties: Literal["trec", "input"],
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    unjudged: Literal["not-relevant", "removed"],
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -108,6 +121,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
       rankgauge evaluate records.jsonl
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
@@ -119,6 +133,15 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         chosen = (*case.measures, *names)
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
+    if open_ends:
+        whole = runs and not save and form != "trec" and unjudged != "removed"
+        _say_open_ends(
+            _Files(qrels, qrels_format, runs, run_format) if whole else None,
+            measures,
+            _Policies(ties, _queries(queries), duplicates),
+            form,
+        )
+        return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
@@ -142,6 +165,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     queries=_queries(queries),
                     duplicates=duplicates,
                     undefined=undefined,
+                    unjudged="removed" if unjudged == "removed" else "not relevant",
                 )
             )
     if runs:
@@ -158,6 +182,50 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             click.echo(note, err=True)
     if failure is not None:
         raise failure
+
+
+class _Policies(NamedTuple):
+    """What is decided for a report of unjudged documents."""
+
+    ties: Literal["trec", "input"]
+    queries: Literal["all", "intersection"] | Path
+    duplicates: Literal["error", "first", "best"]
+
+
+class _Files(NamedTuple):
+    """Judgments and runs, as they were given."""
+
+    qrels: str
+    qrels_format: str | None
+    runs: Sequence[str]
+    run_format: str | None
+
+
+def _say_open_ends(
+    files: _Files | None, measures: Sequence[str] | None, policies: _Policies, form: str
+) -> None:
+    """Print what unjudged documents leave open, a table a run."""
+    if files is None:
+        raise click.UsageError(
+            "--unjudged-report is for QRELS and RUN, without --save, --unjudged and --as trec"
+        )
+    with working(f"reading {files.qrels}"):
+        truth = rankgauge.read_qrels(files.qrels, format=files.qrels_format)
+        runs = read_runs(files.runs, files.run_format)
+    color = form == "table" and sys.stdout.isatty()
+    for place, run in enumerate(runs):
+        with working(f"evaluating {run.name} ({place + 1} of {len(runs)})"):
+            found = rankgauge.unjudged_report(
+                truth,
+                run,
+                measures,
+                ties=policies.ties,
+                queries=policies.queries,
+                duplicates=policies.duplicates,
+            )
+        if place:
+            click.echo()
+        say(rankgauge.report_unjudged(found, form, color=color), color=color)
 
 
 class _Keeping(NamedTuple):

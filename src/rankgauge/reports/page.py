@@ -371,6 +371,7 @@ class _Report:
                 queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
+                unjudged=e.policies.unjudged,
             )
             for e in self.evaluations
         ]
