@@ -214,6 +214,19 @@ def test_without_unjudged_documents_nothing_is_left_open() -> None:
     assert found.condensed.mean()["nDCG@3"] == value
 
 
+def test_queries_are_drawn_apart_so_that_many_of_them_leave_less_open() -> None:
+    def width(queries: int) -> float:
+        names = [f"q{number}" for number in range(queries)]
+        found = unjudged_report(
+            dict.fromkeys(names, SMALL["q1"]), dict.fromkeys(names, RANKING["q1"]), "nDCG@4",
+            drawing=Drawing(400),
+        )  # fmt: skip
+        (drawn,) = found.bootstrapped.values()
+        return drawn.high - drawn.low
+
+    assert width(64) == pytest.approx(width(4) / 4, rel=0.25)
+
+
 def test_judgments_that_are_nearly_all_relevant_are_no_fair_prior() -> None:
     def warned(grades: dict[str, float]) -> bool:
         found = unjudged_report({"q": grades}, {"q": ["x", "a"]}, "nDCG@2", drawing=Drawing(9))
