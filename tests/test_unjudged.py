@@ -27,12 +27,10 @@ from rankgauge import (
     unjudged_report,
 )
 from rankgauge.kernels.measure import Measure
+from rankgauge.reports.catalogue import example
 from rankgauge.unjudged import Prior
 
-ALL = [
-    bare(**{word: {"k": 5, "recall": 0.5}[word] for word in bare.declaration.required})
-    for bare in measures()
-]
+ALL = [example(bare) for bare in measures()]
 
 
 @pytest.fixture(scope="module")

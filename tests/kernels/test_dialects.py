@@ -20,6 +20,7 @@ from rankgauge.kernels.declaring import DECLARED, NAMES, TREC
 from rankgauge.kernels.dialects import DIALECTS, offered, translated, written
 from rankgauge.kernels.measure import parse_all
 from rankgauge.kernels.spellings import FAMILIES, FLAGS, NICKNAMES, TOOLS
+from rankgauge.reports.catalogue import example
 
 # Measures that a spelling stands for and that are not declared yet.
 OPEN = {"AP_IA", "PairAccuracy", "RelP", "SetRelP", "Unjudged"}
@@ -343,8 +344,7 @@ def test_what_is_not_offered_is_not_listed() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_our_own_names_mean_the_same_in_every_dialect(dialect: str) -> None:
     for bare in measures():
-        needed = {"k": 10, "recall": 0.1}
-        measure = bare(**{word: needed[word] for word in bare.declaration.required})
+        measure = example(bare)
         assert parse(str(measure), dialect=dialect) == measure
 
 
