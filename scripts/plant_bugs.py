@@ -48,7 +48,15 @@ TESTS_OF = {
     "comparison.py": ("tests/test_comparison.py",),
     "differences.py": ("tests/test_comparison.py",),
     "remarks.py": ("tests/test_comparison.py",),
-    "kernels/measure.py": (*TESTS, "tests/test_comparison.py"),
+    "kernels/measure.py": (
+        *TESTS, "tests/test_comparison.py", "tests/kernels/test_dialects.py",
+    ),
+    **dict.fromkeys(
+        ("kernels/dialects.py", "kernels/spellings.py"), ("tests/kernels/test_dialects.py",)
+    ),
+    "join.py": (*TESTS, "tests/test_unjudged.py"),
+    "unjudged.py": ("tests/test_unjudged.py",),
+    "pooling.py": ("tests/test_pooling.py",),
     "plots.py": ("tests/test_plots.py",),
     "render.py": ("tests/test_render.py", "tests/test_comparison.py"),
     "reports/evaluations.py": ("tests/reports/test_report_evaluations.py",),
@@ -191,7 +199,10 @@ TESTS_OF = {
     "table.py": ("tests/test_table.py", "tests/test_join.py"),
     "formats/arrow.py": ("tests/formats/test_arrow.py",),
     "ids.py": (*TESTS, "tests/test_ids.py"),
-    "gather.py": ("tests/test_streamed.py", "tests/test_notes.py", "tests/test_subtopics.py"),
+    "gather.py": (
+        "tests/test_streamed.py", "tests/test_notes.py", "tests/test_subtopics.py",
+        "tests/test_unjudged.py",
+    ),
     "mapped.py": ("tests/test_mapped.py", "tests/test_notes.py"),
     "notes.py": ("tests/test_notes.py",),
     "scanning.py": ("tests/test_inspecting.py", "tests/checking/test_check_texts.py"),

@@ -136,6 +136,9 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.pooling import LeftOut as LeftOut
+    from rankgauge.pooling import Reliability as Reliability
+    from rankgauge.pooling import reliability as reliability
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
     from rankgauge.profiles.deviations import Profile as Profile
@@ -165,6 +168,8 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
+    from rankgauge.reports.judgments import report_reliability as report_reliability
+    from rankgauge.reports.judgments import report_unjudged as report_unjudged
     from rankgauge.reports.page import html_report as html_report
     from rankgauge.reports.reconciliations import report_reconciliation as report_reconciliation
     from rankgauge.reports.reproductions import report_reproduction as report_reproduction
@@ -204,6 +209,10 @@ if TYPE_CHECKING:
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
     from rankgauge.tuning import weight_grid as weight_grid
+    from rankgauge.unjudged import Bootstrapped as Bootstrapped
+    from rankgauge.unjudged import Drawing as Drawing
+    from rankgauge.unjudged import UnjudgedReport as UnjudgedReport
+    from rankgauge.unjudged import unjudged_report as unjudged_report
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
     from rankgauge.usecases import use_case as use_case
@@ -332,6 +341,7 @@ _HOMES = {
     "plotting": ("Panel", "Plot", "Series"),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
+    "pooling": ("LeftOut", "Reliability", "reliability"),
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
@@ -346,6 +356,7 @@ _HOMES = {
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
+    "reports.judgments": ("report_reliability", "report_unjudged"),
     "reports.page": ("html_report",),
     "reports.reconciliations": ("report_reconciliation",),
     "reports.reproductions": ("report_reproduction",),
@@ -362,6 +373,7 @@ _HOMES = {
     "testing": ("RetrieverCheck", "check_retriever"),
     "tied": ("TieReport", "TieSpan", "tie_report"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
+    "unjudged": ("Bootstrapped", "Drawing", "UnjudgedReport", "unjudged_report"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -15,10 +15,11 @@ from rankgauge.formats.files import read_ids
 from rankgauge.formats.layout import RUN, columns_of
 from rankgauge.formats.lines import Source
 from rankgauge.formats.memory import is_frame
-from rankgauge.gather import Plan, Truth
+from rankgauge.gather import Truth
 from rankgauge.ids import id_bytes, show_id
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.model import Policies, Qrels, Run, read_qrels
+from rankgauge.planning import Plan
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.

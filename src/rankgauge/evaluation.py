@@ -28,11 +28,12 @@ from rankgauge.asked import (
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.gather import Gathering, Plan, Truth
+from rankgauge.gather import Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Ties, Undefined, run_blocks
+from rankgauge.model import Duplicates, Policies, Ties, Undefined, Unjudged, run_blocks
+from rankgauge.planning import Plan
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -344,6 +345,7 @@ def evaluate(  # noqa: PLR0913 - each is a choice
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
     draws: int = 0,
@@ -367,6 +369,8 @@ def evaluate(  # noqa: PLR0913 - each is a choice
             the path of a file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
@@ -386,7 +390,7 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         {'P@2': 0.5}
     """
     plan = planned(measures)
-    policies = policies_of((ties, which(queries), duplicates, undefined), draws, seed)
+    policies = policies_of((ties, which(queries), duplicates, undefined, unjudged), draws, seed)
     chosen = selected(queries)
     if run is None:
         from rankgauge.records import Records

@@ -123,7 +123,7 @@ class Joined:
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
-    def tied(self, *, judged_apart: bool = False) -> IntArray:
+    def tied(self, *, judged_apart: bool = False, condensed: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
         They have a group of equal scores that holds documents of different grades; no grade and a
@@ -131,11 +131,14 @@ class Joined:
 
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
+            condensed: Whether documents without a judgment are removed from the rankings.
         """
-        numbers, _ = self.deciding(judged_apart=judged_apart)
+        numbers, _ = self.deciding(judged_apart=judged_apart, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers
 
-    def deciding(self, *, judged_apart: bool = False) -> tuple[IntArray, IntArray]:
+    def deciding(
+        self, *, judged_apart: bool = False, condensed: bool = False
+    ) -> tuple[IntArray, IntArray]:
         """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -144,12 +147,17 @@ class Joined:
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
         heads = np.flatnonzero(new)
         worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        if condensed:
+            # What only pooled is, is removed too: alike to whatever it is tied with.
+            beside = np.maximum.reduceat(worth, heads).repeat(np.diff(np.append(heads, len(new))))
+            worth = np.where(self.grade >= 0, self.grade, beside)
         unjudged = -np.inf if judged_apart else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
-        lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
+        if not condensed:
+            lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
         chosen = highest > lowest
         return numbers[heads[chosen]], size[chosen]
 

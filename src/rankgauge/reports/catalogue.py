@@ -67,7 +67,7 @@ def _bare(name: str | Measure) -> Measure:
 
 def example(measure: Measure) -> Measure:
     """The measure as one would write it: with what it needs."""
-    needed = {"k": 10, "recall": 0.1}
+    needed = {"k": 10, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 

@@ -372,6 +372,7 @@ class _Report:
                 queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
+                unjudged=e.policies.unjudged,
                 # A curve may be of measures without a closed form that were not asked for.
                 draws=e.policies.draws or (_DRAWS if e.policies.ties == "mean" else 0),
                 seed=e.policies.seed,
