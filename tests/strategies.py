@@ -165,6 +165,7 @@ _WORDS = {
     "k": st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000, 10**9))),
     "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
     "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
+    "points": st.sampled_from(("up", "nearest")),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
     "rel": _RELS,
     "top": st.integers(4, 12),

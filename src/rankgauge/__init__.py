@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.profiled import AppliedProfile as AppliedProfile
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
     from rankgauge.profiles.deviations import Profile as Profile
@@ -251,6 +252,7 @@ _HOMES = {
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "profiled": ("AppliedProfile",),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
     "records": ("Records",),

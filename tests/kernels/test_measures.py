@@ -43,6 +43,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
     "k": (1, 2, 3, 5, 10, 20, 1000),
     "norm": ("min(k,R)", "k", "retrieved"),
     "p": (0.5, 0.95),
+    "points": ("nearest",),
     "recall": tuple(tenth / 10 for tenth in range(11)),
     "rel": (2, 3, 4, 5),
     "top": (5,),

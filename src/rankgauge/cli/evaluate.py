@@ -62,6 +62,12 @@ __all__ = ["evaluate"]
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@click.option(
+    "--profile", metavar="NAME",
+    help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
+    "beir, mteb, sentence-transformers, torchmetrics, sklearn, llama-index or haystack. It decides "
+    "about ties and queries.",
+)  # fmt: skip
 @format_option
 @qrels_format_option
 @click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
@@ -86,6 +92,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    profile: str | None,
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -107,6 +114,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --profile ranx
       rankgauge evaluate records.jsonl
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
@@ -142,6 +150,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     queries=_queries(queries),
                     duplicates=duplicates,
                     undefined=undefined,
+                    profile=profile,
                 )
             )
     if runs:
