@@ -6,7 +6,13 @@ from rankgauge.errors import UnknownName
 from rankgauge.kernels.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
 from rankgauge.profiles.offered import Offer
-from rankgauge.profiles.steps import ASCENDING_IDS, INPUT_TIES, SINGLE_PRECISION, rewritten
+from rankgauge.profiles.steps import (
+    ASCENDING_IDS,
+    INPUT_TIES,
+    RANKED_QUERIES_JUDGED,
+    SINGLE_PRECISION,
+    rewritten,
+)
 from rankgauge.profiles.trec import of_trec_eval
 
 __all__ = ["IR_MEASURES"]
@@ -58,6 +64,8 @@ def _deviations(measure: Measure) -> tuple[Deviation, ...]:
         return (ASCENDING_IDS,)
     if measure.name == "ERR" or bound.get("gain") == "exp":
         return _of_gdeval(measure)
+    if measure.name == "NumRel":
+        return (RANKED_QUERIES_JUDGED,)
     if measure.name == "IPrec":
         return SINGLE_PRECISION, *_two_decimals(measure)
     return SINGLE_PRECISION, *of_trec_eval(measure)

@@ -58,6 +58,8 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
         return *known, EXPECTED_TIES
     if measure.name in {"Success", "Rprec"}:
         return *known, INPUT_TIES
+    if measure.name == "R":
+        return *known, INPUT_TIES, POSITIVE_SCORES
     if measure.name == "SetP":
         return *known, POSITIVE_SCORES_COUNT
     if measure.name == "AP":
@@ -66,8 +68,8 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
             "AP is divided by the number of relevant documents found, so misses cost nothing",
             norm="retrieved",
         )
-        return *known, INPUT_TIES, POSITIVE_SCORES, found
-    return *known, INPUT_TIES, POSITIVE_SCORES
+        return *known, POSITIVE_SCORES, found
+    return *known, POSITIVE_SCORES
 
 
 _SK = Offer(
@@ -96,8 +98,8 @@ TORCHMETRICS = Profile(
     "torchmetrics",
     "torchmetrics 1.9",
     _torchmetrics,
-    beware="values are 32-bit floats there; P, AP and RR of equal scores depend on torch.topk, "
-    "which promises no order",
+    beware="values are 32-bit floats there; with equal scores P, AP and RR depend on torch.topk, "
+    "which promises no order, and R, Success and Rprec on a sort that is stable up to 16 documents",
 )
 SKLEARN = Profile(
     "sklearn",

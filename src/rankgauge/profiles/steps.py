@@ -18,7 +18,7 @@ from rankgauge.table import FloatArray, PairTable, offsets_of
 __all__ = [
     "ASCENDING_IDS", "AS_GIVEN", "BINARY_GRADES", "EXPECTED_TIES", "INPUT_TIES",
     "NEGATIVES_JUDGED", "NO_SELF", "POSITIVE_SCORES", "POSITIVE_SCORES_COUNT", "RELEVANT_QUERIES",
-    "RETRIEVED_ONLY", "RUN_QUERIES_ONLY", "SINGLE_PRECISION", "WHOLE_GRADES", "rewritten",
+    "RANKED_QUERIES_JUDGED", "RETRIEVED_ONLY", "RUN_QUERIES_ONLY", "SINGLE_PRECISION", "WHOLE_GRADES", "rewritten",
 ]  # fmt: skip
 
 
@@ -183,6 +183,14 @@ def _retrieved_only(case: Case) -> Case:
     return case._replace(qrels=Qrels(case.qrels.table.keep(rows)))
 
 
+def _nothing_without_ranking(case: Case) -> Case:
+    known = set(case.run.table.queries.tolist())
+    table = case.qrels.table
+    ranked = np.array([query in known for query in table.queries.tolist()], dtype=bool)
+    rows = np.flatnonzero(ranked[table.query_numbers()])
+    return case._replace(qrels=Qrels(table.keep(rows)))
+
+
 def _worthless(case: Case) -> Case:
     table = case.qrels.table
     values = table.values.copy()
@@ -195,6 +203,12 @@ RETRIEVED_ONLY = Deviation(
     "judgments are given with the scores: a relevant document that was not retrieved is unknown",
     "judgments",
     _retrieved_only,
+)
+RANKED_QUERIES_JUDGED = Deviation(
+    "nothing is judged without a ranking",
+    "a query that the run does not have counts as one without relevant documents",
+    "judgments",
+    _nothing_without_ranking,
 )
 POSITIVE_SCORES_COUNT = Deviation(
     POSITIVE_SCORES.name, POSITIVE_SCORES.why, "judgments", _worthless
