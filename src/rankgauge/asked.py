@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -71,8 +72,10 @@ def which(queries: Queries) -> Literal["all", "intersection", "given"]:
     )
 
 
-def planned(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
-    """What the measures that were asked for need."""
+def planned(
+    given: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
+) -> Plan:
+    """What the measures that were asked for need; names are read as the tool `dialect` does."""
     names: tuple[Any, ...]
     if given is None:
         names = DEFAULT_MEASURES
@@ -88,14 +91,14 @@ def planned(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
     for name in names:
         if not isinstance(name, str | Measure):
             parse_all(name)  # which refuses it
-    return _kept_plan(names)
+    return _kept_plan(names, None if given is None else dialect)
 
 
 @lru_cache(maxsize=256)
-def _kept_plan(names: tuple[str | Measure, ...]) -> Plan:
+def _kept_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     """What these measures need: kept, since a loop over runs asks for the same each time."""
     # Each once: a column has one name.
-    found = dict.fromkeys(measure for name in names for measure in parse_all(name))
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
         raise InputError(
             "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
@@ -103,10 +106,14 @@ def _kept_plan(names: tuple[str | Measure, ...]) -> Plan:
     return Plan(tuple(found))
 
 
-def policies_of(words: tuple[Any, ...]) -> Policies:
+def policies_of(words: tuple[Any, ...], draws: int = 0, seed: int = 0) -> Policies:
     """Kept by their words; what is no word is refused by the policies themselves."""
-    known = all(isinstance(word, str) for word in words)
-    return _kept_policies(*words) if known else Policies(*words)
+    policies = _kept_policies(*words) if all(map(_is_text, words)) else Policies(*words)
+    return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
+
+
+def _is_text(word: Any) -> bool:
+    return isinstance(word, str)
 
 
 _kept_policies = lru_cache(maxsize=64)(Policies)

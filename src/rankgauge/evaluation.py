@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -224,7 +224,7 @@ class Evaluation:
             "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
-            "policies": asdict(self.policies),
+            "policies": self.policies.said(),
             "counts": dict(self.counts),
             "coverage": {str(k): share for k, share in self.coverage.items()},
             "measures": [
@@ -391,6 +391,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     undefined: Undefined = "zero",
     weights: Any = None,
     groups: Any = None,
+    draws: int = 0,
+    seed: int = 0,
     profile: str | Profile | None = None,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
@@ -402,8 +404,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
             3, 5, 10, RR and AP.
-        ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
-            (the order given).
+        ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
+            (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
+            or ``mean``, the mean of the values over all orders.
         queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
             run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
             the path of a file with one id a line.
@@ -411,6 +414,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
+        draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
+            them has no closed form; without, such a measure is refused.
+        seed: Where the draws begin.
         profile: As another tool would do it: one of `PROFILES`, such as ``ranx``. It decides about
             ties and queries, and a measure that means something else there is named as what it is.
 
@@ -426,8 +432,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    plan = planned(measures)
-    policies = policies_of((ties, which(queries), duplicates, undefined))
+    plan = planned(measures, profile if isinstance(profile, str) else None)
+    policies = policies_of((ties, which(queries), duplicates, undefined), draws, seed)
     chosen = selected(queries)
     measured, more = plan.measures, dict[str, Any]()
     if profile is None:

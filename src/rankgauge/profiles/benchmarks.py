@@ -11,9 +11,9 @@ __all__ = ["BEIR", "MTEB"]
 
 _CUT = {**dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success"), "k!")}
 _NEAR = {"Judged": "its Hole@k counts a document as judged if it is for any query"}
-_BEIR = Offer("BEIR", _CUT, _NEAR)
+_BEIR = Offer("BEIR", {**_CUT, "RelP": "k!"}, _NEAR)
 _MTEB = Offer("MTEB", _CUT, _NEAR)
-_OWN_LOOPS = {"RR", "Success"}
+_OWN_LOOPS = {"RR", "RelP", "Success"}
 
 
 def _beir(measure: Measure) -> tuple[Deviation, ...]:

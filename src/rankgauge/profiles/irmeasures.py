@@ -30,6 +30,7 @@ _OFFER = Offer(
         "AP": f"k {_ALL}",
         "nDCG": "k gain judged_only",
         "SetR": "rel",
+        "SetRelP": _ALL,
         "SetF": f"beta {_ALL}",
         "IPrec": f"recall! {_ALL}",
         "Bpref": "rel",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rankgauge.errors import UnknownName
 from rankgauge.kernels.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
 from rankgauge.profiles.offered import Offer
@@ -21,8 +22,8 @@ from rankgauge.profiles.steps import (
 
 __all__ = ["SENTENCE_TRANSFORMERS", "SKLEARN", "TORCHMETRICS"]
 
-_CUT = dict.fromkeys(("P", "R", "Success", "RR", "AP", "nDCG"), "k!")
-_ST = Offer("sentence-transformers", _CUT)
+_CUT = dict.fromkeys(("P", "R", "Success", "RR", "nDCG"), "k!")
+_ST = Offer("sentence-transformers", {**_CUT, "AP": "k! norm"})
 
 
 def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
@@ -30,21 +31,33 @@ def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
     shared = (RELEVANT_QUERIES, ASCENDING_IDS)
     if measure.name == "nDCG":
         return BINARY_GRADES, *shared
-    if measure.name == "AP":
+    if measure.name == "AP" and measure.norm == "R":
         smaller = rewritten(
             "divided by min(k, R)",
             "AP@k is divided by k where there are more relevant documents than that",
             norm="min(k,R)",
         )
         return *shared, smaller
+    _only(_ST, measure, "norm", "min(k,R)")
     return shared
+
+
+def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
+    """Nothing, if this parameter is left out or has the one value that it has there."""
+    found = dict(measure.params).get(word, value)
+    if found != value:
+        raise UnknownName(
+            f"{offer.tool} has no {measure}", fix=f"there it is always {word}={value}: leave it out"
+        )
 
 
 _TM = Offer(
     "torchmetrics",
     {
         **dict.fromkeys(("P", "R", "Success"), "k!"),
-        **dict.fromkeys(("RR", "AP", "nDCG"), "k"),
+        "RR": "k",
+        "AP": "k norm",
+        "nDCG": "k ideal",
         **dict.fromkeys(("SetP", "Rprec"), ""),
     },
     {"SetR": "only what was retrieved is known there, so it would always be 1: ask for R@k"},
@@ -55,7 +68,7 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
     _TM.check(measure)
     known = (RUN_QUERIES_ONLY, RETRIEVED_ONLY, SINGLE_PRECISION)
     if measure.name == "nDCG":
-        return *known, EXPECTED_TIES
+        return *known, EXPECTED_TIES, *_judged_ideal(_TM, measure)
     if measure.name in {"Success", "Rprec"}:
         return *known, INPUT_TIES
     if measure.name == "R":
@@ -63,6 +76,7 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
     if measure.name == "SetP":
         return *known, POSITIVE_SCORES_COUNT
     if measure.name == "AP":
+        _only(_TM, measure, "norm", "retrieved")
         found = rewritten(
             "divided by those found",
             "AP is divided by the number of relevant documents found, so misses cost nothing",
@@ -72,9 +86,23 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
     return *known, POSITIVE_SCORES
 
 
+def _judged_ideal(offer: Offer, measure: Measure) -> tuple[Deviation, ...]:
+    """Where only what was retrieved is known, both ideal rankings are one."""
+    if "ideal" not in dict(measure.params):
+        return ()
+    _only(offer, measure, "ideal", "retrieved")
+    return (
+        rewritten(
+            "the ideal of what is known",
+            "the ideal ranking is made of all that is known, which is what was retrieved",
+            ideal="judged",
+        ),
+    )
+
+
 _SK = Offer(
     "scikit-learn",
-    {"DCG": "k", "nDCG": "k"},
+    {"DCG": "k", "nDCG": "k ideal"},
     {
         "AP": "average_precision_score is a step function over thresholds: another measure",
         "RR": "label_ranking_average_precision_score averages over all relevant documents",
@@ -84,7 +112,7 @@ _SK = Offer(
 
 def _sklearn(measure: Measure) -> tuple[Deviation, ...]:
     _SK.check(measure)
-    return RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES
+    return (RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES, *_judged_ideal(_SK, measure))
 
 
 SENTENCE_TRANSFORMERS = Profile(

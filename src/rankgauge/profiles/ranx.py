@@ -20,7 +20,7 @@ _OFFER = Offer(
         **dict.fromkeys(("P", "R", "Success"), "k! rel"),
         **dict.fromkeys(("SetP", "SetR", "Rprec", "Bpref"), "rel"),
         **dict.fromkeys(("RR", "AP"), "k rel"),
-        **dict.fromkeys(("DCG", "nDCG"), "k gain"),
+        **dict.fromkeys(("DCG", "nDCG"), "k gain rel"),
         "F": "k! rel beta",
         "SetF": "rel beta",
     },

@@ -16,9 +16,22 @@ from rankgauge.profiles.deviations import Case, Change, Deviation
 from rankgauge.table import FloatArray, PairTable, offsets_of
 
 __all__ = [
-    "ASCENDING_IDS", "AS_GIVEN", "BINARY_GRADES", "EXPECTED_TIES", "INPUT_TIES",
-    "NEGATIVES_JUDGED", "NO_SELF", "POSITIVE_SCORES", "POSITIVE_SCORES_COUNT", "RELEVANT_QUERIES",
-    "RANKED_QUERIES_JUDGED", "RETRIEVED_ONLY", "RUN_QUERIES_ONLY", "SINGLE_PRECISION", "WHOLE_GRADES", "rewritten",
+    "ASCENDING_IDS",
+    "AS_GIVEN",
+    "BINARY_GRADES",
+    "EXPECTED_TIES",
+    "INPUT_TIES",
+    "NEGATIVES_JUDGED",
+    "NO_SELF",
+    "POSITIVE_SCORES",
+    "POSITIVE_SCORES_COUNT",
+    "RANKED_QUERIES_JUDGED",
+    "RELEVANT_QUERIES",
+    "RETRIEVED_ONLY",
+    "RUN_QUERIES_ONLY",
+    "SINGLE_PRECISION",
+    "WHOLE_GRADES",
+    "rewritten",
 ]  # fmt: skip
 
 
@@ -102,7 +115,7 @@ def _input(case: Case) -> Case:
 
 
 def _expected(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, ties="mean"))  # type: ignore[arg-type]
+    return case._replace(policies=replace(case.policies, ties="mean"))
 
 
 ASCENDING_IDS = Deviation(

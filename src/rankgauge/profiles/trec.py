@@ -18,15 +18,18 @@ __all__ = ["PYTREC_EVAL", "TREC_EVAL_9", "TREC_EVAL_10", "of_trec_eval"]
 
 _CUT = "k rel judged_only"
 _WORDS = {
-    **dict.fromkeys(("P", "R", "Success"), "k! rel judged_only"),
+    **dict.fromkeys(("P", "R", "RelP", "Success"), "k! rel judged_only"),
     **dict.fromkeys(
-        ("RR", "Rprec", "SetP", "SetR", "SetAP", "GMAP", "IPrecAvg"), "rel judged_only"
+        ("RR", "Rprec", "SetP", "SetR", "SetAP", "SetRelP", "GMAP", "IPrecAvg", "binG"),
+        "rel judged_only",
     ),
     "AP": _CUT,
     "nDCG": "k judged_only",
     "SetF": "beta rel judged_only",
     "IPrec": "recall! rel judged_only",
-    **dict.fromkeys(("Bpref", "infAP"), "rel"),
+    "RprecMult": "mult! rel judged_only",
+    **dict.fromkeys(("G", "RnDCG", "nDCGrel"), "judged_only"),
+    **dict.fromkeys(("Bpref", "GMBpref", "infAP", "NumNonrelRet"), "rel"),
     **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), ""),
     "NumRelRet": "rel",
 }
@@ -38,7 +41,10 @@ _NEAR = {
     "Judged": "version 10 has unj_k, the unjudged; the profile ir_measures has Judged@k",
 }
 _PYTREC_EVAL = Offer("pytrec_eval", _WORDS, _NEAR)
-_TREC_EVAL = Offer("trec_eval", _WORDS, _NEAR)
+_TREC_EVAL_9 = Offer("trec_eval 9", _WORDS, _NEAR)
+_TREC_EVAL_10 = Offer(
+    "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR
+)
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
@@ -60,12 +66,12 @@ def _pytrec_eval(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _trec_eval_9(measure: Measure) -> tuple[Deviation, ...]:
-    _TREC_EVAL.check(measure)
+    _TREC_EVAL_9.check(measure)
     return WHOLE_GRADES, SINGLE_PRECISION, *of_trec_eval(measure), RUN_QUERIES_ONLY
 
 
 def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
-    _TREC_EVAL.check(measure)
+    _TREC_EVAL_10.check(measure)
     rounded: tuple[Deviation, ...] = ()
     if measure.name in {"IPrec", "IPrecAvg"}:
         rounded = (
