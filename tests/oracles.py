@@ -191,12 +191,15 @@ def binG(seen: Seen, *, rel: float = 1) -> Value:
     return total / whole
 
 
-def IPrec(seen: Seen, *, recall: float, rel: float = 1) -> Value:
+def IPrec(seen: Seen, *, recall: float, rel: float = 1, points: str = "up") -> Value:
     whole = _all_relevant(seen, rel)
     if not whole:
         return None
     # How many relevant documents make this recall: the manner of trec_eval up to version 9.
     wanted = int(recall * whole + 0.9)
+    if points == "nearest":
+        # Version 10 takes the nearest number, and of two the higher one.
+        wanted = min(range(whole + 1), key=lambda n: (abs(n - recall * whole), -n))
     best = 0.0
     for rank in range(1, len(seen.ranking) + 1):
         found = _found(seen, rel, rank)
@@ -205,9 +208,9 @@ def IPrec(seen: Seen, *, recall: float, rel: float = 1) -> Value:
     return best
 
 
-def IPrecAvg(seen: Seen, *, rel: float = 1) -> Value:
-    points = [IPrec(seen, recall=tenth / 10, rel=rel) for tenth in range(11)]
-    known = [point for point in points if point is not None]
+def IPrecAvg(seen: Seen, *, rel: float = 1, points: str = "up") -> Value:
+    found = [IPrec(seen, recall=tenth / 10, rel=rel, points=points) for tenth in range(11)]
+    known = [point for point in found if point is not None]
     return sum(known) / 11 if known else None
 
 

@@ -175,6 +175,7 @@ _WORDS = {
     "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
     "normalize": st.booleans(),
     "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
+    "points": st.sampled_from(("up", "nearest")),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
     "rel": _RELS,
     "top": st.integers(4, 12),

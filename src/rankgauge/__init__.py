@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from rankgauge.pooling import LeftOut as LeftOut
     from rankgauge.pooling import Reliability as Reliability
     from rankgauge.pooling import reliability as reliability
+    from rankgauge.profiled import AppliedProfile as AppliedProfile
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
     from rankgauge.profiles.deviations import Profile as Profile
@@ -339,6 +340,7 @@ _HOMES = {
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "profiled": ("AppliedProfile",),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
     "pooling": ("LeftOut", "Reliability", "reliability"),

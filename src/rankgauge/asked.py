@@ -80,8 +80,10 @@ def which(queries: Queries) -> Literal["all", "intersection", "given"]:
     )
 
 
-def planned(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
-    """What the measures that were asked for need."""
+def planned(
+    given: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
+) -> Plan:
+    """What the measures that were asked for need; names are read as the tool `dialect` does."""
     names: tuple[Any, ...]
     if given is None:
         names = DEFAULT_MEASURES
@@ -97,7 +99,7 @@ def planned(given: str | Measure | Iterable[str | Measure] | None) -> Plan:
     for name in names:
         if not isinstance(name, str | Measure):
             parse_all(name)  # which refuses it
-    return _kept_plan(names)
+    return _kept_plan(names, None if given is None else dialect)
 
 
 def truth_of(source: Any, plan: Plan) -> Truth:
@@ -146,10 +148,10 @@ def read_judgments(
 
 
 @lru_cache(maxsize=256)
-def _kept_plan(names: tuple[str | Measure, ...]) -> Plan:
+def _kept_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     """What these measures need: kept, since a loop over runs asks for the same each time."""
     # Each once: a column has one name.
-    found = dict.fromkeys(measure for name in names for measure in parse_all(name))
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
         raise InputError(
             "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'

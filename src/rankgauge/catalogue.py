@@ -202,6 +202,12 @@ VOCABULARY: Mapping[str, Param] = {
             "p", "the patience: the chance to go on to the next rank", "a number between 0 and 1",
             _between(0, 1),
         ),
+        Param(
+            "points",
+            "how many relevant documents make a level of recall, where that is no whole number",
+            "up (to the next, as trec_eval up to version 9) or nearest (as its version 10)",
+            _choice("up", "nearest"),
+        ),
         Param("recall", "the level of recall", "a number from 0 to 1", _recall),
         Param(
             "rel", "the grade from which a document counts as relevant",

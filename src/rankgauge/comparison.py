@@ -407,7 +407,7 @@ def compare_evaluations(
     names = [evaluation.run_name for evaluation in given]
     _check_names(names)
     for other in given[1:]:
-        for what in ("measures", "policies", "query_ids"):
+        for what in ("measures", "policies", "profile", "query_ids"):
             if getattr(other, what) != getattr(given[0], what):
                 raise InputError(
                     f"{other.run_name!r} and {given[0].run_name!r} differ in their "
@@ -415,6 +415,13 @@ def compare_evaluations(
                     where="evaluations",
                     fix="evaluate both with the same judgments, measures and policies",
                 )
+    for one in given:
+        if one.left_out is not None:
+            raise InputError(
+                f"{one.run_name!r} averages its measures over different queries",
+                where="evaluations",
+                fix="evaluate the measures that the profile averages alike, and compare these",
+            )
     chosen = Design(given[0].measures[:1], names[0]) if design is None else design
     missing = [str(measure) for measure in chosen.tested if measure not in given[0].measures]
     if missing:

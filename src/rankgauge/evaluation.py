@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from rankgauge.asked import (
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.gather import Gathering, Truth
+from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
@@ -37,7 +37,10 @@ from rankgauge.planning import Plan
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
+    from rankgauge.judged import BoolArray
     from rankgauge.plotting import Plot
+    from rankgauge.profiled import AppliedProfile
+    from rankgauge.profiles.deviations import Profile
     from rankgauge.render import Table
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
@@ -65,6 +68,10 @@ class Evaluation:
         notes: What a reader of the numbers has to know, one sentence each.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
+        profile: The other tool's way in which they were measured, or None. `policies` are then what
+            all measures share; where they differ ours stands there, and the notes say the rest.
+        left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
+            not average all of them over the same queries; None where every query counts.
 
     Example:
         >>> ev = evaluate({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, ["RR", "nDCG@10"])
@@ -84,9 +91,11 @@ class Evaluation:
     groups: tuple[str, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     coverage: Mapping[int, float] = field(default_factory=dict)
+    profile: AppliedProfile | None = None
+    left_out: BoolArray | None = None
 
     def __post_init__(self) -> None:
-        freeze(self.per_query, self.undefined)
+        freeze(self.per_query, self.undefined, self.left_out)
         for name in _MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -124,15 +133,29 @@ class Evaluation:
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:
         """The means over these queries; over all without."""
+        if self.left_out is None:
+            return dict(self._columns_mean(rows, range(len(self.measures))))
+        means: dict[str, float] = {}
+        for column in range(len(self.measures)):
+            counted = np.flatnonzero(~self.left_out[:, column])
+            if rows is not None:
+                counted = counted[np.isin(counted, rows)]
+            means.update(self._columns_mean(counted, [column]))
+        return means
+
+    def _columns_mean(
+        self, rows: IntArray | None, columns: Sequence[int]
+    ) -> Iterator[tuple[str, float]]:
+        """The mean of each of these measures over these queries."""
         values = self.per_query if rows is None else self.per_query[rows]
         shares: Sequence[float] | None = self.weights
         if rows is not None and self.weights is not None:
             shares = [self.weights[row] for row in rows.tolist()]
         skipped = self.policies.undefined == "skip"
-        return {
-            str(measure): measure.mean(column, shares, skip_undefined=skipped)
-            for measure, column in zip(self.measures, values.T, strict=True)
-        }
+        for column in columns:
+            measure = self.measures[column]
+            mean = measure.mean(values[:, column], shares, skip_undefined=skipped)
+            yield str(measure), mean
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """One value; NaN where it is undefined.
@@ -220,6 +243,10 @@ class Evaluation:
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
         }
+        if self.profile is not None:
+            # Not known before profiles were: what was written without stays as it was.
+            data["profile"] = self.profile.to_dict()
+            data["left_out"] = None if self.left_out is None else self.left_out.tolist()
         try:
             json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -268,6 +295,7 @@ class Evaluation:
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
+                **_profile_of(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -298,10 +326,17 @@ class Evaluation:
             measure: The measure of a heat map; the first if left out.
 
         Raises:
-            InputError: If measures that the kind needs were not evaluated.
+            InputError: If measures that the kind needs were not evaluated, or not over the same
+                queries.
         """
         from rankgauge.plots import plot
 
+        if self.left_out is not None:
+            raise InputError(
+                f"the profile {self.profile and self.profile.name} averages these measures over "
+                "different queries, which no plot shows",
+                fix="plot an evaluation of measures that it averages alike",
+            )
         return plot(self, kind, measure=measure)
 
     def _repr_html_(self) -> str:
@@ -328,6 +363,17 @@ class Evaluation:
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
 
+def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """What JSON says of another tool's way, as fields of an evaluation."""
+    if data.get("profile") is None:
+        return {}
+    from rankgauge.profiled import AppliedProfile
+
+    cells = data.get("left_out")
+    left_out = None if cells is None else np.array(cells, dtype=bool).reshape(shape)
+    return {"profile": AppliedProfile.from_dict(data["profile"]), "left_out": left_out}
+
+
 def _is_count(measure: Measure) -> bool:
     return measure.declaration.mean == "sum"
 
@@ -336,7 +382,7 @@ def _null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def evaluate(  # noqa: PLR0913 - each is a choice
+def evaluate(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,
     run: Any = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -350,6 +396,7 @@ def evaluate(  # noqa: PLR0913 - each is a choice
     groups: Any = None,
     draws: int = 0,
     seed: int = 0,
+    profile: str | Profile | None = None,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
 
@@ -376,6 +423,8 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
             them has no closed form; without, such a measure is refused.
         seed: Where the draws begin.
+        profile: As another tool would do it: one of `PROFILES`, such as ``ranx``. It decides about
+            ties and queries, and a measure that means something else there is named as what it is.
 
     Returns:
         Values per query, means, policies and notes.
@@ -389,9 +438,42 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    plan = planned(measures)
+    plan = planned(measures, profile if isinstance(profile, str) else None)
     policies = policies_of((ties, which(queries), duplicates, undefined, unjudged), draws, seed)
     chosen = selected(queries)
+    measured, more = plan.measures, dict[str, Any]()
+    if profile is None:
+        gathered = _gathered((qrels, run), plan, policies, chosen)
+    else:
+        from rankgauge.profiled import profiled
+
+        found = profiled(
+            profile, measured, (qrels, run), policies, chosen=chosen, usual=measures is None
+        )
+        gathered, measured, policies = found.gathered, found.measures, found.policies
+        more = {"profile": found.applied, "left_out": found.left_out}
+    shares = None if weights is None else weights_of(weights, gathered.ids.tolist())
+    return Evaluation(
+        run_name=gathered.run_name,
+        query_ids=gathered.query_ids,
+        measures=measured,
+        per_query=gathered.values,
+        undefined=gathered.undefined,
+        policies=policies,
+        counts=gathered.counts,
+        coverage=gathered.coverage,
+        notes=gathered.notes + (("means are weighted by query",) if shares else ()),
+        weights=shares,
+        groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
+        settings=gathered.settings,
+        **more,
+    )
+
+
+def _gathered(
+    inputs: tuple[Any, Any], plan: Plan, policies: Policies, chosen: Iterable[Any] | None
+) -> Gathered:
+    qrels, run = inputs
     if run is None:
         from rankgauge.records import Records
 
@@ -415,22 +497,7 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         elif not _is_path(run):
             for block in blocks_of(run):
                 gathering.add(block)
-    gathered = gathering.finished()
-    shares = None if weights is None else weights_of(weights, gathered.ids.tolist())
-    return Evaluation(
-        run_name=gathered.run_name,
-        query_ids=gathered.query_ids,
-        measures=plan.measures,
-        per_query=gathered.values,
-        undefined=gathered.undefined,
-        policies=policies,
-        counts=gathered.counts,
-        coverage=gathered.coverage,
-        notes=gathered.notes + (("means are weighted by query",) if shares else ()),
-        weights=shares,
-        groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
-        settings=gathered.settings,
-    )
+    return gathering.finished()
 
 
 def _gathering(

@@ -53,6 +53,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
     "norm": ("min(k,R)", "k", "retrieved"),
     "normalize": (False,),
     "p": (0.5, 0.95),
+    "points": ("nearest",),
     "recall": tuple(tenth / 10 for tenth in range(11)),
     "rel": (2, 3, 4, 5, "best"),
     "top": (5,),

@@ -88,6 +88,12 @@ __all__ = ["evaluate"]
     show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
     "from the ranking first (condensed lists).",
 )  # fmt: skip
+@click.option(
+    "--profile", metavar="NAME",
+    help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
+    "beir, mteb, sentence-transformers, torchmetrics, sklearn, llama-index or haystack. It decides "
+    "about ties and queries.",
+)  # fmt: skip
 @format_option
 @qrels_format_option
 @click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
@@ -117,6 +123,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
     unjudged: Literal["not-relevant", "removed"],
+    profile: str | None,
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -138,6 +145,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --profile ranx
       rankgauge evaluate qrels.txt bm25.run --tie-report
       rankgauge evaluate records.jsonl
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
@@ -198,6 +206,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     queries=queries_of(queries),
                     duplicates=duplicates,
                     undefined=undefined,
+                    profile=profile,
                     draws=draws or 0,
                     seed=seed,
                     unjudged="removed" if unjudged == "removed" else "not relevant",
