@@ -299,6 +299,14 @@ def test_runs_are_compared_by_it() -> None:
     assert found.primary.name == "alpha_nDCG"
 
 
+def test_a_page_is_made_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.div"
+    path.write_text(LINES, encoding="utf-8")
+    for source in (path, JUDGED, SubtopicQrels.of(JUDGED)):
+        page = rankgauge.html_report(source, {"a": RUN}, ["alpha_nDCG@5", "AP"], plots=False)
+        assert "alpha_nDCG@5" in page
+
+
 def test_the_idiom_of_ir_measures_takes_them() -> None:
     measure = rankgauge.alpha_nDCG @ 10
     wanted = evaluate(JUDGED, RUN, measure)

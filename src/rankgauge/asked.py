@@ -31,6 +31,7 @@ __all__ = [
     "Queries",
     "blocks_of",
     "groups_of",
+    "judged_by",
     "planned",
     "policies_of",
     "read_judgments",
@@ -111,6 +112,12 @@ def truth_of(source: Any, plan: Plan) -> Truth:
 
     detail = detailed(plan.reads, source)
     return Truth(detail.qrels, detail.qrels, detail)
+
+
+def judged_by(source: Any, measures: str | Measure | Iterable[str | Measure] | None) -> Any:
+    """The judgments as an evaluation by these measures takes them: made once, used often."""
+    truth = truth_of(source, planned(measures))
+    return truth.qrels if truth.detail is None else truth.detail
 
 
 def read_judgments(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.asked import Queries, planned, truth_of
+from rankgauge.asked import Queries, judged_by
 from rankgauge.differences import (
     Correction,
     Design,
@@ -352,15 +352,15 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
-    judged = truth_of(qrels, planned(wanted))
-    truth = judged.qrels
+    judged = judged_by(qrels, wanted)
+    truth = Qrels.of(judged)
     _meet(truth, named)
     which = (
         _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
     )
     evaluations = [
         evaluate(
-            truth if judged.detail is None else judged.detail,
+            judged,
             run,
             wanted,
             ties=ties,
