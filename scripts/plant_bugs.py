@@ -42,6 +42,8 @@ TESTS_OF = {
     "differences.py": ("tests/test_comparison.py",),
     "remarks.py": ("tests/test_comparison.py",),
     "kernels/measure.py": (*TESTS, "tests/test_comparison.py"),
+    "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),
+    "kernels/readers.py": (*TESTS, "tests/kernels/test_cwl_eval.py"),
     "plots.py": ("tests/test_plots.py",),
     "render.py": ("tests/test_render.py", "tests/test_comparison.py"),
     "reports/evaluations.py": ("tests/reports/test_report_evaluations.py",),

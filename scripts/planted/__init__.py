@@ -8,6 +8,7 @@ from planted.converting import BUGS as _CONVERTING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
 from planted.mending import BUGS as _MENDING
+from planted.modelling import BUGS as _MODELLING
 from planted.nesting import BUGS as _NESTING
 from planted.packing import BUGS as _PACKING
 from planted.reading import BUGS as _READING
@@ -20,5 +21,6 @@ __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
+    *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_MODELLING, *_NESTING, *_PACKING,
+    *_SHAPING,
 )  # fmt: skip
