@@ -57,6 +57,8 @@ TESTS_OF = {
     "join.py": (*TESTS, "tests/test_unjudged.py"),
     "unjudged.py": ("tests/test_unjudged.py",),
     "pooling.py": ("tests/test_pooling.py",),
+    "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),
+    "kernels/readers.py": (*TESTS, "tests/kernels/test_cwl_eval.py"),
     "plots.py": ("tests/test_plots.py",),
     "render.py": ("tests/test_render.py", "tests/test_comparison.py"),
     "reports/evaluations.py": ("tests/reports/test_report_evaluations.py",),

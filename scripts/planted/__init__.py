@@ -9,6 +9,7 @@ from planted.diversifying import BUGS as _DIVERSIFYING
 from planted.explaining import BUGS as _EXPLAINING
 from planted.measures import BUGS as _MEASURES
 from planted.mending import BUGS as _MENDING
+from planted.modelling import BUGS as _MODELLING
 from planted.naming import BUGS as _NAMING
 from planted.nesting import BUGS as _NESTING
 from planted.packing import BUGS as _PACKING
@@ -24,5 +25,5 @@ __all__ = ["BUGS", "Bug"]
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
     *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
-    *_DIVERSIFYING, *_NAMING, *_TYING,
+    *_DIVERSIFYING, *_MODELLING, *_NAMING, *_TYING,
 )  # fmt: skip

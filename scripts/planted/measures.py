@@ -174,7 +174,7 @@ BUGS = (
     Bug("R counts only above the level", "judged.py",
         "self.count(self.ideal >= self.least(rel))", "self.count(self.ideal > self.least(rel))"),
     Bug("padding counts as judged not relevant", "judged.py",
-        "(self.ideal >= 0) & (self.ideal < rel)", "(self.ideal < rel)"),
+        "(self.ideal >= 0) & (self.ideal < self.least(rel))", "(self.ideal < rel)"),
     Bug("sums in the order NumPy likes", "judged.py",
         "np.cumsum(values, axis=1, dtype=np.float64)[:, -1]",
         "np.sum(values, axis=1, dtype=np.float64)"),

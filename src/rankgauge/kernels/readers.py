@@ -1,10 +1,10 @@
-"""Measures that are each a model of a reader: how likely he goes on from rank to rank (C/W/L).
+"""Measures that are each a model of a reader: how likely to go on from rank to rank (C/W/L).
 
 One chance says everything: C(i), to go on from rank i to the next. From it follow W(i), the share
-of his looks that rank i gets, the value (the gain that he expects of a look) and the residual (how
-much that could rise if nothing were left unjudged). Between two judged documents C has a closed
-form, so ranks are passed in leaps: the cost depends on the judged documents and not on how far he
-may read.
+of all looks that rank i gets, the value (the gain to expect of a look) and the residual (how much
+that could rise if nothing were left unjudged). Between two judged documents C has a closed form, so
+ranks are passed in leaps: the cost depends on the judged documents and not on how many ranks may be
+read.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def INST(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""INST: what a reader gains by a look who wants a certain gain and tires on his way to it.
+    r"""Adaptive inverse squares: what a look gains a reader who tires on the way to a goal.
 
     $$ C(i) = \left( \frac{i + T + T_i - 1}{i + T + T_i} \right)^2, \qquad
     T_i = T - \sum_{j \le i} gain_j $$
 
     T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. He reads k ranks at most, 1,000 if left out. Ranks without a judged
+    top is given, grade / top. k ranks are read at most, 1,000 if left out. Ranks without a judged
     document are passed in one leap, so that this depth costs nothing.
 
     Use: how many documents are wanted is known, and differs: one for a fact, many for a survey.
@@ -121,13 +121,13 @@ def INSQ(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""INSQ: what a reader gains by a look who is the more likely to go on the further he came.
+    r"""Inverse squares: what a look gains a reader who is likelier to go on the further down.
 
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2, \qquad
     INSQ = \frac{\sum_{i \le k} gain_i / (i + 2T - 1)^2}{\sum_{i \le k} 1 / (i + 2T - 1)^2} $$
 
     T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. He reads k ranks at most, 1,000 if left out.
+    top is given, grade / top. k ranks are read at most, 1,000 if left out.
 
     Use: as RBP, where readers who have come far are taken to be the patient ones.
     Beware: values for different goals or cut-offs cannot be compared.
@@ -165,7 +165,7 @@ def BPM(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Bejeweled player model: what a reader gains by a look who stops with enough, or at rank k.
+    r"""Bejeweled player model: what a look gains a reader who stops with enough, or at rank k.
 
     $$ C(i) = [\, i < k \;\text{and}\; \sum_{j \le i} gain_j < T \,] $$
 
@@ -286,8 +286,8 @@ def NERR10(
 
     $$ C(i) = p \, (1 - gain_i) $$
 
-    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. He reads k
-    ranks at most, 1,000 if left out.
+    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. k ranks
+    are read at most, 1,000 if left out.
 
     Use: the idea of ERR with the patience of RBP.
     Beware: it is not ERR, and its number is that of the equation in the paper.
@@ -311,7 +311,7 @@ def NERR11(
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2 (1 - gain_i) $$
 
     T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
-    top is given, grade / top. He reads k ranks at most, 1,000 if left out.
+    top is given, grade / top. k ranks are read at most, 1,000 if left out.
 
     Use: the idea of ERR with the persistence of INSQ.
     Beware: it is not ERR, and its number is that of the equation in the paper.
