@@ -173,7 +173,7 @@ TESTS_OF = {
         (
             "conversion.py", "formats/beir.py", "formats/kinds.py", "formats/textwriting.py",
             "formats/unread.py",
-        ), ("tests/test_conversion.py",),
+        ), ("tests/test_conversion.py", "tests/test_conversion_texts.py"),
     ),
     "formats/memory.py": ("tests/formats/test_memory.py",),
     "table.py": ("tests/test_table.py", "tests/test_join.py"),

@@ -63,6 +63,31 @@ def R(seen: Seen, *, k: int, rel: float = 1) -> Value:
     return _found(seen, rel, k) / whole if whole else None
 
 
+def RelP(seen: Seen, *, k: int, rel: float = 1) -> Value:
+    best = min(k, _all_relevant(seen, rel))
+    return _found(seen, rel, k) / best if best else None
+
+
+def SetRelP(seen: Seen, *, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    best = min(len(seen.ranking), whole)
+    return _found(seen, rel, None) / best if best else 0.0
+
+
+def Utility(
+    seen: Seen, *, hit: float = 1, noise: float = -1, miss: float = 0, rel: float = 1
+) -> Value:
+    total = 0.0
+    for doc in seen.ranking:
+        total += hit if _relevant(seen, doc, rel) else noise
+    for doc in seen.grades:
+        if doc not in seen.ranking and _relevant(seen, doc, rel):
+            total += miss
+    return total
+
+
 def _f(precision: float, recall: float, beta: float) -> float:
     # van Rijsbergen: E = 1 - 1 / (a/P + (1-a)/R) with a = 1 / (beta^2 + 1); F = 1 - E.
     if not precision or not recall:
@@ -156,6 +181,32 @@ def Rprec(seen: Seen, *, rel: float = 1) -> Value:
     return P(seen, k=whole, rel=rel) if whole else None
 
 
+def RprecMult(seen: Seen, *, mult: float, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    # How many ranks make this multiple: the manner of trec_eval, and one at least.
+    return P(seen, k=max(1, int(mult * whole + 0.9)), rel=rel) if whole else None
+
+
+def YAAP(seen: Seen, *, rel: float = 1) -> Value:
+    whole, average = _all_relevant(seen, rel), AP(seen, rel=rel)
+    if average is None:
+        return None
+    return math.log(1 + average * whole) - math.log(1 + whole - average * whole)
+
+
+def binG(seen: Seen, *, rel: float = 1) -> Value:
+    whole = _all_relevant(seen, rel)
+    if not whole:
+        return None
+    wrong, total = 0, 0.0
+    for doc in seen.ranking:
+        if _relevant(seen, doc, rel):
+            total += 1 / math.log2(2 + wrong)
+        else:
+            wrong += 1
+    return total / whole
+
+
 def IPrec(seen: Seen, *, recall: float, rel: float = 1) -> Value:
     whole = _all_relevant(seen, rel)
     if not whole:
@@ -211,6 +262,10 @@ def Bpref(seen: Seen, *, rel: float = 1) -> Value:
     return total / whole
 
 
+def GMBpref(seen: Seen, *, rel: float = 1) -> Value:
+    return Bpref(seen, rel=rel)
+
+
 def infAP(seen: Seen, *, rel: float = 1) -> Value:
     # Yilmaz and Aslam: the expected precision at rank i is 1/i for the document itself and, for the
     # i-1 ranks above it, the share that was pooled times the share of those judged that is relevant
@@ -240,8 +295,8 @@ def infAP(seen: Seen, *, rel: float = 1) -> Value:
 Gain: TypeAlias = str | tuple[tuple[float, float], ...] | Mapping[float, float]
 
 
-def _gain(grade: float | None, gain: Gain) -> float:
-    if grade is None or grade < 0:
+def _gain(grade: float | None, gain: Gain, rel: float | None = None) -> float:
+    if grade is None or grade < (0 if rel is None else rel):
         return 0.0
     if gain == "linear":
         return grade
@@ -251,40 +306,111 @@ def _gain(grade: float | None, gain: Gain) -> float:
     return dict(gain).get(grade, grade)
 
 
-def _dcg(gains: list[float]) -> float:
+def _dcg(gains: list[float], b: float | None = None) -> float:
     total = 0.0
     for rank, gain in enumerate(gains, start=1):
-        total += gain / (math.log(rank + 1) / math.log(2))
+        if b is None:
+            total += gain / (math.log(rank + 1) / math.log(2))
+        elif rank < b:
+            total += gain
+        else:
+            total += gain / math.log(rank, b)
     return total
 
 
-def DCG(seen: Seen, *, k: int | None = None, gain: Gain = "linear") -> Value:
-    return _dcg([_gain(seen.grades.get(doc), gain) for doc in seen.ranking[:k]])
+def DCG(
+    seen: Seen,
+    *,
+    k: int | None = None,
+    gain: Gain = "linear",
+    rel: float | None = None,
+    b: float | None = None,
+) -> Value:
+    return _dcg([_gain(seen.grades.get(doc), gain, rel) for doc in seen.ranking[:k]], b)
 
 
 def nDCG(
-    seen: Seen, *, k: int | None = None, gain: Gain = "linear", ideal: str = "judged"
+    seen: Seen,
+    *,
+    k: int | None = None,
+    gain: Gain = "linear",
+    ideal: str = "judged",
+    rel: float | None = None,
+    b: float | None = None,
 ) -> Value:
-    found = [_gain(seen.grades.get(doc), gain) for doc in seen.ranking]
+    found = [_gain(seen.grades.get(doc), gain, rel) for doc in seen.ranking]
     pools = {
-        "judged": [_gain(grade, gain) for grade in seen.grades.values()],
+        "judged": [_gain(grade, gain, rel) for grade in seen.grades.values()],
         "retrieved": found,
         "topk": found[:k],
     }
-    best = _dcg(sorted(pools[ideal], reverse=True)[:k])
+    best = _dcg(sorted(pools[ideal], reverse=True)[:k], b)
     if best:
-        return _dcg(found[:k]) / best
+        return _dcg(found[:k], b) / best
     # Nothing to gain at all: not defined. Nothing gained by what was retrieved: a bad ranking.
     return 0.0 if any(pools["judged"]) else None
 
 
-def ERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
+def NCG(seen: Seen, *, k: int, gain: Gain = "linear", rel: float | None = None) -> Value:
+    found = [_gain(seen.grades.get(doc), gain, rel) for doc in seen.ranking]
+    best = sorted((_gain(grade, gain, rel) for grade in seen.grades.values()), reverse=True)
+    return sum(found[:k]) / sum(best[:k]) if sum(best[:k]) else None
+
+
+def RnDCG(seen: Seen, *, gain: Gain = "linear") -> Value:
+    # Where the ideal gain falls, and at the end where two more were retrieved: as trec_eval.
+    gains = [worth for grade in seen.grades.values() if (worth := _gain(grade, gain))]
+    if not gains:
+        return None
+    ranks = [sum(other >= worth for other in gains) for worth in set(gains)]
+    if len(seen.ranking) >= len(gains) + 2:
+        ranks.append(len(seen.ranking))
+    points = [nDCG(seen, k=rank, gain=gain) or 0.0 for rank in ranks]
+    return sum(points) / len(points)
+
+
+def nDCGrel(seen: Seen, *, gain: Gain = "linear") -> Value:
+    wanted = [doc for doc, grade in seen.grades.items() if _gain(grade, gain)]
+    if not wanted:
+        return None
+    total = 0.0
+    for doc in wanted:
+        rank = seen.ranking.index(doc) + 1 if doc in seen.ranking else None
+        total += nDCG(seen, k=rank, gain=gain) or 0.0
+    return total / len(wanted)
+
+
+def G(seen: Seen, *, gain: Gain = "linear") -> Value:
+    best = sorted((_gain(grade, gain) for grade in seen.grades.values()), reverse=True)
+    if not any(best):
+        return None
+    total = cost = sofar = 0.0
+    for place, doc in enumerate(seen.ranking):
+        worth = _gain(seen.grades.get(doc), gain)
+        sofar += worth
+        cost += max(best[place], 1.0) if place < len(best) else 1.0
+        if worth:
+            total += worth / (math.log(2 + cost - sofar) / math.log(2))
+    return total / sum(best)
+
+
+def _cascade(grades: list[float], top: float) -> float:
     reaches, total = 1.0, 0.0
-    for rank, doc in enumerate(seen.ranking[:k], start=1):
-        stops = (2 ** max(seen.grades.get(doc, 0), 0) - 1) / 2**top
+    for rank, grade in enumerate(grades, start=1):
+        stops = (2 ** max(grade, 0) - 1) / 2**top
         total += reaches * stops / rank
         reaches *= 1 - stops
     return total
+
+
+def ERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
+    return _cascade([seen.grades.get(doc, 0) for doc in seen.ranking[:k]], top)
+
+
+def nERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
+    best = _cascade(sorted(seen.grades.values(), reverse=True)[:k], top)
+    found = ERR(seen, k=k, top=top)
+    return found / best if best and found is not None else None
 
 
 # ---- counts
@@ -293,6 +419,14 @@ def ERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
 def Judged(seen: Seen, *, k: int | None = None) -> Value:
     window = seen.ranking[:k]
     return sum(1 for doc in window if doc in seen.grades) / len(window) if window else None
+
+
+def Unjudged(seen: Seen, *, k: int) -> Value:
+    return sum(1 for doc in seen.ranking[:k] if seen.grades.get(doc, -1) < 0) / k
+
+
+def NumNonrelRet(seen: Seen, *, k: int | None = None, rel: float = 1) -> Value:
+    return float(sum(1 for doc in seen.ranking[:k] if 0 <= seen.grades.get(doc, -1) < rel))
 
 
 def NumRet(seen: Seen) -> Value:
@@ -310,8 +444,10 @@ def NumRelRet(seen: Seen, *, k: int | None = None, rel: float = 1) -> Value:
 ORACLES: dict[str, Callable[..., Value]] = {
     loop.__name__: loop
     for loop in (
-        AP, Bpref, DCG, ERR, F, FirstRel, GMAP, IPrec, IPrecAvg, Judged, NumRel, NumRelRet, NumRet,
-        P, R, RBP, RBPres, RR, Rprec, SetAP, SetF, SetP, SetR, Success, infAP, nDCG,
+        AP, Bpref, DCG, ERR, F, FirstRel, G, GMAP, GMBpref, IPrec, IPrecAvg, Judged, NCG,
+        NumNonrelRet, NumRel, NumRelRet, NumRet, P, R, RBP, RBPres, RR, RelP, RnDCG, Rprec,
+        RprecMult, SetAP, SetF, SetP, SetR, SetRelP, Success, Unjudged, Utility, YAAP, binG, infAP,
+        nDCG, nDCGrel, nERR,
     )
 }  # fmt: skip
 

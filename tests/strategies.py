@@ -151,6 +151,7 @@ def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
 
 _RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25)))
 _WORDS = {
+    "b": st.sampled_from((1.5, 2, 3, 10)),
     "beta": st.one_of(st.integers(1, 4), st.sampled_from((0.25, 0.5, 1.5))),
     "gain": st.one_of(
         st.sampled_from(("linear", "exp")),
@@ -160,9 +161,13 @@ _WORDS = {
             min_size=1,
         ).map(lambda gains: tuple(sorted((float(g), float(v)) for g, v in gains.items()))),
     ),
+    "hit": st.sampled_from((-1, 0, 1, 2.5)),
     "ideal": st.sampled_from(("judged", "retrieved", "topk")),
     "judged_only": st.booleans(),
     "k": st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000, 10**9))),
+    "miss": st.sampled_from((-2, 0, 0.5)),
+    "mult": st.sampled_from((0.01, 0.2, 0.5, 1, 1.4, 2, 1e5)),
+    "noise": st.sampled_from((-1, 0, -0.25)),
     "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
     "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
@@ -210,6 +215,14 @@ def _blocks(
     found: Joined, rows: np.ndarray, cells: int | None
 ) -> Iterator[tuple[np.ndarray, JudgedRun]]:
     return found.blocks(rows) if cells is None else found.blocks(rows, cells=cells)
+
+
+NEEDED = {"k": 5, "mult": 0.5, "recall": 0.5}
+
+
+def completed(bare: Measure) -> Measure:
+    """A measure with a value for each word that must be given."""
+    return bare(**{word: NEEDED[word] for word in bare.declaration.required})
 
 
 def by_loop(measure: Measure, seen: Seen) -> Value:

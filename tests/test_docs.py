@@ -21,6 +21,7 @@ import rankgauge
 from rankgauge.bench import plan as planning
 from rankgauge.bench import varied
 from rankgauge.cli.main import cli
+from rankgauge.kernels.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -40,6 +41,7 @@ def script(path: Path):
 consoles = script(DOCS / "_scripts" / "consoles.py")
 generated = script(DOCS / "_ext" / "measures.py")
 checks = script(DOCS / "_scripts" / "checks.py")
+names = script(DOCS / "_scripts" / "names.py")
 wrong = script(DOCS / "_scripts" / "wrong_numbers.py")
 
 
@@ -94,7 +96,7 @@ def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
 
 @pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
 def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(measure):
-    rows = re.findall(r"(?m)^\| `(.+)` \| ([\d.]+) \| ", generated.pages()[measure.name])
+    rows = re.findall(r"(?m)^\| `(.+)` \| (-?[\d.]+) \| ", generated.pages()[measure.name])
     assert rows
     for name, shown in rows:
         means = rankgauge.evaluate(generated.JUDGMENTS, generated.RUN, name).mean()
@@ -196,6 +198,13 @@ def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
     assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
     for kind in rankgauge.PROBLEM_KINDS.values():
         assert f"\n### {kind.code} {kind.name}\n" in page
+
+
+def test_every_name_of_another_tool_stands_on_its_page():
+    page = text("reference", "names.md")
+    assert page.endswith(f"{names.BEGIN}\n" + "\n".join(names.lines()))
+    for dialect in DIALECTS:
+        assert f"`{dialect}`" in page
 
 
 def test_codes_that_the_pages_name_are_codes():

@@ -10,6 +10,7 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
+from strategies import completed
 
 import rankgauge
 from rankgauge import Evaluation, InputError, MismatchError, Qrels, Run, UnknownName, evaluate
@@ -278,8 +279,7 @@ def test_the_ir_measures_idiom_gives_the_mean_of_evaluate_for_every_measure():
     qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d9": 1}, "q3": {"d1": 0}}
     run = {"q1": ["d2", "d1"], "q2": ["x"], "q3": ["d1"]}
     for measure in rankgauge.measures():
-        needed = {"k": 5, "recall": 0.5}
-        asked = measure(**{word: needed[word] for word in measure.declaration.required})
+        asked = completed(measure)
         assert asked.calc_aggregate(qrels, run) == evaluate(qrels, run, asked).mean()[str(asked())]
 
 

@@ -125,9 +125,28 @@ def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
 
 def test_policies_refuse_what_nobody_knows() -> None:
     with pytest.raises(
-        UnknownName, match="ties='best' is not possible\nfix: choose one of: trec, input"
+        UnknownName,
+        match="ties='heap' is not possible\nfix: choose one of: trec, input, best, worst, mean",
     ):
-        Policies(ties="best")  # type: ignore[arg-type]
+        Policies(ties="heap")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"draws": -1}, "draws=-1 is not possible"),
+        ({"draws": 2.5}, "draws=2.5 is not possible"),
+        ({"draws": True}, "draws=True is not possible"),
+        ({"ties": "mean", "draws": 1}, "draws=1 says nothing of its error"),
+        ({"draws": 100}, "draws=100 with ties=trec: orders are drawn for their mean only"),
+        ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not possible"),
+        ({"ties": "mean", "seed": 3}, "seed=3 without draws: nothing is drawn"),
+    ],
+    ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
+)
+def test_draws_are_refused_where_they_say_nothing(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Policies(**given)
 
 
 def test_eight_threads_share_one_set_of_judgments() -> None:

@@ -28,8 +28,8 @@ EVALUATION = {
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
-    "kernels.graded",
-    "kernels.measure", "kernels.partial", "mapped", "model", "notes", "table",
+    "kernels.expected", "kernels.graded", "kernels.measure", "kernels.partial", "mapped", "model",
+    "notes", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -5,6 +5,7 @@ import os
 import random
 import threading
 
+import numpy as np
 import pytest
 
 from rankgauge import MismatchError, RankgaugeError, evaluate, read_qrels, read_run
@@ -75,6 +76,21 @@ def test_blocks_give_the_same_evaluation_to_the_last_bit(
     assert one.notes == other.notes
     assert one.counts == other.counts
     assert one.run_name == other.run_name == "a"
+
+
+@pytest.mark.parametrize("ties", ["input", "best", "worst", "mean"])
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_give_the_same_evaluation_by_every_policy_of_ties(tmp_path, qrels, streamed, ties):
+    measures = [name for name in MEASURES if name != "infAP"]
+    path = written(tmp_path, rows_of(30, 90, places=0))
+    one = evaluate(qrels, path, measures, ties=ties)
+    read = read_run(path)
+    assert streamed == [True]
+    assert one.counts["tied"] > 20
+    assert one == evaluate(qrels, read, measures, ties=ties)
+    dicts = {query: dict(read[query]) for query in read}
+    of_dicts = evaluate(qrels, dicts, measures, ties=ties).per_query
+    assert np.array_equal(one.per_query, of_dicts, equal_nan=True)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -30,11 +30,16 @@ JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
 # A second value for each parameter, to show what it changes.
 OTHER = {
+    "b": 2,
     "beta": 2,
     "gain": "exp",
+    "hit": 2,
     "ideal": "retrieved",
     "judged_only": True,
     "k": 3,
+    "miss": -1,
+    "mult": 2,
+    "noise": -0.5,
     "norm": "retrieved",
     "p": 0.5,
     "recall": 0.5,
@@ -74,7 +79,7 @@ def title(declared: "Declaration") -> str:
 
 def example(measure: "Measure") -> "Measure":
     """The measure as one would write it first."""
-    needed = {"k": 5, "recall": 0.1}
+    needed = {"k": 5, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 
@@ -86,6 +91,8 @@ def value(measure: "Measure") -> float:
 def extent(declared: "Declaration") -> str:
     """The range of its values."""
     low, high = declared.bounds
+    if math.isinf(low):
+        return "any number"
     return f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more"
 
 
@@ -185,7 +192,9 @@ def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:
     if word in declared.required:
         said = "must be given"
     else:
-        said = "all ranks" if default is None else f"`{str(default).replace('F', 'f')}`"
+        said = f"`{str(default).replace('F', 'f')}`"
+        if default is None:
+            said = "all ranks" if word == "k" else "none"
     meaning = VOCABULARY[word].meaning.replace(", all if left out", "")
     return f"`{word}`", meaning, code(VOCABULARY[word].domain), said
 

@@ -43,7 +43,7 @@ def run_again(text: str) -> str:
 def _session(session: str, folder: str) -> str:
     lines = []
     for found in _COMMAND.finditer(session):
-        lines += [found[0], _printed(re.sub(r"(?m)^> ?", "", found["command"]), folder)]
+        lines += [found[0], printed(re.sub(r"(?m)^> ?", "", found["command"]), folder)]
     return f"```console\n{_times_as_before(session, ''.join(lines))}```"
 
 
@@ -62,7 +62,8 @@ def _names(table: str) -> list[str]:
     return [" ".join(head.split()), *(row.partition(" ")[0].rstrip("°") for row in rows[1:])]
 
 
-def _printed(command: str, folder: str) -> str:
+def printed(command: str, folder: str) -> str:
+    """What a command prints, on both channels, and how it ends."""
     here = str(Path(sys.executable).parent)
     done = subprocess.run(  # noqa: S602 - the commands are those of our own pages
         command,

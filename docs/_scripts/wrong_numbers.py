@@ -11,11 +11,12 @@ the page against what is printed.
 import gzip
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from consoles import printed
 
 Row = list[str]
 
@@ -150,23 +151,6 @@ def sessions() -> dict[str, str]:
             lines = [f"$ {command}\n{printed(command, folder)}" for command in commands]
             found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
         return found
-
-
-def printed(command: str, folder: str) -> str:
-    """What a command prints, on both channels, and how it ends."""
-    here = str(Path(sys.executable).parent)
-    done = subprocess.run(  # noqa: S602 - the commands are those above
-        command,
-        shell=True,
-        cwd=folder,
-        env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        encoding="utf-8",
-    )
-    text = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
-    return text + (f"(exit code {done.returncode})\n" if done.returncode else "")
 
 
 def filled(page: str) -> str:

@@ -83,7 +83,7 @@ BUGS = (
     Bug("diff: ties by id, whatever is asked", "rundiff.py",
         'ranked(Run.of(run), ties="input") for', 'ranked(Run.of(run), ties="trec") for'),
     Bug("diff: relevance level forgotten", "rundiff.py",
-        "return float(measure.rel) if has else 1.0", "return 1.0 if has else 1.0"),
+        "return 1.0 if measure.level is None else measure.level", "return 1.0"),
     Bug("diff: up is down", "sidebyside.py",
         'return "up" if new < old else "down"', 'return "up" if new > old else "down"'),
     Bug("diff: the other rank is its own", "sidebyside.py",

@@ -5,7 +5,7 @@ from planted.bug import Bug
 __all__ = ["BUGS"]
 
 _RR = "value = np.where(first <= (UNRANKED - 1 if k is None else k), 1.0 / first, 0.0)"
-_BEST = "best = -np.sort(-gains, axis=1)"
+_BEST = "return -np.sort(-gains, axis=1)"
 
 BUGS = (
     # ---- binary
@@ -97,24 +97,24 @@ BUGS = (
         "first.astype(np.float64), np.nan)", "first.astype(np.float64) - 1, np.nan)"),
     # ---- graded
     Bug("DCG: discount of the next rank", "judged.py",
-        "1 / math.log2(rank + 1) for rank", "1 / math.log2(rank + 2) for rank"),
+        "lambda rank: 1 / math.log2(rank + 1)", "lambda rank: 1 / math.log2(rank + 2)"),
     Bug("DCG: natural logarithm", "judged.py",
-        "1 / math.log2(rank + 1) for rank", "1 / math.log(rank + 1) for rank"),
+        "lambda rank: 1 / math.log2(rank + 1)", "lambda rank: 1 / math.log(rank + 1)"),
     Bug("DCG: cut-off < k", "kernels/graded.py",
         "np.where(run.within(k), gained, 0.0))", "np.where(run.rank < k, gained, 0.0))"),
     Bug("DCG: discount of the column, not of the rank", "kernels/graded.py",
-        "_gains(run, gain) * run.discounts())",
-        "_gains(run, gain) * discounts(np.arange(1, run.rank.shape[1] + 1)))"),
+        "_gains(run, scale) * run.discounts(scale.b))",
+        "_gains(run, scale) * discounts(np.arange(1, run.rank.shape[1] + 1), scale.b))"),
     Bug("nDCG: ideal not cut at k", "kernels/graded.py",
         "run.total(best[:, :k])", "run.total(best)"),
     Bug("nDCG: ideal of what was retrieved", "kernels/graded.py",
-        '    if ideal == "judged":\n        best = judged\n',
-        '    if ideal == "judged":\n        best = _ideal(_gains(run, gain))\n'),
-    Bug("nDCG: ideal not sorted by gain", "kernels/graded.py", _BEST, "best = gains"),
-    Bug("nDCG: one ideal for every gain", "kernels/graded.py", '("ideal", gain)', '"ideal"'),
+        '    if ideal == "judged":\n        best = judged\n', '    if ideal == "judged":\n'
+        "        best = _discounted(_best_first(_gains(run, scale)), b)\n"),
+    Bug("nDCG: ideal not sorted by gain", "kernels/graded.py", _BEST, "return gains"),
+    Bug("nDCG: one ideal for every gain", "kernels/graded.py", '("ideal", scale)', '"ideal"'),
     Bug("nDCG: ideal=topk is ideal=retrieved", "kernels/graded.py",
-        "_ideal(np.where(run.within(k), _gains(run, gain), 0.0))",
-        "_ideal(_gains(run, gain) + 0.0)"),
+        "_best_first(np.where(run.within(k), _gains(run, scale), 0.0))",
+        "_best_first(_gains(run, scale) + 0.0)"),
     Bug("nDCG: undefined where nothing was found", "kernels/graded.py",
         "np.where(judged[:, 0] > 0, value, np.nan)", "np.where(whole > 0, value, np.nan)"),
     Bug("nDCG: undefined as 0", "kernels/graded.py",
@@ -138,8 +138,8 @@ BUGS = (
         "reaches[:, 1:] = np.multiply.accumulate(1 - stops, axis=1)[:, :-1]",
         "reaches = np.multiply.accumulate(1 - stops, axis=1)"),
     Bug("ERR: cut-off forgotten", "kernels/graded.py",
-        "seen = run.judged if k is None else run.judged & run.within(k)\n    stops",
-        "seen = run.judged\n    stops"),
+        "seen = run.judged if k is None else run.judged & run.within(k)\n    return _cascade",
+        "seen = run.judged\n    return _cascade"),
     # ---- partial
     Bug("bpref: bounded by the non-relevant alone", "kernels/partial.py",
         "np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)",

@@ -171,6 +171,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
+    from rankgauge.reports.ties import report_ties as report_ties
     from rankgauge.retriever import Hits as Hits
     from rankgauge.retriever import Retriever as Retriever
     from rankgauge.retriever import hits_of as hits_of
@@ -189,6 +190,9 @@ if TYPE_CHECKING:
     from rankgauge.subsets import sample_queries as sample_queries
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
+    from rankgauge.tied import TieReport as TieReport
+    from rankgauge.tied import TieSpan as TieSpan
+    from rankgauge.tied import tie_report as tie_report
     from rankgauge.tuning import Fold as Fold
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
@@ -203,10 +207,14 @@ if TYPE_CHECKING:
     ERR: Measure
     F: Measure
     FirstRel: Measure
+    G: Measure
     GMAP: Measure
+    GMBpref: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
+    NCG: Measure
+    NumNonrelRet: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
@@ -215,14 +223,24 @@ if TYPE_CHECKING:
     RBP: Measure
     RBPres: Measure
     RR: Measure
+    RelP: Measure
+    RnDCG: Measure
     Rprec: Measure
+    RprecMult: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
     SetR: Measure
+    SetRelP: Measure
     Success: Measure
+    Unjudged: Measure
+    Utility: Measure
+    YAAP: Measure
+    binG: Measure
     infAP: Measure
     nDCG: Measure
+    nDCGrel: Measure
+    nERR: Measure
 
 _HOMES = {
     "bench.benchmark": ("Benchmark",),
@@ -299,6 +317,7 @@ _HOMES = {
     "reports.reconciliations": ("report_reconciliation",),
     "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
+    "reports.ties": ("report_ties",),
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
@@ -306,14 +325,16 @@ _HOMES = {
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
     "testing": ("RetrieverCheck", "check_retriever"),
+    "tied": ("TieReport", "TieSpan", "tie_report"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "GMAP", "IPrec", "IPrecAvg", "Judged", "NumRel",
-    "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres", "RR", "Rprec", "SetAP", "SetF", "SetP",
-    "SetR", "Success", "infAP", "nDCG",
+    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "IPrec", "IPrecAvg",
+    "Judged", "NCG", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres",
+    "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SetAP", "SetF", "SetP", "SetR", "SetRelP",
+    "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -103,10 +104,14 @@ def _kept_plan(names: tuple[str | Measure, ...]) -> Plan:
     return Plan(tuple(found))
 
 
-def policies_of(words: tuple[Any, ...]) -> Policies:
+def policies_of(words: tuple[Any, ...], draws: int = 0, seed: int = 0) -> Policies:
     """Kept by their words; what is no word is refused by the policies themselves."""
-    known = all(isinstance(word, str) for word in words)
-    return _kept_policies(*words) if known else Policies(*words)
+    policies = _kept_policies(*words) if all(map(_is_text, words)) else Policies(*words)
+    return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
+
+
+def _is_text(word: Any) -> bool:
+    return isinstance(word, str)
 
 
 _kept_policies = lru_cache(maxsize=64)(Policies)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.errors import UnknownName
 
-__all__ = ["VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown"]
+__all__ = [
+    "LONGEST", "VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown",
+]  # fmt: skip
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
 
@@ -81,6 +83,9 @@ def _between(low: float, high: float, *, closed: bool = False) -> Callable[[Any]
     return read
 
 
+_worth = _between(-_MOST, _MOST, closed=True)
+
+
 def _recall(value: Any) -> float:
     return float(_between(0, 1, closed=True)(value))
 
@@ -127,6 +132,10 @@ def _gain(value: Any) -> str | tuple[tuple[float, float], ...]:
 VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
+        Param(
+            "b", "the base of the logarithm by which gains are discounted, and the rank where it "
+            "begins", "a number > 1", _between(1, 1e6),
+        ),
         Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
         Param(
             "gain",
@@ -135,6 +144,7 @@ VOCABULARY: Mapping[str, Param] = {
             "(other grades keep their own value)",
             _gain,
         ),
+        Param("hit", "the worth of a relevant document retrieved", "a number", _worth),
         Param(
             "ideal",
             "what the best ranking is made of",
@@ -154,6 +164,12 @@ VOCABULARY: Mapping[str, Param] = {
             f"a whole number from 1 to {_MAX_K:,}",
             _cutoff,
         ),
+        Param("miss", "the worth of a relevant document not retrieved", "a number", _worth),
+        Param(
+            "mult", "how many times R ranks are looked at, R being all relevant documents",
+            "a number > 0", _between(0, 1e6),
+        ),
+        Param("noise", "the worth of another document retrieved", "a number", _worth),
         Param(
             "norm",
             "what the sum is divided by",
@@ -195,7 +211,7 @@ _PART = re.compile(
     re.VERBOSE | re.ASCII,
 )
 # Longer than any sensible name; keeps hostile input from costing time.
-_LONGEST = 400
+LONGEST = 400
 
 
 def split(text: str) -> Spelled:
@@ -208,7 +224,7 @@ def split(text: str) -> Spelled:
         >>> split("RR(rel=2)@10")
         Spelled(name='RR', params={'rel': '2'}, at='10')
     """
-    match = _NAME.fullmatch(text) if len(text) <= _LONGEST else None
+    match = _NAME.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise _no_name(text)
     params: dict[str, str] = {}

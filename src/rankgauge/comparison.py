@@ -228,7 +228,7 @@ class Comparison:
             "schema": _SCHEMA,
             "rankgauge": version("rankgauge"),
             "queries": len(self.evaluations[0].query_ids),
-            "policies": asdict(self.evaluations[0].policies),
+            "policies": self.evaluations[0].policies.said(),
             "design": design,
             "measures": [str(measure) for measure in self.evaluations[0].measures],
             "runs": [
@@ -318,7 +318,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         interval: ``t``, or a bootstrap, ``percentile`` or ``bca``; these two cover less than 95 %
             below about 100 queries.
         draws: Random draws of tests and bootstraps.
-        ties: Order of documents with equal scores.
+        ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.

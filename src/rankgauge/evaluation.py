@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -201,7 +201,7 @@ class Evaluation:
             "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
-            "policies": asdict(self.policies),
+            "policies": self.policies.said(),
             "counts": dict(self.counts),
             "coverage": {str(k): share for k, share in self.coverage.items()},
             "measures": [
@@ -334,7 +334,7 @@ def _null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - each is a choice
     qrels: Any,
     run: Any = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -345,6 +345,8 @@ def evaluate(
     undefined: Undefined = "zero",
     weights: Any = None,
     groups: Any = None,
+    draws: int = 0,
+    seed: int = 0,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
 
@@ -355,8 +357,9 @@ def evaluate(
             a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
             3, 5, 10, RR and AP.
-        ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
-            (the order given).
+        ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
+            (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
+            or ``mean``, the mean of the values over all orders.
         queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
             run has an empty ranking), ``intersection`` (judged and in the run), their ids, or
             the path of a file with one id a line.
@@ -364,6 +367,9 @@ def evaluate(
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
+        draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
+            them has no closed form; without, such a measure is refused.
+        seed: Where the draws begin.
 
     Returns:
         Values per query, means, policies and notes.
@@ -378,7 +384,7 @@ def evaluate(
         {'P@2': 0.5}
     """
     plan = planned(measures)
-    policies = policies_of((ties, which(queries), duplicates, undefined))
+    policies = policies_of((ties, which(queries), duplicates, undefined), draws, seed)
     chosen = selected(queries)
     if run is None:
         from rankgauge.records import Records

@@ -19,7 +19,7 @@ from rankgauge.catalogue import plain_key, unknown
 from rankgauge.errors import InputError
 from rankgauge.ids import IntArray
 from rankgauge.join import ranked
-from rankgauge.model import Policies, Run, Ties
+from rankgauge.model import Order, Run, order_of
 from rankgauge.sums import product, quotient, total
 from rankgauge.table import FloatArray, PairTable, offsets_of
 
@@ -126,7 +126,7 @@ def fuse(
     weights: Mapping[str, float] | Iterable[float] | None = None,
     k: float | None = None,
     phi: float | None = None,
-    ties: Ties = "trec",
+    ties: Order = "trec",
     name: str | None = None,
 ) -> Run:
     """Fuse runs into one.
@@ -209,13 +209,13 @@ def method_named(method: Any) -> str:
     return _spelled(method, "fusion method", METHODS)
 
 
-def prepared(runs: Any, ties: Ties) -> list[Run]:
+def prepared(runs: Any, ties: Order) -> list[Run]:
     """The runs given, each in the order of its ranks.
 
     Raises:
         InputError: If there are fewer than two, or a document stands twice in a ranking.
     """
-    Policies(ties=ties)
+    order_of(ties)
     if isinstance(runs, Mapping):
         named = [Run.of(run, name=str(name)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):

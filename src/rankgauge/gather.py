@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
-from rankgauge.judged import BoolArray, Values
+from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.mapped import mapped
@@ -21,6 +22,7 @@ from rankgauge.notes import (
     SHOWN,
     Seen,
     alone_note,
+    draws_note,
     finding_notes,
     first_ranks_note,
     many,
@@ -107,6 +109,26 @@ class Plan:
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
         self.alone = alone_note(measures)
 
+    @cached_property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those without a closed form for the mean over all orders of ties."""
+        return tuple(n for n in self.columns if not self.measures[n].averages)
+
+    def refuse_open(self) -> None:
+        """Refuse measures whose mean over all orders of equal scores has no closed form.
+
+        Raises:
+            InputError: Naming them.
+        """
+        if self.open:
+            raise InputError(
+                f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
+                "mean over all orders of equal scores",
+                where="ties=mean",
+                fix="leave it out, or have it estimated from orders drawn at random: "
+                "evaluate(..., draws=1000) (--draws 1000)",
+            )
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -148,7 +170,15 @@ class Gathering:
         # Column after column: they are written and averaged one by one.
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
-        self.first_ranks = [np.full(len(qrels), np.nan) for _ in plan.first_ranks]
+        self.averaged = policies.ties == "mean"
+        if self.averaged and not policies.draws:
+            plan.refuse_open()
+        # The errors of what is estimated.
+        drawn = plan.open if self.averaged else ()
+        self.errors = {column: np.zeros(len(qrels)) for column in drawn}
+        # A mean of ranks over all orders is no rank that a document stands at.
+        firsts = () if self.averaged else plan.first_ranks
+        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
@@ -250,17 +280,51 @@ class Gathering:
             columns: Sequence[int] = plan.columns
             if graded is not joined:
                 columns = plan.of_grades if source is graded else plan.of_judgments
-            for places, block in source.blocks(rows):
-                at = rows[places]
+            plain = rows
+            if self.averaged:
+                # What is in no tie has one order only.
+                tied = source.touched(rows)
+                plain = rows[~tied]
+                for places, block in source.blocks(rows[tied]):
+                    at = rows[tied][places]
+                    self._average(block, at, columns)
+                    if source is joined:
+                        self._look(block.averaged(), at)
+            for places, block in source.blocks(plain):
+                at = plain[places]
                 for column in columns:
                     self.values[:, column][at] = plan.measures[column].values(block)
                 if source is joined:
-                    self.judged[at] = judged_shares(block, plan.depths)
-                    for first, ranks in zip(plan.first_ranks, self.first_ranks, strict=True):
-                        ranks[at] = first.values(block)
-                    for number, recall in enumerate(plan.recalls):
-                        more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
-                        self.beyond[number] += int(np.count_nonzero(more))
+                    self._look(block, at)
+
+    def _average(self, block: JudgedRun, at: IntArray, columns: Sequence[int]) -> None:
+        """The means over all orders of a block's equal scores."""
+        drawn = [column for column in columns if column in self.errors]
+        for column in columns:
+            if column not in self.errors:
+                self.values[:, column][at] = self.plan.measures[column].expected(block)
+        if drawn:
+            from rankgauge.drawing import Draws, estimate
+
+            means, errors = estimate(
+                block,
+                self.qrels.table.queries.take(at).tolist(),
+                [self.plan.measures[column] for column in drawn],
+                Draws(self.policies.draws, self.policies.seed),
+            )
+            for place, column in enumerate(drawn):
+                self.values[:, column][at] = means[:, place]
+                self.errors[column][at] = errors[:, place]
+
+    def _look(self, block: JudgedRun, at: IntArray) -> None:
+        """What the notes tell of a block, besides its values."""
+        plan = self.plan
+        self.judged[at] = judged_shares(block, plan.depths)
+        for first, ranks in self.first_ranks.items():
+            ranks[at] = first.values(block)
+        for number, recall in enumerate(plan.recalls):
+            more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
+            self.beyond[number] += int(np.count_nonzero(more))
 
     def finished(self) -> Gathered:
         """The values of all blocks, and what there is to say about them."""
@@ -303,6 +367,7 @@ class Gathering:
             notes=(
                 queries_note(counts, self.policies),
                 ties_note(counts, self.policies),
+                *self._drawn(rows),
                 *self._said(coverage, rows),
                 *undefined_notes(
                     self.plan.measures,
@@ -344,6 +409,16 @@ class Gathering:
                 fix="use the same document ids in both",
             )
 
+    def _drawn(self, rows: IntArray | slice) -> Iterator[str]:
+        if not self.errors:
+            return
+        errors = {
+            str(self.plan.measures[column]): math.sqrt(math.fsum((found[rows] ** 2).tolist()))
+            / len(found[rows])
+            for column, found in self.errors.items()
+        }
+        yield draws_note(errors, self.policies)
+
     def _said(self, coverage: Mapping[int, float], rows: IntArray | slice) -> Iterator[str]:
         if not self.matched and self.sample is not None:
             yield (
@@ -357,7 +432,7 @@ class Gathering:
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             code = " (P106)" if coverage[deepest] < 1 else ""
             yield f"documents without a judgment count as not relevant; {known}{code}"
-        for first, ranks in zip(self.plan.first_ranks, self.first_ranks, strict=True):
+        for first, ranks in self.first_ranks.items():
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:
@@ -417,9 +492,7 @@ class Gathering:
 
 def _level(measure: Measure) -> float | None:
     """The relevance level of a measure that only tells relevant from not."""
-    if measure.declaration.reads != "binary" or "rel" not in measure.declaration.words:
-        return None
-    return float(measure.rel)  # type: ignore[arg-type] # rel is a number
+    return measure.level if measure.declaration.reads == "binary" else None
 
 
 def _constant(table: PairTable) -> bool:

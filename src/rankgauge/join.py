@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
-from rankgauge.model import Qrels, Run, Ties
+from rankgauge.model import BY_GRADE, Order, Qrels, Run, order_of
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
-__all__ = ["Joined", "join", "ranked"]
+__all__ = ["Joined", "by_grade", "join", "ranked", "tie_groups"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
@@ -105,6 +105,12 @@ class Joined:
             n_judged=in_pool,
         )
 
+    def touched(self, queries: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of these queries have a judged document in a group of equal scores."""
+        tied = np.append(0, np.cumsum(self.tie_first < self.tie_last))
+        starts, sizes, _ = self._entries(queries)
+        return tied[starts + sizes] > tied[starts]
+
     def tied(self, *, judged_apart: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
@@ -114,8 +120,12 @@ class Joined:
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
         """
+        return distinct(self.deciding(judged_apart=judged_apart)[0])
+
+    def deciding(self, *, judged_apart: bool = False) -> tuple[IntArray, IntArray]:
+        """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
-            return np.zeros(0, dtype=np.int64)
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         new = np.ones(len(numbers), dtype=bool)
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
@@ -127,7 +137,8 @@ class Joined:
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
         lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
-        return distinct(numbers[heads[highest > lowest]])
+        chosen = highest > lowest
+        return numbers[heads[chosen]], size[chosen]
 
 
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
@@ -139,13 +150,17 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     Args:
         qrels: The judgments.
         run: The run, for the numbers of its queries.
-        ties: ``trec`` or ``input``.
+        ties: ``trec``, ``input``, ``best``, ``worst``, or ``mean``, whose ranks are those of
+            ``best``: what stands for all orders at once reads the groups.
         table: The documents of the run, each once.
     """
     known = qrels.query_index
     of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
     rows, judged_rows = _match(qrels, table, of_run)
     rank, first, last = _ranks(table, rows, ties)
+    if ties in BY_GRADE:
+        grades = qrels.table.values[judged_rows]
+        rank = by_grade(_query_of(qrels.table, judged_rows), (first, last), grades, ties)
     # By number, as the judgments have them; unknown ones (-1) come first and are left out.
     by_number = np.argsort(of_run, kind="stable")
     by_number = by_number[of_run[by_number] >= 0]
@@ -165,6 +180,40 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
         retrieved=np.diff(table.offsets)[by_number],
         unknown_queries=np.flatnonzero(of_run < 0),
     )
+
+
+def by_grade(
+    query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str
+) -> IntArray:
+    """The ranks of judged documents where grades decide inside groups of equal scores.
+
+    The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
+    other way round. Ids are not looked at: documents of the same grade are alike to every measure.
+
+    Args:
+        query: The number of the query of each document.
+        group: The first and the last rank of its group.
+        grade: Its grade.
+        ties: ``best``, ``worst`` or ``mean``.
+    """
+    first, last = group
+    rank = first.copy()
+    tied = np.flatnonzero(last > first)
+    if not len(tied):
+        return rank
+    query, first, last, grade = query[tied], first[tied], last[tied], grade[tied]
+    order = np.lexsort((grade if ties == "worst" else -grade, first, query))
+    query, first, last = query[order], first[order], last[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (first[1:] != first[:-1])
+    heads = np.flatnonzero(new)
+    members = np.diff(np.append(heads, len(order)))
+    places = np.arange(len(order)) - np.repeat(heads, members)
+    if ties == "worst":
+        # Those without a judgment stand above.
+        places += last - first + 1 - np.repeat(members, members)
+    rank[tied[order]] = first + places
+    return rank
 
 
 def _query_of(table: PairTable, rows: IntArray) -> IntArray:
@@ -239,10 +288,11 @@ def _ranks_in_ties(
     place = at if order is None else _inverse(order)[at]
     heads = _heads(values if order is None else values[order], offsets)
     group = np.searchsorted(heads, place, side="right") - 1
-    groups = distinct(group)
-    members = spans if order is None else spans[order]
-    inside, by_rule = _in_groups(table, members, (heads[groups], heads[groups + 1]), ties)
-    place = _moved(place, inside, by_rule)
+    if ties not in BY_GRADE:
+        groups = distinct(group)
+        members = spans if order is None else spans[order]
+        inside, by_rule = _in_groups(table, members, (heads[groups], heads[groups + 1]), ties)
+        place = _moved(place, inside, by_rule)
     return place - base, heads[group] - base, heads[group + 1] - 1 - base
 
 
@@ -296,7 +346,7 @@ def _in_groups(
     return at, np.lexsort((members[at], numbers))
 
 
-def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
+def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     """The same run with the documents of each query in the order of their ranks.
 
     Evaluation never needs it: it ranks what is judged only. It is for whoever shows a ranking or
@@ -309,11 +359,13 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
 
     Raises:
         InputError: If a document stands twice in a ranking.
+        UnknownName: For a policy of ties that takes judgments.
 
     Example:
         >>> list(ranked(Run.of({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}))["q1"])
         ['d2', 'd3', 'd1']
     """
+    ties = order_of(ties)
     table = run.without_repeats("error")
     order = _best_first(table.values, table.offsets)
     if order is None:
@@ -341,6 +393,21 @@ def ranked(run: Run, *, ties: Ties = "trec", depth: int | None = None) -> Run:
             ranks=None,
         ),
     )
+
+
+def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
+    """The groups of two or more documents with equal scores: their queries and their sizes.
+
+    Example:
+        >>> run = Run.of({"q1": {"a": 0.5, "b": 0.75, "c": 0.5}, "q2": {"d": 1}})
+        >>> [part.tolist() for part in tie_groups(run.table)]
+        [[0], [2]]
+    """
+    order = _best_first(table.values, table.offsets)
+    heads = _heads(table.values if order is None else table.values[order], table.offsets)
+    sizes = np.diff(heads)
+    tied = np.flatnonzero(sizes > 1)
+    return _query_of(table, heads[tied]), sizes[tied]
 
 
 def _depth_of(table: PairTable, rows: IntArray) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray, freeze
 from rankgauge.table import FloatArray
 
-__all__ = ["UNRANKED", "JudgedRun", "Values", "discounts"]
+__all__ = ["UNRANKED", "Averaged", "Counts", "JudgedRun", "Values", "discounts"]
 
 Values: TypeAlias = FloatArray
+# Of one order they are whole numbers, of all orders at once their means.
+Counts: TypeAlias = IntArray | FloatArray
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
@@ -26,34 +29,55 @@ _TALL = 64
 
 
 class _Discounts:
-    """1 / log2(rank + 1) by rank, made once with ``math.log2`` so that every block has the same."""
+    """Discounts by rank, made once with ``math`` so that every block has the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_rank: Callable[[int], float]) -> None:
         self._table = np.zeros(1)
+        self._of_rank = of_rank
 
     def upto(self, ranks: int) -> FloatArray:
         table = self._table
         if len(table) <= ranks:
             size = max(1024, 1 << int(ranks).bit_length())
-            table = np.array([0.0] + [1 / math.log2(rank + 1) for rank in range(1, size)])
+            table = np.array([0.0, *map(self._of_rank, range(1, size))])
             # One assignment: another thread sees the old table or the new one, both right.
             self._table = table
         return table
 
 
-_DISCOUNTS = _Discounts()
+_DISCOUNTS = _Discounts(lambda rank: 1 / math.log2(rank + 1))
 
 
-def discounts(ranks: IntArray) -> FloatArray:
+def _discounts_of(b: float | None) -> _Discounts:
+    return _DISCOUNTS if b is None else _discounts_from(b)
+
+
+@lru_cache(maxsize=16)
+def _discounts_from(b: float) -> _Discounts:
+    """No discount before rank `b`, then 1 / log_b(rank)."""
+    return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
+
+
+def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
     """The discount 1 / log2(rank + 1) of each rank; 0 for padding.
+
+    Args:
+        ranks: Ranks from 1 on; `UNRANKED` where padded.
+        b: For the discount of Järvelin and Kekäläinen: none before rank `b`, then 1 / log_b(rank).
 
     Example:
         >>> discounts(np.array([[1, 3]])).tolist()
         [[1.0, 0.5]]
+        >>> discounts(np.array([[1, 2, 4]]), b=2).tolist()
+        [[1.0, 1.0, 0.5]]
     """
+    return _of_ranks(ranks, _discounts_of(b).upto)
+
+
+def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
+    """The entry of each rank; that of 0 for padding."""
     ranked = np.where(ranks < UNRANKED, ranks, 0)
-    table = _DISCOUNTS.upto(int(ranked.max(initial=0)))
-    result: FloatArray = table[ranked]
+    result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
     return result
 
 
@@ -164,9 +188,21 @@ class JudgedRun:
             return self.once(("hits", rel), lambda: self.judged & (self.grade >= rel))
         return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
 
-    def found(self, rel: float, k: int | None = None) -> IntArray:
+    def found(self, rel: float, k: int | None = None) -> Counts:
         """(Q,) the relevant documents that were retrieved, in the first `k`."""
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
+
+    def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
+        """(Q,) how many of the documents that are flagged stand in the first `k`.
+
+        Args:
+            flags: (Q, J) which.
+            k: A rank, or (Q,) one for each query; all that was retrieved if None.
+        """
+        if k is None:
+            return self.count(flags)
+        within = self.rank <= k[:, None] if isinstance(k, np.ndarray) else self.within(k)
+        return self.count(flags & within)
 
     def first(self, rel: float) -> IntArray:
         """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
@@ -187,9 +223,43 @@ class JudgedRun:
         """(Q,) all documents judged not relevant, retrieved or not."""
         return self.count((self.ideal >= 0) & (self.ideal < rel))
 
-    def discounts(self) -> FloatArray:
-        """(Q, J) the discount of each document's rank, 0 where padded."""
-        return self.once("discounts", lambda: discounts(self.rank))
+    def discounts(self, k: int | None = None, b: float | None = None) -> FloatArray:
+        """(Q, J) the discount of each document's rank, 0 past `k` and where padded."""
+        return self.weights(("discounts", b), _discounts_of(b).upto, k)
+
+    def weights(
+        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
+    ) -> FloatArray:
+        """(Q, J) what each document's rank is worth, 0 past `k` and where padded.
+
+        Args:
+            key: What the weights are: a name with every parameter that they depend on.
+            table: Makes the weights of the ranks 0, 1 ... up to at least the one that it is given,
+                none of rank 0.
+            k: How many ranks have a weight.
+        """
+        if k is not None:
+            return self.once(
+                (key, k), lambda: np.where(self.within(k), self.weights(key, table), 0.0)
+            )
+        return self.once(key, lambda: _of_ranks(self.rank, table))
+
+    def in_groups(self, flags: BoolArray) -> tuple[IntArray, IntArray]:
+        """Of groups of equal scores: (Q, J) how many flagged stand above each document's group.
+
+        And (Q, J) how many of them are in it.
+        """
+        upto = np.cumsum(flags, axis=1, dtype=np.int64)
+        above = _group_bound(self.tie_first, upto - flags)
+        last = _group_bound(self.tie_first[:, ::-1], upto[:, ::-1])[:, ::-1]
+        return above, last - above
+
+    def averaged(self) -> Averaged:
+        """The same run with every group of equal scores in all of its orders at once."""
+        made: Averaged | None = self._made.get("averaged")
+        if made is None:
+            made = self._made["averaged"] = Averaged(**self.__getstate__())
+        return made
 
     @staticmethod
     def count(flags: BoolArray) -> IntArray:
@@ -242,6 +312,76 @@ class JudgedRun:
             ideal=self.ideal,
             n_judged=self.n_judged,
         )
+
+
+class Averaged(JudgedRun):
+    """A judged run whose groups of equal scores stand in every order at once, all alike likely.
+
+    A measure that only adds up what ranks are worth has the same value of it as on the average over
+    all orders: the mean of a sum is the sum of the means. So its kernel may be called with this
+    run instead of one in one order. What is not as simple as that is refused here.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> run = JudgedRun.from_grades([1, 0])
+        >>> tied = replace(run, tie_first=np.array([[1, 1]]), tie_last=np.array([[2, 2]]))
+        >>> tied.averaged().found(1, k=1).tolist()
+        [0.5]
+    """
+
+    def share(self, k: int | IntArray) -> FloatArray:
+        """(Q, J) how likely each document stands in the first `k`."""
+        last = k[:, None] if isinstance(k, np.ndarray) else k
+        size = self.tie_last - self.tie_first + 1
+        within = np.minimum(self.tie_last, last) - self.tie_first + 1
+        return np.where(self.in_qrels, np.maximum(within, 0) / size, 0.0)
+
+    def within(self, k: int) -> BoolArray:
+        """There is no single order of which it could be said."""
+        raise TypeError(f"whether a document stands in the first {k} depends on the order")
+
+    def first(self, rel: float) -> IntArray:
+        """There is no single order of which it could be said."""
+        raise TypeError(f"the first document of grade {rel:g} depends on the order")
+
+    def found(self, rel: float, k: int | None = None) -> Counts:
+        """(Q,) the relevant documents that were retrieved, in the first `k` on the average."""
+        return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
+
+    def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
+        """(Q,) how many of those flagged stand in the first `k` on the average."""
+        if k is None:
+            return self.count(flags)
+        return self.total(np.where(flags, self.share(k), 0.0))
+
+    def weights(
+        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
+    ) -> FloatArray:
+        """(Q, J) what the ranks of each document's group are worth on the average."""
+        return self.once((key, k), lambda: self._means(table, k))
+
+    def _means(self, table: Callable[[int], FloatArray], k: int | None) -> FloatArray:
+        last = np.where(self.in_qrels, self.tie_last, 0)
+        first = np.where(self.in_qrels, self.tie_first, 0)
+        deepest = int(last.max(initial=0))
+        looked_at = last if k is None else np.minimum(last, k)
+        worth = table(deepest)
+        sums, rest = _sums(worth[: deepest + 1])
+        start = np.minimum(np.maximum(first - 1, 0), looked_at)
+        added = (sums[looked_at] - sums[start]) + (rest[looked_at] - rest[start])
+        alone = worth[first] if k is None else np.where(first <= k, worth[first], 0.0)
+        means = np.where(last > first, added / np.maximum(last - first + 1, 1), alone)
+        return np.where(self.in_qrels, means, 0.0)
+
+
+def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The running sum, and what rounding took from it: together as exact as twice the digits."""
+    sums = np.cumsum(values)
+    before = np.zeros_like(sums)
+    before[1:] = sums[:-1]
+    # Knuth: what is lost in one addition, exactly.
+    added = sums - before
+    return sums, np.cumsum((before - (sums - added)) + (values - added))
 
 
 def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:

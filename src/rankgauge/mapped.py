@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgauge.ids import Ids, IntArray, show_id
-from rankgauge.join import Joined
+from rankgauge.join import Joined, by_grade
 from rankgauge.judged import BoolArray
-from rankgauge.model import Qrels, Ties
+from rankgauge.model import BY_GRADE, Qrels, Ties
 from rankgauge.table import offsets_of
 
 __all__ = ["Mapped", "mapped"]
@@ -90,7 +90,7 @@ def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
     Args:
         qrels: The judgments.
         run: Query id to document id to score.
-        ties: ``trec`` or ``input``.
+        ties: ``trec``, ``input``, ``best``, ``worst`` or ``mean``, as the join has them.
     """
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
@@ -113,7 +113,8 @@ def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
         if ranks is None:
             return None
         blocks.append(ranks)
-    return Mapped(_joined(qrels, np.array(numbers), rankings, blocks), queries, rankings)
+    joined = _joined(qrels, np.array(numbers), rankings, (blocks, ties))
+    return Mapped(joined, queries, rankings)
 
 
 class _Ranks(NamedTuple):
@@ -162,7 +163,7 @@ def _ranks(
         ordered.append(math.inf)
         equal = {score for a, score in zip(below, known, strict=True) if ordered[a + 1] == score}
         if equal:
-            above = _above(ranking, equal, ties)
+            above = _above(ranking, equal, ties) if ties not in BY_GRADE else defaultdict(int)
             docs = [doc for doc, score in zip(pool, of_pool, strict=True) if score is not None]
             for entry, (doc, score) in enumerate(zip(docs, known, strict=True), len(lower)):
                 if score in equal:
@@ -269,9 +270,13 @@ class _Text(str):
 
 
 def _joined(
-    qrels: Qrels, of_run: IntArray, rankings: Iterable[Mapping[str, float]], blocks: list[_Ranks]
+    qrels: Qrels,
+    of_run: IntArray,
+    rankings: Iterable[Mapping[str, float]],
+    ranks: tuple[list[_Ranks], Ties],
 ) -> Joined:
     """The ranks of all queries, in the order of the judgments."""
+    blocks, ties = ranks
     retrieved, rank, first, last = (
         map(np.concatenate, zip(*blocks, strict=True)) if len(blocks) > 1 else blocks[0]
     )
@@ -281,6 +286,8 @@ def _joined(
     number = np.repeat(judged, sizes)[retrieved]
     before = np.cumsum(sizes) - sizes
     rows = (np.repeat(starts - before, sizes) + np.arange(len(retrieved)))[retrieved]
+    if ties in BY_GRADE:
+        rank = by_grade(number, (first, last), qrels.table.values[rows], ties)
     by_number = np.argsort(of_run)[len(of_run) - len(judged) :]
     numbers = of_run[by_number]
     order = np.lexsort((rank, number))

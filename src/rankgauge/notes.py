@@ -16,6 +16,7 @@ __all__ = [
     "SHOWN",
     "Seen",
     "alone_note",
+    "draws_note",
     "finding_notes",
     "first_ranks_note",
     "many",
@@ -75,10 +76,29 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
     how = {
         "trec": "by document id, descending (ties=trec)",
         "input": "in the order given (ties=input)",
+        "best": "the higher grade first (ties=best)",
+        "worst": "the lower grade first (ties=worst)",
+        "mean": "in every order at once: values are means over all orders (ties=mean)",
     }[policies.ties]
     touched = counts["tied"]
+    if policies.ties == "mean":
+        return f"equal scores stand {how}, which differ for {many(touched, 'query')}"
     could = f"{many(touched, 'query')} could change" if touched else "no query could change"
     return f"equal scores stand {how}; by another order {could}"
+
+
+def draws_note(errors: Mapping[str, float], policies: Policies) -> str:
+    """What was estimated, and how good the estimates are.
+
+    Args:
+        errors: The standard error of the mean of each measure.
+        policies: How many orders were drawn.
+    """
+    said = ", ".join(f"{name} {error:.1g}" for name, error in errors.items())
+    return (
+        f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
+        f"standard error of the mean: {said}"
+    )
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> str:
@@ -128,9 +148,9 @@ def undefined_notes(
 
 def _least(measure: Measure) -> float | None:
     """The least grade that is worth anything to a measure; None where it reads no grades."""
-    if "rel" in measure.declaration.words:
-        return float(measure.rel)  # type: ignore[arg-type] # rel is a number
-    return _ABOVE_ZERO if measure.declaration.reads == "grades" else None
+    if measure.level is None and measure.declaration.reads == "grades":
+        return _ABOVE_ZERO
+    return measure.level
 
 
 def finding_notes(seen: Seen) -> Iterator[str]:

@@ -20,7 +20,7 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.join import join, ranked
 from rankgauge.judged import Values
-from rankgauge.model import Qrels, Run, Ties
+from rankgauge.model import Order, Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.render import Table, to_html
 from rankgauge.table import FloatArray
@@ -114,7 +114,7 @@ def rbo(
     *,
     k: int = 10,
     depth: int | None = None,
-    ties: Ties = "trec",
+    ties: Order = "trec",
 ) -> Overlap:
     r"""Rank-biased overlap of two runs, query by query.
 

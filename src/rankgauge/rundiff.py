@@ -23,7 +23,7 @@ from rankgauge.ids import Id, freeze, id_bytes, show_id
 from rankgauge.join import ranked
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Qrels, Run, Ties
+from rankgauge.model import Order, Qrels, Run
 from rankgauge.notes import many, some, ties_note
 from rankgauge.overlap import mean_known, meet, overlaps, whole_number
 from rankgauge.render import Table, to_html
@@ -110,7 +110,7 @@ class RunDiff:
     mean_b: float
     level: float
     depth: int
-    ties: Ties
+    ties: Order
     query_ids: tuple[str, ...]
     values: Values
     changes: Values
@@ -248,7 +248,7 @@ def diff(
     queries: Id | Iterable[Id] | None = None,
     most: int = 5,
     depth: int = 10,
-    ties: Ties = "trec",
+    ties: Order = "trec",
 ) -> RunDiff:
     """Look at what changed from one run to another, query by query and document by document.
 
@@ -378,8 +378,7 @@ def _collection(given: Any) -> Collection:
 
 def _level(measure: Measure) -> float:
     """The grade from which a document counts as relevant."""
-    has = "rel" in measure.declaration.words
-    return float(measure.rel) if has else 1.0  # type: ignore[arg-type] # rel is a number
+    return 1.0 if measure.level is None else measure.level
 
 
 def _chosen(

@@ -11,7 +11,7 @@ import numpy as np
 from rankgauge.collection import Collection
 from rankgauge.ids import show_id
 from rankgauge.join import ranked
-from rankgauge.model import Qrels, Run, Ties
+from rankgauge.model import Order, Qrels, Run
 
 __all__ = ["Place", "Sides", "one_line"]
 
@@ -59,7 +59,7 @@ class Sides:
     @classmethod
     def of(
         cls, qrels: Qrels, runs: tuple[Run, Run], texts: Collection, *, rows: Sequence[int],
-        ties: Ties,
+        ties: Order,
     ) -> Sides:  # fmt: skip
         """These queries (numbered as in the judgments) of two runs."""
         names = [qrels.table.queries[row] for row in rows]
@@ -123,7 +123,7 @@ def _move(old: int | None, new: int | None) -> Move:
     return "up" if new < old else "down"
 
 
-def _only(run: Run, queries: Sequence[bytes], ties: Ties) -> Run:
+def _only(run: Run, queries: Sequence[bytes], ties: Order) -> Run:
     """These queries of a run, their whole rankings in rank order."""
     table = run.table
     numbers = (run.query_index.get(query, -1) for query in queries)

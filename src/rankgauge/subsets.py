@@ -15,7 +15,7 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.files import read_ids
 from rankgauge.ids import IntArray, id_bytes, show_id
 from rankgauge.join import ranked
-from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties
+from rankgauge.model import Duplicates, Order, Policies, Qrels, Run, order_of
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = [
@@ -32,7 +32,7 @@ Among: TypeAlias = Literal["intersection", "union"]
 _T = TypeVar("_T", bound=Qrels | Run)
 
 
-def cut(run: Any, k: int, *, ties: Ties = "trec", duplicates: Duplicates = "error") -> Run:
+def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "error") -> Run:
     """The first k documents of each query of a run.
 
     Args:
@@ -51,7 +51,7 @@ def cut(run: Any, k: int, *, ties: Ties = "trec", duplicates: Duplicates = "erro
         ['d2', 'd3']
     """
     deepest: Any = VOCABULARY["k"].check(k, "cut")
-    Policies(ties=ties, duplicates=duplicates)
+    Policies(ties=order_of(ties), duplicates=duplicates)
     whole = Run.of(run)
     once = replace(whole, table=whole.without_repeats(duplicates))
     return ranked(once, ties=ties, depth=deepest)

@@ -20,7 +20,7 @@ from rankgauge.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named,
 from rankgauge.ids import Ids, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Qrels, Run, Ties
+from rankgauge.model import Order, Qrels, Run
 from rankgauge.notes import many
 from rankgauge.render import Table, to_html
 from rankgauge.subsets import drawn, given_ids, of_queries, only
@@ -160,7 +160,7 @@ def tune_fusion(
     folds: int = 5,
     train: Any = None,
     seed: int = 0,
-    ties: Ties = "trec",
+    ties: Order = "trec",
 ) -> TunedFusion:
     """Fuse runs with parameters chosen by a measure, never on the queries they are used for.
 
@@ -347,7 +347,7 @@ class _Work:
 
     truth: Qrels
     measure: Measure
-    ties: Ties
+    ties: Order
     runs: tuple[Run, ...]
     candidates: tuple[Fusion, ...]
 

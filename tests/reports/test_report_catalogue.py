@@ -33,3 +33,12 @@ def test_a_measure_is_found_by_any_of_its_names():
 def test_an_unknown_measure_shows_the_nearest():
     with pytest.raises(UnknownName, match="did you mean nDCG"):
         describe("ndgc")
+
+
+def test_a_measure_shows_what_other_tools_call_it():
+    text = describe("nDCG")
+    assert "  ranx                   ndcg@k, ndcg_burges@k = nDCG(gain=exp)@k\n" in text
+    assert "  mteb                   ndcg_at_k\n" in text
+    assert "  people                 " in text
+    assert "rbp.95 = RBP(p=0.95)" in describe("RBP")
+    assert "Names elsewhere" not in describe("FirstRel")

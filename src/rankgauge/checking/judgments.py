@@ -189,7 +189,7 @@ def _below_rel(
     lowest = float(table.values[rows].min())
     found: list[Effect] = []
     for look in looks:
-        own = [m for m in look.measures if "rel" in m.declaration.words] or [parse("AP")]
+        own = [m for m in look.measures if m.level is not None] or [parse("AP")]
         lower = [measure(rel=lowest) for measure in own]
         joined = look.survey.joined
         found += [

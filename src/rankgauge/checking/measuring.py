@@ -104,8 +104,7 @@ def means(
 
 def least_rel(measures: Iterable[Measure]) -> float:
     """The lowest grade that makes a document relevant to one of the measures."""
-    levels = [measure.rel for measure in measures if "rel" in measure.declaration.words]
-    return min((float(level) for level in levels if isinstance(level, int | float)), default=1.0)
+    return min((m.level for m in measures if m.level is not None), default=1.0)
 
 
 def cutoff_of(measures: Iterable[Measure]) -> int:

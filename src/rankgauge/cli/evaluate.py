@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Literal, NamedTuple
 
 import click
@@ -40,12 +41,25 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Show the values of every query.")
 @click.option(
+    "--tie-report", is_flag=True,
+    help="Show what each measure could be by another order of equal scores, instead.",
+)  # fmt: skip
+@click.option(
     "--as", "form", default="table", show_default=True, help="How to print.",
     type=click.Choice(["table", "markdown", "latex", "html", "csv", "json", "trec"]),
 )  # fmt: skip
 @click.option(
-    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
+    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
+    show_default=True,
+    help="Order of documents with equal scores: document id descending, as in the file, the higher "
+    "or the lower grade first, or the mean over all orders.",
+)  # fmt: skip
+@click.option(
+    "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
+    help="With --ties mean: draw N orders for measures whose mean has no closed form.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the draws begin.",
 )  # fmt: skip
 @click.option(
     "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
@@ -79,8 +93,11 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: tuple[str, ...],
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
+    tie_report: bool,  # noqa: FBT001 - click passes by name
     form: str,
-    ties: Literal["trec", "input"],
+    ties: Literal["trec", "input", "best", "worst", "mean"],
+    draws: int | None,
+    seed: int,
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
@@ -105,6 +122,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
+      rankgauge evaluate qrels.txt bm25.run --tie-report
       rankgauge evaluate records.jsonl
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
@@ -117,6 +135,20 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         chosen = (*case.measures, *names)
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
+    if tie_report:
+        from rankgauge.cli.ties import say_ties
+
+        say_ties(
+            (qrels, runs, qrels_format, run_format),
+            partial(
+                rankgauge.tie_report, measures=measures, ties=ties, queries=queries_of(queries),
+                duplicates=duplicates, undefined=undefined,
+            ),
+            form,
+            per_query=per_query,
+            beside={"--save": save, "--draws": draws, "--as trec": form == "trec"},
+        )  # fmt: skip
+        return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
@@ -140,6 +172,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     queries=queries_of(queries),
                     duplicates=duplicates,
                     undefined=undefined,
+                    draws=draws or 0,
+                    seed=seed,
                 )
             )
     if runs:

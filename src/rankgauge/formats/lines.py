@@ -26,6 +26,7 @@ __all__ = [
     "all_of",
     "archive_of",
     "beginning",
+    "decoded",
     "first_bytes",
     "gathered",
     "is_columnar",
@@ -401,6 +402,27 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
         text=shorten(line),
         fix=f"fetch or write the file again ({error.check} checks it)",
     )
+
+
+def decoded(piece: bytes, name: str, number: int) -> str:
+    """The text of some lines.
+
+    Args:
+        piece: They.
+        name: Their file, for a message.
+        number: The number of the first of them.
+
+    Raises:
+        FormatError: Naming the line that is not UTF-8.
+    """
+    try:
+        return piece.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = number + piece[: error.start].count(b"\n")
+        raise FormatError(
+            f"byte 0x{piece[error.start]:02x} is not UTF-8", path=name, line=line,
+            fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
+        ) from None  # fmt: skip
 
 
 def shorten(line: bytes) -> str:

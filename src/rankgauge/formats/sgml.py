@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rankgauge.errors import FormatError
+from rankgauge.formats.lines import decoded
 
 __all__ = ["begins", "parts_of", "pieces"]
 
@@ -81,14 +82,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
             "what begins here is not closed before the next one, or at all", path=name, line=number,
             fix="close it: </DOC>, </top>, </topic>",
         )  # fmt: skip
-    try:
-        text = piece.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = number + piece[: error.start].count(b"\n")
-        raise FormatError(
-            f"byte 0x{piece[error.start]:02x} is not UTF-8", path=name, line=line,
-            fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
-        ) from None  # fmt: skip
+    text = decoded(piece, name, number)
     begin = _OPENING.match(piece)
     if begin is not None and begin[1].lower() == b"doc":
         return _document(text, name, number)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rankgauge.errors import FormatError
+from rankgauge.formats.lines import decoded
 
 __all__ = ["begins", "parts_of", "pieces"]
 
@@ -39,14 +40,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     Raises:
         FormatError: If it has no id or no text, or is not UTF-8.
     """
-    try:
-        text = piece.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = number + piece[: error.start].count(b"\n")
-        raise FormatError(
-            f"byte 0x{piece[error.start]:02x} is not UTF-8", path=name, line=line,
-            fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
-        ) from None  # fmt: skip
+    text = decoded(piece, name, number).replace("\r\n", "\n")
     found = list(_SECTION.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]
     parts: dict[str, str] = {}

@@ -213,8 +213,8 @@ def _losses(
 
 
 def _relevant(truth: Qrels, measure: Measure, query: str) -> set[str]:
-    level = dict(measure.params).get("rel", measure.declaration.defaults.get("rel", 1))
-    return {doc for doc, grade in truth[query].items() if grade >= level}  # type: ignore[operator] # rel is a number
+    level = 1.0 if measure.level is None else measure.level
+    return {doc for doc, grade in truth[query].items() if grade >= level}
 
 
 def _moved(relevant: set[str], top: Sequence[str], run: Run, query: str) -> str:

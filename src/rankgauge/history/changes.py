@@ -196,7 +196,7 @@ def obstacles(before: Entry, after: Entry) -> Iterator[str]:
             f"other judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})"
         )
     # Which queries were averaged does not matter here: those that both have are compared.
-    for name in ("ties", "duplicates", "undefined", "unjudged"):
+    for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
         one, other = getattr(before.policies, name), getattr(after.policies, name)
         if one != other:
             yield f"another policy ({name}={one} in {before.id}, {name}={other} in {after.id})"

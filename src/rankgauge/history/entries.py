@@ -7,7 +7,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -141,7 +141,7 @@ def pack(
         "settings": dict(settings),
         "run_settings": dict(evaluation.settings),
         "means": evaluation.mean(),
-        "policies": asdict(evaluation.policies),
+        "policies": evaluation.policies.said(),
         "counts": dict(evaluation.counts),
         "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import UNRANKED, JudgedRun, Values
+from rankgauge.judged import UNRANKED, Counts, JudgedRun, Values
 from rankgauge.kernels.declaring import measure
+from rankgauge.kernels.expected import (
+    chance_of_success,
+    expected_ap,
+    expected_gmap,
+    expected_reciprocal,
+)
 
 _LEVELS = tuple(level / 10 for level in range(11))
+_MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 
-@measure(trec="P_{k}", also=("Precision",))
+@measure(trec="P_{k}", also=("Precision",), expected="linear")
 def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     r"""Precision: the share of the first k ranks that hold a relevant document.
 
@@ -27,7 +36,7 @@ def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     return run.found(rel, k) / k
 
 
-@measure(trec="recall_{k}", also=("Recall",))
+@measure(trec="recall_{k}", also=("Recall",), expected="linear")
 def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     r"""Recall: the share of the relevant documents that stand in the first k ranks.
 
@@ -44,8 +53,26 @@ def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     return run.found(rel, k) / run.divisor(rel)
 
 
+@measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), expected="linear")
+def RelP(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+    r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
+
+    $$ RelP@k = \frac{| \{ i \le k : g_i \ge rel \} |}{\min(k, R)} $$
+
+    Undefined without a relevant document.
+
+    Use: queries differ in R: 1 can be reached whether there are fewer than k relevant documents or
+    more.
+    Beware: it divides by something else for every query: precision where R is above k, recall
+    where it is below.
+    Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
+    """
+    return run.found(rel, k) / np.minimum(run.divisor(rel), k)
+
+
 @measure(
     stated=("beta",),
+    expected="linear",
     also={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}, "F-measure": {}},
 )
 def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
@@ -63,7 +90,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
     return _f_measure(found, run.relevant(rel), np.full(len(found), k), beta)
 
 
-@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"))
+@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), expected=chance_of_success)
 def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
 
@@ -76,7 +103,11 @@ def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     return (run.first(rel) <= k).astype(np.float64)
 
 
-@measure(trec="recip_rank", also=("MRR", "ReciprocalRank", "MeanReciprocalRank"))
+@measure(
+    trec="recip_rank",
+    also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
+    expected=expected_reciprocal,
+)
 def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
 
@@ -94,7 +125,13 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     return _defined(value, run.relevant(rel))
 
 
-@measure(trec="map", trec_cut="map_cut_{k}", also=("MAP", "AveragePrecision"))
+@measure(
+    trec="map",
+    trec_cut="map_cut_{k}",
+    also=("MAP", "AveragePrecision"),
+    expected=expected_ap,
+    upset={"norm": "retrieved"},
+)
 def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R") -> Values:
     r"""Average precision: the mean of the precisions at the ranks of the relevant documents.
 
@@ -119,7 +156,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R")
     return total / run.divisor(rel)
 
 
-@measure(trec="gm_map", mean="geometric", also=("gm_map",))
+@measure(trec="gm_map", mean="geometric", also=("gm_map",), expected=expected_gmap)
 def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Average precision whose mean over queries is geometric (no value below 0.00001).
 
@@ -134,7 +171,27 @@ def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
     return _precisions(run, None, rel) / run.divisor(rel)
 
 
-@measure(trec="Rprec", also=("R-Precision", "RPrecision"))
+@measure(trec="yaap", bounds=(-math.inf, math.inf))
+def YAAP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Yet another average precision: AP on a scale of log odds, smoothed.
+
+    $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
+
+    Orders the runs of one query as AP does; a query of which nothing relevant is found has a value
+    below 0. Undefined without a relevant document.
+
+    Use: means over queries: neither the easy queries nor the hopeless ones are squeezed together
+    at the end of the scale.
+    Beware: it has no bounds, and the size of a value depends on R.
+    Source: Robertson (2012), On smoothing average precision, ECIR.
+    """
+    total, relevant = _precisions(run, None, rel), run.relevant(rel)
+    odds = (1 + total) / np.maximum(1 + relevant - total, 1.0)
+    # Not np.log: its last bit may depend on where in memory a number stands.
+    return _defined(np.array([math.log(ratio) for ratio in odds.tolist()]), relevant)
+
+
+@measure(trec="Rprec", also=("R-Precision", "RPrecision"), expected="linear")
 def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""R-precision: precision at rank R, the number of relevant documents of the query.
 
@@ -147,11 +204,29 @@ def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: the window differs from query to query, so it is no model of a page of results.
     Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
     """
-    found = run.hits(rel) & (run.rank <= run.relevant(rel)[:, None])
-    return run.count(found) / run.divisor(rel)
+    return run.among(run.hits(rel), run.relevant(rel)) / run.divisor(rel)
 
 
-@measure(trec="set_P", also=("SetPrecision",))
+@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, expected="linear")
+def RprecMult(run: JudgedRun, *, mult: float, rel: float = 1) -> Values:
+    r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
+
+    $$ RprecMult@m = \frac{| \{ i \le n : g_i \ge rel \} |}{n}, \qquad
+    n = \max(1, \lfloor m R + 0.9 \rfloor) $$
+
+    The bare name stands for the ten multiples 0.2, 0.4 ... 2.0; at 1 it is Rprec. A ranking shorter
+    than n is divided by n all the same. Undefined without a relevant document.
+
+    Use: to see whether a run is better near the top (low multiples) or further down.
+    Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
+    Source: trec_eval, measure Rprec_mult.
+    """
+    looked_at = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
+    found = run.among(run.hits(rel), looked_at)
+    return _defined(found / looked_at, run.relevant(rel))
+
+
+@measure(trec="set_P", also=("SetPrecision",), expected="same")
 def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Set precision: the share of all retrieved documents that are relevant.
 
@@ -167,7 +242,7 @@ def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
     return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
 
 
-@measure(trec="set_recall", also=("SetRecall",))
+@measure(trec="set_recall", also=("SetRecall",), expected="same")
 def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Set recall: the share of the relevant documents that were retrieved at any rank.
 
@@ -183,7 +258,22 @@ def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
     return run.found(rel) / run.divisor(rel)
 
 
-@measure(trec="set_F")
+@measure(trec="set_relative_P", expected="same")
+def SetRelP(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Set relative precision: set precision as a share of the best that it can be.
+
+    $$ SetRelP = \frac{|\{ i : g_i \ge rel \}|}{\min(n, R)} $$
+
+    0 where nothing was retrieved; undefined without a relevant document.
+
+    Use: the retriever returns a set whose size it does not choose.
+    Beware: one document retrieved that is relevant makes it 1.
+    Source: trec_eval, measure set_relative_P.
+    """
+    return run.found(rel) / np.minimum(run.divisor(rel), np.maximum(run.retrieved, 1))
+
+
+@measure(trec="set_F", expected="same")
 def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
     r"""Set F-measure: the harmonic mean of set precision and set recall; beta weighs recall.
 
@@ -199,7 +289,7 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
     return _f_measure(run.found(rel), run.relevant(rel), run.retrieved, beta)
 
 
-@measure(trec="set_map")
+@measure(trec="set_map", expected="same")
 def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Set average precision: set precision times set recall.
 
@@ -249,7 +339,7 @@ def IPrecAvg(run: JudgedRun, *, rel: float = 1) -> Values:
     return _defined(run.total(points) / len(_LEVELS), run.relevant(rel))
 
 
-@measure(stated=("p",), also=("rank-biased precision",))
+@measure(stated=("p",), also=("rank-biased precision",), expected="linear")
 def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1) -> Values:
     r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
 
@@ -261,7 +351,7 @@ def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1)
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """
-    return (1 - p) * run.total(np.where(run.hits(rel, k), _patience(run, p), 0.0))
+    return (1 - p) * run.total(np.where(run.hits(rel), _patience(run, p, k), 0.0))
 
 
 @measure(
@@ -270,6 +360,7 @@ def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1)
     also=("RBP residual", "rbp_resid"),
     reads="judged",
     judged_only=False,
+    expected="linear",
 )
 def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
     r"""Residual of RBP: how much the value could rise if all unjudged documents were relevant.
@@ -284,8 +375,7 @@ def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """
-    seen = run.judged if k is None else run.judged & run.within(k)
-    return 1 - (1 - p) * run.total(np.where(seen, _patience(run, p), 0.0))
+    return 1 - (1 - p) * run.total(np.where(run.judged, _patience(run, p, k), 0.0))
 
 
 def _defined(values: Values, whole: IntArray) -> Values:
@@ -293,7 +383,7 @@ def _defined(values: Values, whole: IntArray) -> Values:
     return np.where(whole > 0, values, np.nan)
 
 
-def _f_measure(found: IntArray, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
+def _f_measure(found: Counts, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
     weight = beta * beta
     divisor = weight * relevant + looked_at
     return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
@@ -317,9 +407,12 @@ def _interpolated(run: JudgedRun, recall: float, rel: float) -> Values:
     return np.where(reached, counts / run.rank, 0.0).max(axis=1)
 
 
-def _patience(run: JudgedRun, p: float) -> Values:
+def _patience(run: JudgedRun, p: float, k: int | None) -> Values:
     """p ** (rank - 1), by repeated multiplication: the same bits wherever a document stands."""
-    ranked = np.where(run.in_qrels, run.rank, 1)
-    powers = np.full(int(ranked.max()), p)
-    powers[0] = 1.0
-    return np.multiply.accumulate(powers)[ranked - 1]
+
+    def table(ranks: int) -> Values:
+        powers = np.full(ranks + 2, p)
+        powers[:2] = 0.0, 1.0
+        return np.append(powers[:1], np.multiply.accumulate(powers[1:]))
+
+    return run.weights(("patience", p), table, k)

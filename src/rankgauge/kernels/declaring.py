@@ -10,9 +10,10 @@ from rankgauge.catalogue import VOCABULARY, Value, plain_key
 from rankgauge.errors import UnknownName
 from rankgauge.judged import Values
 
-__all__ = ["DECLARED", "NAMES", "TREC", "Declaration", "Kernel", "measure"]
+__all__ = ["DECLARED", "NAMES", "TREC", "Declaration", "Expected", "Kernel", "measure"]
 
 Kernel: TypeAlias = Callable[..., Values]
+Expected: TypeAlias = Kernel | Literal["", "linear", "same"]
 
 
 class Declaration(NamedTuple):
@@ -35,6 +36,13 @@ class Declaration(NamedTuple):
             a document was judged at all (``judged``).
         curve: Values of `at` that a bare name stands for.
         stated: Words that the name always states, since tools differ in their default.
+        expected: How its mean over all orders of equal scores is found: ``linear``, by the kernel
+            itself from an averaged run, since it only adds up what ranks are worth; ``same``, no
+            order changes it; or by a function as the kernel. Empty where there is no closed form.
+        unless: Words with a value with which there is none.
+        monotone: Whether a document of a higher grade further up never makes it worse, so that the
+            orders by grade are the best and the worst.
+        upset: Words with a value with which it may.
     """
 
     name: str
@@ -52,6 +60,10 @@ class Declaration(NamedTuple):
     reads: Literal["binary", "grades", "judged"]
     curve: tuple[float, ...]
     stated: tuple[str, ...]
+    expected: Expected
+    unless: Mapping[str, Value]
+    monotone: bool
+    upset: Mapping[str, Value]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -83,6 +95,10 @@ def measure(  # noqa: PLR0913 - what is said once is said here
     curve: tuple[float, ...] = (),
     stated: tuple[str, ...] = (),
     judged_only: bool = True,
+    expected: Expected = "",
+    unless: Mapping[str, Value] | None = None,
+    monotone: bool = True,
+    upset: Mapping[str, Value] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Declare a measure: the function's name is its name, its keywords are its parameters."""
 
@@ -101,6 +117,7 @@ def measure(  # noqa: PLR0913 - what is said once is said here
             kernel.__name__, kernel, defaults,
             tuple(word.name for word in words if word.default is word.empty),
             at, trec, trec_cut, names, bounds, better, mean, undefined, reads, curve, stated,
+            expected, unless or {}, monotone, upset or {},
         )  # fmt: skip
         DECLARED[declared.name] = declared
         for name, params in {declared.name: {}, **names}.items():

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.catalogue import VOCABULARY, Spelled, Value, plain_key, spell, split, unknown
+from rankgauge.catalogue import VOCABULARY, Spelled, Value, plain_key, spell, split
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.join import join
 from rankgauge.judged import JudgedRun, Values
@@ -23,15 +24,12 @@ __all__ = ["Measure", "Metric", "measures", "parse", "parse_all"]
 # Means are sums of a few products; what is nearer than this is the same value.
 _SAME = 1e-12
 _SMALLEST = 1e-5
+# Grades are looked at one by one up to here.
+_SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
-
-_CLASHES = {
-    "accuracy": "Success@{k} (a relevant document in the first k), or P@1 for the first rank",
-    "hits": "Success@{k} (a rate: a hit or none), or NumRelRet@{k} (a count)",
-}
-# Words of ir_measures for the same thing.
-_WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "max_rel": "top"}
+# Words of other tools for the same thing.
+_WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "top_k": "k", "max_rel": "top"}
 
 
 class Metric(NamedTuple):
@@ -65,6 +63,12 @@ class Measure:
     def declaration(self) -> Declaration:
         """What is declared about it."""
         return DECLARED[self.name]
+
+    @property
+    def level(self) -> float | None:
+        """The grade from which a document counts; None where every grade above 0 does."""
+        rel = dict(self.params).get("rel", self.declaration.defaults.get("rel"))
+        return float(rel) if isinstance(rel, int | float) else None
 
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
@@ -150,6 +154,49 @@ class Measure:
         """(Q,) its value for each query of a judged run, NaN where undefined."""
         kernel, words, judged_only = self._call
         return kernel(run.judged_only() if judged_only else run, **words)
+
+    @property
+    def averages(self) -> bool:
+        """Whether there is a closed form for its mean over all orders of equal scores."""
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        return bool(declared.expected) and not any(
+            words[word] == value for word, value in declared.unless.items()
+        )
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a document of a higher grade further up never makes its value worse.
+
+        Then the orders by grade, ``best`` and ``worst``, are the ends of what it could be.
+        """
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        gain = words.get("gain")
+        rising = not isinstance(gain, tuple) or _rising(dict(gain))
+        return (
+            declared.monotone
+            and rising
+            and not any(words[word] == value for word, value in declared.upset.items())
+        )
+
+    def expected(self, run: JudgedRun) -> Values:
+        """(Q,) its mean over all orders of each group of equal scores, NaN where undefined.
+
+        Raises:
+            InputError: If there is no closed form for it.
+        """
+        how = self.declaration.expected
+        if not self.averages or how == "":
+            raise InputError(
+                f"{self} has no closed form for the mean over all orders of equal scores",
+                fix="leave it out, take other ties, or have it estimated: draws=1000",
+            )
+        kernel, words, judged_only = self._call
+        seen = run.judged_only() if judged_only else run
+        if how == "linear":
+            return kernel(seen.averaged(), **words)
+        return kernel(seen, **words) if how == "same" else how(seen, **words)
 
     @cached_property
     def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
@@ -309,6 +356,13 @@ class Measure:
         return measured.mean(values.tolist())
 
 
+def _rising(gains: Mapping[float, float]) -> bool:
+    """Whether a higher whole grade is never worth less; one without a gain is worth itself."""
+    above = math.floor(max(gains)) + 1
+    grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
+    return all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
+
+
 def _plain_mean(values: Values, *, skip: bool) -> float:
     """The arithmetic mean of many values; an undefined one is 0, or left out."""
     number = len(values)
@@ -320,53 +374,94 @@ def _plain_mean(values: Values, *, skip: bool) -> float:
     return total / number if number else math.nan
 
 
-def parse(text: str | Measure) -> Measure:
+def parse(text: str | Measure, dialect: str | None = None) -> Measure:
     """A measure from its name.
 
     Args:
         text: ``Name(param=value)@k`` as in ir_measures (``nDCG@10``, ``RR(rel=2)@10``), a name of
-            trec_eval (``ndcg_cut_10``, ``map``), or what people write (``MRR@10``, ``Hit Rate@5``).
+            trec_eval (``ndcg_cut_10``, ``map``), ranx, BEIR, MTEB and other tools, or what people
+            write (``MRR@10``, ``Hit Rate@5``, ``top-5 accuracy``).
+        dialect: The tool whose name it is (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...): it
+            decides where a name means different things in different tools. A name that the tool
+            does not have is read as without.
 
     Raises:
         UnknownName: If nobody knows it (with the nearest names), it stands for two things, it lacks
-            what it needs, or a parameter is out of its domain.
+            what it needs, a parameter is out of its domain, or it is no measure of a run (with the
+            reason).
 
     Example:
         >>> parse("ndcg_cut_10"), parse("MRR"), parse("Hit Rate@5")
         (nDCG@10, RR, Success@5)
+        >>> parse("map@100"), parse("map@100", dialect="sentence-transformers")
+        (AP@100, AP(norm=min(k,R))@100)
     """
-    found = parse_all(text)
+    found = parse_all(text, dialect)
     if len(found) > 1:
-        raise UnknownName(
-            f"{text} is a curve of {len(found)} values", fix=f"name one of them: {found[1]}"
-        )
+        declared = found[0].declaration
+        curve = declared.curve == tuple(dict(m.params).get(declared.at) for m in found)
+        what = f"a curve of {len(found)} values" if curve else f"a list of {len(found)} measures"
+        raise UnknownName(f"{text} is {what}", fix=f"name one of them: {found[1]}")
     return found[0]
 
 
-def parse_all(text: str | Measure) -> tuple[Measure, ...]:
-    """The measures of a name: one, or all points of a curve (``IPrec`` has eleven)."""
+def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:
+    """The measures of a name: one, or all points of a curve (``IPrec`` has eleven).
+
+    Args:
+        text: The name; ``P.5,10`` of trec_eval stands for two.
+        dialect: The tool whose name it is.
+    """
     if isinstance(text, Measure):
         return _expanded(text)
     if not isinstance(text, str):
         raise InputError(
             f"got {type(text).__name__} where a measure was wanted", fix='write it as "nDCG@10"'
         )
-    return _named(text)
+    if dialect is not None and not isinstance(dialect, str):
+        raise InputError(
+            f"got {type(dialect).__name__} for the dialect", fix='name the tool, as in "ranx"'
+        )
+    return _named(text, dialect)
 
 
 @lru_cache(maxsize=1024)
-def _named(text: str) -> tuple[Measure, ...]:
+def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """The measures of a name; kept, since a loop over runs asks for the same ones each time."""
+    if dialect is not None:
+        return _translated(text, dialect) or _named(text, None)
+    try:
+        found, failed = _plain(text), None
+    except UnknownName as error:
+        found, failed = None, error
+    # Most names are plain: the tables of other tools are read when one is not.
+    found = found or _translated(text, None)
+    if found is None:
+        from rankgauge.kernels.dialects import no_such_name
+
+        raise failed or no_such_name(split(text))
+    return found
+
+
+def _translated(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
+    """The measures of a name of another tool; None if no tool has it."""
+    from rankgauge.kernels.dialects import translated
+
+    names = translated(text, dialect)
+    if names is None:
+        return None
+    return tuple(found for name in names for found in _plain(name) or ())
+
+
+def _plain(text: str) -> tuple[Measure, ...] | None:
+    """The measures of a name of ours or of trec_eval; None for a name that is neither."""
     twin = _trec_twin(text.strip())
     if twin is not None:
         return _expanded(twin)
     spelled = split(text)
     key = plain_key(spelled.name)
-    if _CLASHES.get(key):
-        options = _CLASHES[key].format(k=spelled.at or "10")
-        raise UnknownName(f"{text!r} stands for two different measures", fix=f"write {options}")
     if key not in NAMES:
-        raise unknown("measure", spelled.name, DECLARED)
+        return None
     name, params = NAMES[key]
     return _expanded(_bound(text, name, params, spelled))
 
@@ -392,7 +487,7 @@ def _trec_twin(text: str) -> Measure | None:
     if text in TREC and not TREC[text][1] and text not in DECLARED:
         return Measure(TREC[text][0])
     stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
-    if text.startswith("iprec_at_recall_"):
+    if text.startswith(("iprec_at_recall_", "Rprec_mult_")):
         stem, joint, at = text.rpartition("_")
     if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
         name, word = TREC[stem + "_"]

@@ -7,12 +7,13 @@ import numpy as np
 from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.declaring import measure
+from rankgauge.kernels.expected import expected_bpref
 
 # Smoothing of infAP as published with it and used by trec_eval.
 _EPSILON = 0.00001
 
 
-@measure(trec="bpref", judged_only=False)
+@measure(trec="bpref", judged_only=False, expected=expected_bpref)
 def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Binary preference: how rarely a judged non-relevant document stands above a relevant one.
 
@@ -27,16 +28,25 @@ def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
     Source: Buckley and Voorhees (2004), Retrieval evaluation with incomplete information, SIGIR;
     in the form of trec_eval since version 8.
     """
-    found = run.hits(rel)
-    relevant = run.relevant(rel)
-    above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
-    bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
-    lost = np.minimum(above, relevant[:, None]) / bound[:, None]
-    total = run.total(np.where(found, 1 - lost, 0.0))
-    return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
+    return _bpref(run, rel)
 
 
-@measure(trec="infAP", judged_only=False)
+@measure(trec="gm_bpref", mean="geometric", judged_only=False)
+def GMBpref(run: JudgedRun, *, rel: float = 1) -> Values:
+    r"""Binary preference whose mean over queries is geometric (no value below 0.00001).
+
+    $$ GMBpref = \exp\Big( \frac{1}{|Q|} \sum_q \log \max(bpref_q, 10^{-5}) \Big) $$
+
+    The value per query is bpref itself. Undefined without a relevant document.
+
+    Use: incomplete judgments, and the worst queries matter.
+    Beware: one query without any relevant document found pulls it down strongly.
+    Source: trec_eval, measure gm_bpref; Robertson (2006), On GMAP: and other transformations, CIKM.
+    """
+    return _bpref(run, rel)
+
+
+@measure(trec="infAP", judged_only=False, monotone=False)
 def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Inferred average precision: AP estimated from a pool of which only a sample was judged.
 
@@ -61,6 +71,16 @@ def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
     chance = (rel_above + _EPSILON) / (rel_above + nonrel_above + 2 * _EPSILON)
     expected = 1 / rank + pool_above / rank * chance
     total = run.total(np.where(found, expected, 0.0))
+    return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
+
+
+def _bpref(run: JudgedRun, rel: float) -> Values:
+    found = run.hits(rel)
+    relevant = run.relevant(rel)
+    above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)
+    bound = np.maximum(np.minimum(run.non_relevant(rel), relevant), 1)
+    lost = np.minimum(above, relevant[:, None]) / bound[:, None]
+    total = run.total(np.where(found, 1 - lost, 0.0))
     return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
 
 

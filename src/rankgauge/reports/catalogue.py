@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from rankgauge.catalogue import VOCABULARY
 from rankgauge.kernels.declaring import Declaration
+from rankgauge.kernels.dialects import written
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.kernels.measure import measures as all_measures
 from rankgauge.render import Table, render
@@ -95,6 +98,22 @@ def _described(declared: Declaration) -> Iterator[str]:
     if also:
         yield f"Also written: {also}."
     yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
+    elsewhere = list(_elsewhere(declared))
+    if elsewhere:
+        yield "Names elsewhere:"
+        yield from elsewhere
+
+
+def _elsewhere(declared: Declaration) -> Iterator[str]:
+    """What other tools and people call it, a line each."""
+    for tool, rows in groupby(written(), key=lambda row: row.tool):
+        named = []
+        for row in rows:
+            if re.split(r"[(@]", row.means)[0] == declared.name:
+                plain = row.means in {declared.name, f"{declared.name}@{declared.at}"}
+                named.append(row.name if plain else f"{row.name} = {row.means}")
+        if named and tool != "pytrec_eval":
+            yield f"  {tool:<22} {', '.join(named)}"
 
 
 def _twin(declared: Declaration) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any, get_args
 
 from rankgauge.catalogue import unknown
@@ -190,7 +189,7 @@ def _known(entry: Entry) -> Iterable[tuple[str, str]]:
     yield "run", entry.run
     yield "label", entry.label
     yield "queries", str(entry.queries)
-    yield "policies", ", ".join(f"{name}={value}" for name, value in asdict(entry.policies).items())
+    yield "policies", ", ".join(f"{name}={value}" for name, value in entry.policies.said().items())
     yield "settings", _json(entry.settings)
     yield "settings of the run", _json(entry.run_settings)
     yield "fingerprint of the judgments", entry.qrels

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ __all__ = ["html_report"]
 _MOST_LOOKED = 8
 _BEST = "best"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
 
 
@@ -260,7 +261,7 @@ class _Report:
             queries=queries.table(),
             looked=list(self._looked(queries)),
             inputs=inputs,
-            policies=asdict(self.evaluations[0].policies),
+            policies=self.evaluations[0].policies.said(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
             test=self._test(),
             notes=report_notes(self.evaluations),
@@ -371,6 +372,9 @@ class _Report:
                 queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
+                # A curve may be of measures without a closed form that were not asked for.
+                draws=e.policies.draws or (_DRAWS if e.policies.ties == "mean" else 0),
+                seed=e.policies.seed,
             )
             for e in self.evaluations
         ]

@@ -231,7 +231,10 @@ class Queries:
         part = {query: run[query] for query in queries if query in run}
         if not part:
             return {}
-        order = ranked(Run.of(part), ties=evaluation.policies.ties)
+        # By the other policies there is no order without judgments; shown is the usual one.
+        order = ranked(
+            Run.of(part), ties="input" if evaluation.policies.ties == "input" else "trec"
+        )
         return {query: list(order[query]) for query in part}
 
     def _looked(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> Looked:

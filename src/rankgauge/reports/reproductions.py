@@ -77,6 +77,12 @@ def _ways(found: Reproduction) -> Table:
 
 def _notes(found: Reproduction) -> Iterator[str]:
     yield f"{found.sure}: {found.why}"
+    if found.tied:
+        yield (
+            f"{found.tied} of the {found.best.missed} values that are missed lie within what some "
+            "order of equal scores can make: a sort that keeps no rule (an unstable one) explains "
+            "them"
+        )
     yield from found.given.notes
     if found.sure != "not found":
         yield f"found: {found.best.name}"

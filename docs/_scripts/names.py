@@ -1,0 +1,101 @@
+"""The names of the measures in other tools, in Markdown, from the tables that the parser reads.
+
+    python docs/_scripts/names.py           print what the page should say
+    python docs/_scripts/names.py --write   put it into docs/reference/names.md
+
+A test holds the page against it.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import rankgauge
+from rankgauge.kernels.dialects import Written, written
+from rankgauge.kernels.spellings import TOOLS
+
+PAGE = Path(__file__).resolve().parents[1] / "reference" / "names.md"
+BEGIN = "<!-- written by docs/_scripts/names.py -->\n"
+TITLES = {
+    "trec_eval": "trec_eval, pytrec_eval",
+    "beir": "BEIR",
+    "mteb": "MTEB",
+    "sklearn": "scikit-learn",
+    "llama-index": "LlamaIndex",
+    "haystack": "Haystack",
+    "recbole": "RecBole",
+    "rectools": "RecTools",
+    "people": "Everyday writing",
+}
+SAID = {
+    "ir_measures": "Nearly all names of ir_measures are ours, with the same parameters.",
+    "sentence-transformers": "`cosine_` may be any of its similarities, with the name of the "
+    "data before it; the headers of its CSV files (`cosine-Accuracy@1`) are read, too.",
+    "ranx": "`-l2` at the end is `(rel=2)`.",
+    "mteb": "All names that begin with `nauc` are refused for the same reason.",
+    "people": "Case, blanks, `-` and `_` do not matter; `at 5`, `_at_5` and `_5` are `@5`.",
+}
+
+
+def main() -> None:
+    """Print the section, or put it at the end of the page."""
+    section = "\n".join(lines())
+    if "--write" not in sys.argv:
+        sys.stdout.write(section)
+        return
+    before = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
+    PAGE.write_text(f"{before}{BEGIN}\n{section}", encoding="utf-8")
+
+
+def lines() -> Iterator[str]:
+    """A heading for each tool, a table of its names, and what of them is no measure."""
+    for tool in TOOLS:
+        if tool == "pytrec_eval":
+            continue
+        yield f"## {TITLES.get(tool, tool)}"
+        yield ""
+        if tool in SAID:
+            yield SAID[tool]
+            yield ""
+        rows = list(written([tool]))
+        yield from table([*twins(tool), *(row for row in rows if row.means)])
+        yield from refused(row for row in rows if not row.means)
+
+
+def twins(tool: str) -> Iterator[Written]:
+    """The names of trec_eval that measures declare themselves."""
+    if tool != "trec_eval":
+        return
+    for bare in rankgauge.measures():
+        declared = bare.declaration
+        cut = f"@{declared.at}"
+        for twin in dict.fromkeys(filter(None, (declared.trec, declared.trec_cut))):
+            name = twin.replace("{recall:.2f}", "x").replace("{", "").replace("}", "")
+            means = f"{declared.name}{cut}" if "{" in twin else declared.name
+            yield Written(tool, name, means, "")
+
+
+def table(rows: Iterable[Written]) -> Iterator[str]:
+    """Spelling, measure, and when the numbers are the same."""
+    found = list(rows)
+    if found:
+        yield "| name | here | |"
+        yield "|---|---|---|"
+        for row in found:
+            yield f"| `{row.name}` | `{row.means}` | {row.why} |"
+        yield ""
+
+
+def refused(rows: Iterable[Written]) -> Iterator[str]:
+    """The names that are no measure here, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        by_reason.setdefault(row.why, []).append(row.name)
+    for why, names in by_reason.items():
+        yield f"- {', '.join(f'`{name}`' for name in names)}: no measure here, since {why}."
+    if by_reason:
+        yield ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,330 @@
+"""How other tools and people write the measures: data, read where a plain name was not found.
+
+What a tool writes as we do (its case and joints apart), and the names of trec_eval that a measure
+declares itself, need no line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["FAMILIES", "FLAGS", "NICKNAMES", "TOOLS", "Spelling", "Tool"]
+
+
+class Spelling(NamedTuple):
+    """One name of a tool.
+
+    Attributes:
+        name: The name, without its cut-off.
+        means: Our measure, without its cut-off; empty if there is none.
+        bare: Our measure where the tool is asked without a cut-off, if that is another one.
+        why: Why it is no measure here; or under which condition the numbers are the same.
+        instead: What to do instead, of a name that is no measure here.
+        cut: Whether the tool gives it a cut-off, where our measure takes one.
+    """
+
+    name: str
+    means: str = ""
+    bare: str = ""
+    why: str = ""
+    instead: str = ""
+    cut: bool = True
+
+
+class Tool(NamedTuple):
+    """The spellings of one tool.
+
+    Attributes:
+        name: What it is called, as a dialect.
+        shown: How it writes a name with its cut-off.
+        spellings: Its names, where they are not ours.
+    """
+
+    name: str
+    shown: str
+    spellings: tuple[Spelling, ...]
+
+
+_JUDGE = "give each judge's judgments by themselves"
+_ANSWERS = "it is about answers, or a model's opinion; a run and judgments do not say it"
+_OF_ANSWERS = "measure what was retrieved: R@10, nDCG@10"
+_CATALOGUE = "it depends on all documents there are; a run and judgments do not say how many"
+_ITEMS = "it depends on what the documents are; a run and judgments do not say it"
+_LABELS = "it is about predicted numbers, not about an order of documents"
+_BY_RANK = "take a measure of rankings: AP, nDCG@10"
+_GROUP = "as the tool has it where all documents were given to it; of a run: those retrieved"
+_BINARY = "the tool knows only relevant or not: the same number for judgments of one grade"
+
+
+def _why(why: str, instead: str, *names: str) -> tuple[Spelling, ...]:
+    return tuple(Spelling(name, why=why, instead=instead) for name in names)
+
+
+_TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
+    Spelling("rbp", "RBP(p=0.9)", cut=False,
+             why="version 10 weighs by gains: the same number for one grade"),
+    Spelling("unj", "Unjudged"),
+    *_why("it is the name of the run", "it stands at the head of its column", "runid"),
+    *_why("it is the number of queries", "it stands under every table", "num_q"),
+    *_why("it is a text, the grades of the first documents, and has no mean",
+          "rankgauge diff --query and rankgauge diagnose show rankings", "relstring"),
+    *_why("it is a property of the judgments alone", "DCG divided by nDCG gives it",
+          "ideal_dcg"),
+    *_why("it averages over several judges of one document", _JUDGE,
+          "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
+))  # fmt: skip
+
+_IR_MEASURES = Tool("ir_measures", "{name}@{k}", (
+    Spelling("NumRet(rel)", "NumRelRet"),
+    Spelling("SetRelP", "SetRelP"),
+    Spelling("Accuracy", "PairAccuracy"),
+    Spelling("MAP_IA", "AP_IA"),
+    *_why("it is the number of queries", "it stands under every table", "NumQ"),
+))  # fmt: skip
+
+_RANX = Tool("ranx", "{name}@{k}", (
+    Spelling("hits", "NumRelRet"),
+    Spelling("hit_rate", "Success"),
+    Spelling("precision", "P", "SetP"),
+    Spelling("recall", "R", "SetR"),
+    Spelling("f1", "F(beta=1)", "SetF"),
+    Spelling("r-precision", "Rprec"),
+    Spelling("mrr", "RR"),
+    Spelling("map", "AP"),
+    Spelling("dcg", "DCG"),
+    Spelling("dcg_burges", "DCG(gain=exp)"),
+    Spelling("ndcg", "nDCG"),
+    Spelling("ndcg_burges", "nDCG(gain=exp)"),
+    Spelling("bpref", "Bpref", why="the tool has none where nothing was judged not relevant"),
+    Spelling("rbp.95", "RBP(p=0.95)", cut=False,
+             why="the tool weighs by grades: the same number for one grade"),
+))  # fmt: skip
+
+_BEIR = Tool("beir", "{name}@{k}", (
+    Spelling("NDCG", "nDCG"),
+    Spelling("MAP", "AP"),
+    Spelling("Recall", "R"),
+    Spelling("P", "P"),
+    Spelling("MRR", "RR"),
+    Spelling("mrr_cut", "RR"),
+    Spelling("R_cap", "RelP"),
+    Spelling("recall_cap", "RelP"),
+    Spelling("Hole", "Unjudged", why="the tool asks whether any query has a judgment of it"),
+    Spelling("Accuracy", "Success"),
+    Spelling("top_k_accuracy", "Success"),
+    Spelling("top_k_acc", "Success"),
+    Spelling("acc", "Success"),
+))  # fmt: skip
+
+_CONFIDENCE = "it says how well scores tell queries that go well, and is one number for all"
+
+_MTEB = Tool("mteb", "{name}_at_{k}", (
+    Spelling("ndcg", "nDCG"),
+    Spelling("map", "AP"),
+    Spelling("recall", "R"),
+    Spelling("precision", "P"),
+    Spelling("mrr", "RR"),
+    Spelling("hit_rate", "Success"),
+    Spelling("R_cap", "RelP"),
+    Spelling("Hole", "Unjudged", why="the tool asks whether any query has a judgment of it"),
+    Spelling("accuracy", "Success", "R@1", why="without a number it is Recall@1"),
+    *_why("it is the measure that a task was given, mostly nDCG@10", "name that measure",
+          "main_score"),
+    *_why(_CONFIDENCE, "compare the values query by query: rankgauge compare", "nauc"),
+    *_why("it compares two sets of queries", "rankgauge diff compares two runs, query by query",
+          "p-MRR", "paired_accuracy", "robustness"),
+))  # fmt: skip
+
+_SENTENCE_TRANSFORMERS = Tool("sentence-transformers", "cosine_{name}@{k}", (
+    Spelling("accuracy", "Success"),
+    Spelling("precision", "P"),
+    Spelling("recall", "R"),
+    Spelling("mrr", "RR"),
+    Spelling("ndcg", "nDCG", why=_BINARY),
+    Spelling("map", "AP(norm=min(k,R))", "AP"),
+))  # fmt: skip
+
+_CURVE = "it is a curve"
+_OF_CURVE = "IPrec is eleven points of it, IPrecAvg and AP are one number"
+_AREA = "it needs the scores of all documents, also of those that were not retrieved"
+
+_TORCHMETRICS = Tool("torchmetrics", "{name}(top_k={k})", (
+    Spelling("RetrievalMAP", "AP(norm=retrieved)"),
+    Spelling("RetrievalMRR", "RR"),
+    Spelling("RetrievalPrecision", "P", "SetP"),
+    Spelling("RetrievalRecall", "R", "SetR", why=_GROUP),
+    Spelling("RetrievalHitRate", "Success"),
+    Spelling("RetrievalRPrecision", "Rprec", why=_GROUP),
+    Spelling("RetrievalNormalizedDCG", "nDCG(ideal=retrieved)", why=_GROUP),
+    *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "RetrievalFallOut"),
+    *_why(_AREA, _BY_RANK, "RetrievalAUROC"),
+    *_why(_CURVE, _OF_CURVE, "RetrievalPrecisionRecallCurve", "RetrievalRecallAtFixedPrecision"),
+    Spelling("retrieval_average_precision", "AP(norm=retrieved)"),
+    Spelling("retrieval_reciprocal_rank", "RR"),
+    Spelling("retrieval_precision", "P", "SetP"),
+    Spelling("retrieval_recall", "R", "SetR", why=_GROUP),
+    Spelling("retrieval_r_precision", "Rprec", why=_GROUP),
+    Spelling("retrieval_normalized_dcg", "nDCG(ideal=retrieved)", why=_GROUP),
+    *_why(_AREA, _BY_RANK, "retrieval_auroc"),
+    *_why(_CURVE, _OF_CURVE, "retrieval_precision_recall_curve",
+          "retrieval_recall_at_fixed_precision"),
+))  # fmt: skip
+
+_SKLEARN = Tool("sklearn", "{name}(k={k})", (
+    Spelling("ndcg_score", "nDCG(ideal=retrieved)", why=_GROUP),
+    Spelling("dcg_score", "DCG"),
+    Spelling("average_precision_score", "AP(norm=retrieved)", why=_GROUP),
+    Spelling("label_ranking_average_precision_score", "AP(norm=retrieved)", why=_GROUP),
+    Spelling("top_k_accuracy_score", "Success"),
+    Spelling("precision_score", "P", "SetP"),
+    Spelling("recall_score", "R", "SetR"),
+    Spelling("f1_score", "F(beta=1)", "SetF"),
+    Spelling("fbeta_score", "F", "SetF"),
+    *_why(_CATALOGUE, _BY_RANK, "accuracy_score", "balanced_accuracy_score",
+          "matthews_corrcoef", "coverage_error", "label_ranking_loss"),
+    *_why(_AREA, _BY_RANK, "roc_auc_score"),
+    *_why(_CURVE, _OF_CURVE, "precision_recall_curve", "roc_curve", "det_curve"),
+))  # fmt: skip
+
+_LLAMA_INDEX = Tool("llama-index", "{name}", (
+    Spelling("hit_rate", "Success"),
+    Spelling("mrr", "RR"),
+    Spelling("precision", "P", "SetP"),
+    Spelling("recall", "R", "SetR"),
+    Spelling("ap", "AP"),
+    Spelling("ndcg", "nDCG", why=_BINARY),
+    *_why(_ANSWERS, _OF_ANSWERS, "cohere_rerank_relevancy"),
+))  # fmt: skip
+
+_HAYSTACK = Tool("haystack", "{name}", (
+    Spelling("DocumentMAPEvaluator", "AP"),
+    Spelling("DocumentMRREvaluator", "RR"),
+    Spelling("DocumentNDCGEvaluator", "nDCG"),
+    *_why("it is a hit rate (mode single_hit, its default) or recall (multi_hit)",
+          "write Success@10, or SetR for all that was retrieved", "DocumentRecallEvaluator"),
+    *_why(_ANSWERS, _OF_ANSWERS, "AnswerExactMatchEvaluator", "SASEvaluator",
+          "FaithfulnessEvaluator", "ContextRelevanceEvaluator", "LLMEvaluator"),
+))  # fmt: skip
+
+_TRECTOOLS = Tool("trectools", "{name}_{k}", (
+    Spelling("NDCG", "nDCG"),
+    Spelling("UNJ", "Unjudged"),
+    Spelling("unjudged", "Unjudged"),
+    Spelling("geometric_map", "GMAP"),
+    *_why("it weighs relevance with a second kind of judgments", "nDCG(gain={1:1,2:5}) weighs "
+          "grades", "urbp", "ubpref", "alpha_urbp"),
+))  # fmt: skip
+
+_RECBOLE = Tool("recbole", "{name}@{k}", (
+    Spelling("Hit", "Success"),
+    Spelling("MAP", "AP(norm=min(k,R))", "AP"),
+    Spelling("NDCG", "nDCG", why=_BINARY),
+    *_why(_AREA, _BY_RANK, "GAUC"),
+    *_why(_LABELS, _BY_RANK, "MAE", "RMSE", "LogLoss"),
+    *_why(_ITEMS, _BY_RANK, "ItemCoverage", "AveragePopularity", "ShannonEntropy", "GiniIndex",
+          "TailPercentage"),
+))  # fmt: skip
+
+_RECTOOLS = Tool("rectools", "{name}@{k}", (
+    Spelling("HitRate", "Success"),
+    Spelling("F1Beta", "F"),
+    *_why(_CATALOGUE, _BY_RANK, "MCC"),
+    *_why(_AREA, _BY_RANK, "PartialAUC", "PAP"),
+    *_why(_ITEMS, _BY_RANK, "MeanInvUserFreq", "IntraListDiversity", "AvgRecPopularity",
+          "Serendipity", "CatalogCoverage", "Completeness", "Intersection"),
+))  # fmt: skip
+
+_PEOPLE = Tool("people", "{name}@{k}", (
+    Spelling("hits", "Success"),
+    Spelling("accuracy", "Success"),
+    Spelling("top-k accuracy", "Success"),
+    Spelling("top-k hit rate", "Success"),
+    Spelling("top-k precision", "P"),
+    Spelling("top-k recall", "R"),
+    Spelling("hit ratio", "Success"),
+    Spelling("success rate", "Success"),
+    Spelling("mean average precision", "AP"),
+    Spelling("mean precision", "P"),
+    Spelling("mean recall", "R"),
+    Spelling("mean nDCG", "nDCG"),
+    Spelling("geometric mean average precision", "GMAP"),
+    Spelling("mean R-precision", "Rprec"),
+    Spelling("discounted cumulative gain", "DCG"),
+    Spelling("normalized discounted cumulative gain", "nDCG"),
+    Spelling("normalised discounted cumulative gain", "nDCG"),
+    Spelling("normalized DCG", "nDCG"),
+    Spelling("normalised DCG", "nDCG"),
+    Spelling("F1-score", "F(beta=1)"),
+    Spelling("F1-measure", "F(beta=1)"),
+    Spelling("F-score", "F"),
+    Spelling("F-beta", "F"),
+    Spelling("interpolated precision", "IPrec"),
+    Spelling("eleven-point average precision", "IPrecAvg"),
+    Spelling("binary preference", "Bpref"),
+    Spelling("inferred average precision", "infAP"),
+    Spelling("capped recall", "RelP"),
+    Spelling("relative precision", "RelP"),
+    Spelling("unjudged", "Unjudged"),
+    *_why(_ANSWERS, _OF_ANSWERS, "context precision", "context recall", "context relevance",
+          "context relevancy", "faithfulness", "answer relevancy", "answer relevance",
+          "answer correctness", "groundedness", "hallucination", "exact match", "BLEU", "ROUGE",
+          "BERTScore", "perplexity"),
+    *_why(_CATALOGUE, "P@10 says the like of what was retrieved", "fall-out", "specificity",
+          "false positive rate"),
+    *_why(_AREA, _BY_RANK, "AUC", "AUROC", "ROC AUC"),
+    *_why(_CURVE, _OF_CURVE, "precision-recall curve", "PR AUC"),
+    *_why(_ITEMS, _BY_RANK, "coverage", "novelty", "serendipity", "diversity", "popularity"),
+    *_why("it compares two runs, and needs no judgments", "rankgauge.rbo compares two runs",
+          "RBO", "rank-biased overlap", "overlap"),
+    *_why("it compares two orders", "rankgauge.reliability compares orders of runs",
+          "Kendall tau", "Spearman", "rank correlation"),
+    *_why("it is about time", "a benchmark measures it: rankgauge bench", "latency", "throughput",
+          "QPS"),
+))  # fmt: skip
+
+TOOLS: Mapping[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        _TREC_EVAL,
+        _TREC_EVAL._replace(name="pytrec_eval"),
+        _IR_MEASURES, _RANX, _BEIR, _MTEB, _SENTENCE_TRANSFORMERS, _TORCHMETRICS, _SKLEARN,
+        _LLAMA_INDEX, _HAYSTACK, _TRECTOOLS, _RECBOLE, _RECTOOLS, _PEOPLE,
+    )
+}  # fmt: skip
+
+_CUTS = "5,10,15,20,30,100,200,500,1000"
+# What trec_eval takes for a family that it is asked for by its bare name.
+FAMILIES: Mapping[str, str] = {
+    "P": _CUTS,
+    "recall": _CUTS,
+    "ndcg_cut": _CUTS,
+    "map_cut": _CUTS,
+    "relative_P": _CUTS,
+    "success": "1,5,10",
+    "unj": "5,10,20",
+    "Rprec_mult": "0.20,0.40,0.60,0.80,1.00,1.20,1.40,1.60,1.80,2.00",
+    "iprec_at_recall": "0.00,0.10,0.20,0.30,0.40,0.50,0.60,0.70,0.80,0.90,1.00",
+}
+# The sets of measures that trec_eval has a name for, without what is no measure.
+NICKNAMES: Mapping[str, tuple[str, ...]] = {
+    "official": (
+        "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
+        "iprec_at_recall", "P",
+    ),
+    "set": (
+        "num_ret", "num_rel", "num_rel_ret", "utility", "set_P", "set_recall", "set_relative_P",
+        "set_map", "set_F",
+    ),
+    "all_trec": (
+        "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
+        "iprec_at_recall", "P", "recall", "infAP", "gm_bpref", "utility", "11pt_avg", "dcg",
+        "ndcg", "relative_P", "Rprec_mult", "success", "map_cut", "ndcg_cut", "ndcg_rel", "Rndcg",
+        "binG", "G", "set_P", "set_recall", "set_relative_P", "set_map", "set_F",
+        "num_nonrel_judged_ret",
+    ),
+}  # fmt: skip
+# A switch that makes another measure: the name where it is off, and where it is on.
+FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("setp", "relative"): ("SetP", "SetRelP"),
+}
