@@ -15,10 +15,12 @@ from planted.releasing import BUGS as _RELEASING
 from planted.retrieving import BUGS as _RETRIEVING
 from planted.shaping import BUGS as _SHAPING
 from planted.starting import BUGS as _STARTING
+from planted.working import BUGS as _WORKING
 
 __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
     *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
+    *_WORKING,
 )  # fmt: skip

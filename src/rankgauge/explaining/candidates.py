@@ -172,8 +172,10 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
 def _of_words(measure: Measure) -> Iterator[_Choice]:
     """What a measure of this name may be taken for; what is not possible is left out later."""
     has = measure.declaration.words
+    graded = measure.declaration.reads == "grades"
     for word, name, why, value in _WORDS:
-        if word in has:
+        # Grade 1 is the lowest that brings a gain at all.
+        if word in has and not (graded and word == "rel" and value == 1):
             yield _worded(word, name, why, value)
     k = dict(measure.params).get("k")
     if isinstance(k, int):

@@ -41,7 +41,7 @@ def report_reconciliation(
         >>> from rankgauge.explaining.reconciliation import reconcile
         >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
         >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
-        >>> print(report_reconciliation(found).partition("\\n\\n")[0])
+        >>> print(report_reconciliation(found).split("•")[0].rstrip())
         RR of run: 1 here, 0.5000 by pytrec_eval
         step                           mean      change   queries
         ─────────────────────────────────────────────────────────
