@@ -19,11 +19,12 @@ from planted.retrieving import BUGS as _RETRIEVING
 from planted.shaping import BUGS as _SHAPING
 from planted.starting import BUGS as _STARTING
 from planted.tying import BUGS as _TYING
+from planted.working import BUGS as _WORKING
 
 __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
     *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
-    *_DIVERSIFYING, *_MODELLING, *_NAMING, *_TYING,
+    *_DIVERSIFYING, *_MODELLING, *_NAMING, *_TYING, *_WORKING,
 )  # fmt: skip

@@ -135,6 +135,23 @@ def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
     assert "1 query tells this way from the next best" in found.why
 
 
+def test_what_a_sort_without_a_rule_made_is_told_from_what_ties_cannot_make(data):
+    qrels, run = data
+    given = values(evaluate(qrels, run, "nDCG@10"))
+    high = values(evaluate(qrels, run, "nDCG@10", ties="best"))
+    low = values(evaluate(qrels, run, "nDCG@10", ties="worst"))
+    wide = [query for query in given if high[query] - low[query] > 0.01][:5]
+    for query in wide:
+        given[query] = low[query] + 0.3 * (high[query] - low[query])
+    first = next(query for query in given if query not in wide and high[query] == low[query] > 0)
+    given[first] = 0.987654321
+    found = reproduce(qrels, run, "nDCG@10", given)
+    assert (found.best.ours, found.best.missed, found.tied) == (True, 6, 5)
+    assert "5 of the 6 values that are missed lie within" in " ".join(
+        report_reproduction(found).split()
+    )
+
+
 def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
     wrong = dict.fromkeys(data[0], 0.123)
     found = reproduce(*data, "nDCG@10", wrong)

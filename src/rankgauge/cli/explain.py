@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
     help="The same of a mean alone, with all the digits that are known: 0.4123.",
 )  # fmt: skip
 @click.option(
-    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
+    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
+    show_default=True, help="Order of documents with equal scores, as rankgauge evaluate has it.",
 )  # fmt: skip
 @click.option(
     "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
@@ -71,7 +71,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     against: str | None,
     values: str | None,
     mean: str | None,
-    ties: Literal["trec", "input"],
+    ties: Literal["trec", "input", "best", "worst", "mean"],
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],

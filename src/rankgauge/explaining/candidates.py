@@ -18,7 +18,7 @@ from rankgauge.profiles.deviations import Case, Deviation
 from rankgauge.profiles.known import PROFILES
 from rankgauge.table import FloatArray, PairTable
 
-__all__ = ["AVERAGED", "Way", "of_data", "of_measure", "of_profiles"]
+__all__ = ["AVERAGED", "ORDERS", "Way", "of_data", "of_measure", "of_profiles"]
 
 # More deviations than this at once explain anything.
 _MOST = 3
@@ -137,6 +137,10 @@ _DATA = (
 )  # fmt: skip
 
 
+ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
+"""The names of those that put documents in another order."""
+
+
 # ---- what changes the measure
 
 
@@ -150,6 +154,7 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
      "judged"),
     ("ideal", "ideal of the first k", "the best ranking is made of the first k documents only",
      "topk"),
+    ("b", "no discount at rank 2", "ranks 1 and 2 weigh the same, as first published", 2),
     *(("norm", f"divided by {norm}", f"the sum is divided by {said}", norm) for norm, said in (
         ("R", "all relevant documents, found or not"),
         ("min(k,R)", "k, or by all relevant documents where these are fewer"),
@@ -167,8 +172,10 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
 def _of_words(measure: Measure) -> Iterator[_Choice]:
     """What a measure of this name may be taken for; what is not possible is left out later."""
     has = measure.declaration.words
+    graded = measure.declaration.reads == "grades"
     for word, name, why, value in _WORDS:
-        if word in has:
+        # Grade 1 is the lowest that brings a gain at all.
+        if word in has and not (graded and word == "rel" and value == 1):
             yield _worded(word, name, why, value)
     k = dict(measure.params).get("k")
     if isinstance(k, int):

@@ -56,6 +56,8 @@ def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
         queries=queries,
         duplicates=policies.duplicates,
         undefined=policies.undefined,
+        draws=policies.draws,
+        seed=policies.seed,
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rankgauge.asked import Queries
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.explaining import binary, graded
-from rankgauge.explaining.cases import case_of, evaluated, query_bytes
+from rankgauge.explaining.cases import case_of, counted, evaluated, query_bytes
 from rankgauge.explaining.exchange import null, working_data, written
 from rankgauge.explaining.listing import Listing, listing_of
 from rankgauge.explaining.tables import tables_of
@@ -190,12 +190,12 @@ def explain(
 
 def explained(case: Case, query: Id | None = None) -> Explanation:
     """A query of a case worked out by hand."""
-    evaluation = evaluated(case, (case.measure, _hits(case.measure)))
+    evaluation = evaluated(case)
     if not evaluation.query_ids:
         raise InputError("no query is left to explain", fix="see --queries")
     why = ""
     if query is None:
-        query, why = _teaching(evaluation)
+        query, why = _teaching(evaluation, _hits(case))
     wanted = query_bytes(case.qrels, query)
     if wanted is None:
         raise InputError(
@@ -264,24 +264,27 @@ def _formula(measure: Measure, listing: Listing, kernel: float) -> Working:
 
 def _over_orders(case: Case, listing: Listing) -> bool:
     """Whether the value is a mean over several orders of one ranking: then none shows it."""
-    return str(case.policies.ties) == "mean" and any(x.tied for x in listing.documents)
+    return case.policies.ties == "mean" and any(x.tied for x in listing.documents)
 
 
-def _hits(measure: Measure) -> Measure:
-    """The count of documents that count among those that a measure looks at."""
-    k = dict(measure.params).get("k")
-    return parse("NumRelRet")(rel=level_of(measure), k=k)
+def _hits(case: Case) -> dict[str, float]:
+    """How many documents count among those that the measure looks at, for each query."""
+    k = dict(case.measure.params).get("k")
+    count = parse("NumRelRet")(rel=level_of(case.measure), k=k)
+    # In any order of ties: it only says which query is worth a look.
+    policies = replace(case.policies, ties="trec", draws=0, seed=0)
+    return counted(evaluated(case._replace(policies=policies), [count]))
 
 
-def _teaching(evaluation: Evaluation) -> tuple[str, str]:
+def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
     """A query that shows how the measure works, and why it was chosen."""
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds
     rows = [
-        (query, value, int(hits))
-        for query, (value, hits) in zip(
-            evaluation.query_ids, evaluation.per_query[:, [0, -1]].tolist(), strict=True
+        (query, value, int(hits.get(query, 0)))
+        for query, value in zip(
+            evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True
         )
     ]
     inside = [row for row in rows if low < row[1] < high]

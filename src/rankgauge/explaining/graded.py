@@ -30,31 +30,51 @@ def gain_of(grade: float | None, gain: Value) -> float:
     return dict(gain).get(grade, grade) if isinstance(gain, tuple) else grade
 
 
+def _gain(grade: float | None, words: Any) -> float:
+    """What a grade is worth to a measure: nothing below its relevance level."""
+    low = words["rel"] is not None and (grade is None or grade < words["rel"])
+    return 0.0 if low else gain_of(grade, words["gain"])
+
+
+def _divisor(rank: int, words: Any) -> tuple[float, str]:
+    """What a gain at this rank is divided by, and how that is written."""
+    base = words["b"]
+    if base is None:
+        return math.log2(rank + 1), f"/log2({rank + 1})"
+    if rank <= base:
+        return 1.0, ""
+    return math.log(rank) / math.log(base), f"/log{number(base)}({rank})"
+
+
 def _discounted(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[str]]:
     """The documents with their gains, DCG, and its terms as they are written."""
     total, rows, terms = 0.0, [], []
     for listed in query.within(words["k"]):
-        gain, discount = gain_of(listed.grade, words["gain"]), 1 / math.log2(listed.rank + 1)
+        gain = _gain(listed.grade, words)
+        divisor, written = _divisor(listed.rank, words)
+        discount = 1 / divisor
         total += gain * discount
         counts = gain > 0
         added = gain * discount if counts else None
         rows.append(Worked(listed, (gain if counts else None, discount, added, total), counts))
         if counts:
-            terms.append(f"{number(gain)}/log2({listed.rank + 1})")
+            terms.append(f"{number(gain)}{written}")
     return tuple(rows), total, terms
 
 
-def _worth(gain: Value) -> str:
+def _worth(words: Any) -> str:
+    gain, level = words["gain"], words["rel"]
+    below = "" if level is None else f", from grade {number(level)} on"
     if isinstance(gain, tuple):
         pairs = ", ".join(f"{number(grade)} is worth {number(own)}" for grade, own in gain)
-        return f"gain: grade {pairs}; any other its own value"
-    return f"gain of a document: {_WORTH[str(gain)]}"
+        return f"gain: grade {pairs}; any other its own value{below}"
+    return f"gain of a document: {_WORTH[str(gain)]}{below}"
 
 
 @worked("DCG")
 def _dcg(name: str, query: Listing, words: Any) -> Working:
     rows, total, terms = _discounted(query, words)
-    steps = (_worth(words["gain"]), f"{name} = {summed(terms)}", *_sum(name, rows, total))
+    steps = (_worth(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
     return Working(_HEADS, rows, steps, total)
 
 
@@ -63,6 +83,8 @@ def _sum(left: str, rows: Iterable[Worked], total: float) -> tuple[str, ...]:
     terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
     if not terms:
         return ()
+    if len(terms) == 1:
+        return (f"{' ' * len(left)} = {number(total)}",)
     return (f"{' ' * len(left)} = {summed(terms)} = {number(total)}",)
 
 
@@ -71,23 +93,25 @@ def _ndcg(name: str, query: Listing, words: Any) -> Working:
     k = words["k"]
     rows, found, terms = _discounted(query, words)
     pool, said = _pool(query, words)
-    gains = sorted(((gain_of(g, words["gain"]), g, d) for d, g in pool), key=lambda one: -one[0])
+    gains = sorted(((_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
     ideal, whole, best = [], 0.0, []
     for rank, (gain, grade, document) in enumerate(gains[:k], start=1):
         if gain <= 0:
             break
-        discount = 1 / math.log2(rank + 1)
+        divisor, written = _divisor(rank, words)
+        discount = 1 / divisor
         whole += gain * discount
         ideal.append(IdealRow(rank, document, grade, (gain, discount, gain * discount, whole)))
-        best.append(f"{number(gain)}/log2({rank + 1})")
+        best.append(f"{number(gain)}{written}")
     at = "" if k is None else f"@{k}"
-    steps = [_worth(words["gain"]), f"ideal: {said}", f"DCG{at}  = {summed(terms)}"]
+    steps = [_worth(words), f"ideal: {said}", f"DCG{at}  = {summed(terms)}"]
     steps += _sum(f"DCG{at} ", rows, found)
     steps.append(f"IDCG{at} = {summed(best)}")
     if ideal:
-        written = summed(number(float(row.terms[2] or 0)) for row in ideal)
-        steps.append(f"{' ' * len(f'IDCG{at}')} = {written} = {number(whole)}")
-    if all(gain_of(grade, words["gain"]) <= 0 for _, grade in query.judgments):
+        numbers = summed(number(float(row.terms[2] or 0)) for row in ideal)
+        numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
+        steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
+    if all(_gain(grade, words) <= 0 for _, grade in query.judgments):
         steps.append(f"no judged document brings a gain: {name} is undefined")
         return Working(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
     value = found / whole if whole else 0.0

@@ -5,6 +5,7 @@ Made by loops of its own, not by the join: what is worked out from it is a secon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -116,11 +117,12 @@ def _place(
 ) -> tuple[float, tuple[float, ...]]:
     """What a document is put in order by: its score, then the rule for equal scores."""
     document, score = found[row]
-    match str(case.policies.ties):
+    match case.policies.ties:
         case "input":
             rule: tuple[float, ...] = (row,)
         case "best" | "worst" as side:
-            grade = max(grades.get(document, 0.0), 0.0)
+            # What nobody judged stands last by best, and first by worst.
+            grade = grades.get(document, -math.inf)
             rule = (-grade if side == "best" else grade, *_descending(document))
         case _:
             rule = _descending(document)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rankgauge.asked import Queries
-from rankgauge.errors import InputError, MismatchError
+from rankgauge.errors import MismatchError, RankgaugeError
 from rankgauge.evaluation import Evaluation
-from rankgauge.explaining.candidates import AVERAGED, Way, of_data, of_measure, of_profiles
+from rankgauge.explaining.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
 from rankgauge.explaining.cases import case_of, counted, evaluated
 from rankgauge.explaining.exchange import null, written
 from rankgauge.explaining.given import GivenValues
@@ -78,6 +78,8 @@ class Reproduction:
         sure: How sure the best one is: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses
             some queries) or ``not found``.
         why: Why that is so, in one sentence.
+        tied: Of the values that the best way misses: how many lie within what some order of equal
+            scores can make, so that a sort that keeps no rule (an unstable one) explains them.
         reconciliation: From our mean to that which was given, by the best way; what it does not
             explain is its rest.
     """
@@ -88,6 +90,7 @@ class Reproduction:
     tried: int
     sure: str
     why: str
+    tied: int
     reconciliation: Reconciliation
 
     @property
@@ -123,6 +126,7 @@ class Reproduction:
             "tried": self.tried,
             "sure": self.sure,
             "why": self.why,
+            "tied": self.tied,
             "fits": [
                 {
                     "name": fit.name, "deviations": list(fit.deviations), "profile": fit.profile,
@@ -210,6 +214,7 @@ def reproduce(
         tried=len(held.tries),
         sure=sure,
         why=why,
+        tied=_tied(case, best, held) if best.missed and given.values else 0,
         reconciliation=reconciled(case, best.way.deviations if found else (), target, query=query),
     )
 
@@ -330,7 +335,7 @@ def _add_profile(held: _Held, case: Case, way: Way) -> None:
         for deviation in way.deviations:
             changed = deviation.change(changed)
         evaluation = evaluated(changed)
-    except InputError:
+    except RankgaugeError:
         # What the tool cannot work with it cannot have made.
         return
     values, kept = held.laid_out(evaluation, 0)
@@ -343,11 +348,11 @@ def _evaluated(
     """Measures of one case, in one go; one by one where one of them cannot be had."""
     try:
         evaluation = evaluated(case, [measure for _, measure in wanted])
-    except InputError:
+    except RankgaugeError:
         for way, measure in wanted:
             try:
                 alone = evaluated(case, [measure])
-            except InputError:
+            except RankgaugeError:
                 continue
             yield way, measure, alone, 0
         return
@@ -406,6 +411,24 @@ def _certainty(fits: Sequence[_Try], held: _Held) -> tuple[str, str]:
         f"{'s' if least == 1 else ''} this way from the next best"
     )
     return ("sure" if least >= _SURE else "likely"), said
+
+
+def _tied(case: Case, best: _Try, held: _Held) -> int:
+    """How many of the values that it misses some order of equal scores can make."""
+    changed = case
+    for deviation in best.way.deviations:
+        # An order that was put in has no equal scores left.
+        if deviation.name not in ORDERS:
+            changed = deviation.change(changed)
+    bounds = []
+    for ties in ("best", "worst"):
+        policies = replace(changed.policies, ties=ties, draws=0, seed=0)
+        bounds.append(held.laid_out(evaluated(changed._replace(policies=policies)), 0)[0])
+    low, high = np.minimum(*bounds), np.maximum(*bounds)
+    slack = held.given.slack + _ROUNDING
+    with np.errstate(invalid="ignore"):
+        inside = (held.values >= low - slack) & (held.values <= high + slack) & (low < high)
+    return int(np.count_nonzero(inside & best.kept & ~held.close(best.values, best.kept)))
 
 
 def _apart(one: _Try, other: _Try, slack: float) -> int:

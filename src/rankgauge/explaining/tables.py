@@ -33,7 +33,7 @@ def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
     level, columns = level_of(measure), working.columns
     shown = [row for place, row in enumerate(working.rows) if place < _HEAD or row.counts][:_MOST]
     ties = any(row.listed.tied for row in shown)
-    binary = "rel" in measure.declaration.words
+    binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
     heads = ("rank", "document", "score", *extra, *columns)
     rows: list[tuple[Cell, ...]] = []

@@ -117,4 +117,5 @@ def bracketed(terms: Sequence[str]) -> str:
 def level_of(measure: Measure) -> float:
     """The grade from which a document counts: the relevance level, or any grade above 0."""
     words = {**measure.declaration.defaults, **dict(measure.params)}
-    return float(words.get("rel", _ANY_GRADE))  # type: ignore[arg-type] # rel is a number
+    level = words.get("rel")
+    return float(level) if isinstance(level, int | float) else _ANY_GRADE

@@ -40,7 +40,8 @@ def report_reconciliation(
     Example:
         >>> from rankgauge.explaining.reconciliation import reconcile
         >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
-        >>> print(report_reconciliation(reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")))
+        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
+        >>> print(report_reconciliation(found).split("•")[0].rstrip())
         RR of run: 1 here, 0.5000 by pytrec_eval
         step                           mean      change   queries
         ─────────────────────────────────────────────────────────
@@ -48,7 +49,6 @@ def report_reconciliation(
         32-bit scores              0.500000   -0.500000         1
         only queries of the run    0.500000   +0.000000         0
         pytrec_eval                0.500000   -0.500000         1
-        ...
     """
     if form not in _FORMS:
         raise unknown("form", form, _FORMS)

@@ -31,15 +31,13 @@ def report_reproduction(found: Reproduction, form: str = "table", *, color: bool
     Example:
         >>> from rankgauge.explaining.reproduction import reproduce
         >>> found = reproduce({"q1": {"a": 1, "b": 1}}, {"q1": ["a"]}, "nDCG@10", {"q1": 1.0})
-        >>> print(report_reproduction(found).partition("found:")[0], end="")
+        >>> print(report_reproduction(found))
         nDCG@10 = 1 of the values given (1 value)
         way                           reproduced     mean    off by
         ───────────────────────────────────────────────────────────
         ideal of what was retrieved       1 of 1   1.0000   +0.0000
         as rankgauge has it               0 of 1   0.6131   -0.3869
-        <BLANKLINE>
-        • likely: all 1 values are reproduced; 1 query tells this way from the next best
-        •
+        ...
     """
     if form not in _FORMS:
         raise unknown("form", form, _FORMS)
@@ -77,6 +75,12 @@ def _ways(found: Reproduction) -> Table:
 
 def _notes(found: Reproduction) -> Iterator[str]:
     yield f"{found.sure}: {found.why}"
+    if found.tied:
+        yield (
+            f"{found.tied} of the {found.best.missed} values that are missed lie within what some "
+            "order of equal scores can make: a sort that keeps no rule (an unstable one) explains "
+            "them"
+        )
     yield from found.given.notes
     if found.sure != "not found":
         yield f"found: {found.best.name}"
