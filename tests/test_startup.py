@@ -31,7 +31,7 @@ EVALUATION = {
     "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",
     "kernels.measure",
     "kernels.orders", "kernels.partial", "kernels.readers", "mapped", "model", "notes",
-    "planning", "table",
+    "planning", "policies", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, get_args
 
 from rankgauge import Measure, evaluate, parse
-from rankgauge.model import Ties
+from rankgauge.policies import Ties
 
 Judgments = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]

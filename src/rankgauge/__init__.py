@@ -119,7 +119,6 @@ if TYPE_CHECKING:
     from rankgauge.kernels.measure import Metric as Metric
     from rankgauge.kernels.measure import measures as measures
     from rankgauge.kernels.measure import parse as parse
-    from rankgauge.model import Policies as Policies
     from rankgauge.model import Qrels as Qrels
     from rankgauge.model import Run as Run
     from rankgauge.model import read_qrels as read_qrels
@@ -136,6 +135,7 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.policies import Policies as Policies
     from rankgauge.pooling import LeftOut as LeftOut
     from rankgauge.pooling import Reliability as Reliability
     from rankgauge.pooling import reliability as reliability
@@ -336,10 +336,11 @@ _HOMES = {
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
-    "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "policies": ("Policies",),
     "profiled": ("AppliedProfile",),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),

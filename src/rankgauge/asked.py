@@ -18,8 +18,9 @@ from rankgauge.formats.memory import is_frame
 from rankgauge.gather import Truth
 from rankgauge.ids import id_bytes, show_id
 from rankgauge.kernels.measure import Measure, parse_all
-from rankgauge.model import Policies, Qrels, Run, read_qrels
+from rankgauge.model import Qrels, Run, read_qrels
 from rankgauge.planning import Plan
+from rankgauge.policies import Policies
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.

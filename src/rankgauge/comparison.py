@@ -25,8 +25,9 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
-from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
+from rankgauge.policies import Duplicates, Ties, Undefined
 from rankgauge.remarks import (
     sentences,
     units,

@@ -32,8 +32,9 @@ from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Ties, Undefined, Unjudged, run_blocks
+from rankgauge.model import run_blocks
 from rankgauge.planning import Plan
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.

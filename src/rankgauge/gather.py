@@ -15,7 +15,7 @@ from rankgauge.join import Joined, join
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
 from rankgauge.mapped import mapped
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import (
     SHOWN,
     Seen,
@@ -29,6 +29,7 @@ from rankgauge.notes import (
     undefined_notes,
 )
 from rankgauge.planning import Plan
+from rankgauge.policies import Policies
 from rankgauge.table import PairTable, distinct
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
-from rankgauge.model import BY_GRADE, Order, Qrels, Run, order_of
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import BY_GRADE, Order, order_of
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
 __all__ = ["Joined", "by_grade", "join", "numbered", "ranked", "tie_groups"]

@@ -16,8 +16,9 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation import evaluate
 from rankgauge.join import ranked
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Duplicates, Qrels, Run, Ties, order_of
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
+from rankgauge.policies import Duplicates, Ties, order_of
 from rankgauge.render import Table
 
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]

@@ -13,9 +13,10 @@ from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import alone_note
 from rankgauge.planning import Plan
+from rankgauge.policies import Policies
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.known import profile_of
 from rankgauge.records import Records

@@ -18,8 +18,9 @@ from rankgauge.ids import IntArray
 from rankgauge.join import join
 from rankgauge.judged import UNRANKED, JudgedRun, Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Qrels, Run, Ties
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
+from rankgauge.policies import Duplicates, Ties, order_of
 from rankgauge.render import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
 from rankgauge.table import FloatArray
@@ -214,10 +215,7 @@ def unjudged_report(
         RR 0.5 1.0 1.0
         P@2 0.5 1.0 0.5
     """
-    if ties not in {"trec", "input"}:
-        raise InputError(
-            f"ties={ties!r:.30} is not possible here", where="ties", fix="choose trec or input"
-        )
+    order_of(ties)  # refuses what judgments would have to decide
     truth, found = Qrels.of(qrels), Run.of(run)
     chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
     plain, condensed = (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
@@ -18,15 +18,11 @@ from rankgauge.cli.inputs import (
     located,
     qrels_format_option,
     queries_of,
-    read_runs,
     store_option,
     told_apart,
 )
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["evaluate"]
 
@@ -160,28 +156,27 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         chosen = (*case.measures, *names)
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
-    if tie_report:
-        from rankgauge.cli.ties import say_ties
+    if tie_report or open_ends:
+        sources = (qrels, runs, qrels_format, run_format)
+        beside = {"--save": save, "--draws": draws, "--as trec": form == "trec"}
+        beside["--profile"] = profile
+        if tie_report:
+            from rankgauge.cli.ties import say_ties
 
-        say_ties(
-            (qrels, runs, qrels_format, run_format),
-            partial(
+            make = partial(
                 rankgauge.tie_report, measures=measures, ties=ties, queries=queries_of(queries),
                 duplicates=duplicates, undefined=undefined,
-            ),
-            form,
-            per_query=per_query,
-            beside={"--save": save, "--draws": draws, "--as trec": form == "trec"},
-        )  # fmt: skip
-        return
-    if open_ends:
-        whole = runs and not save and form != "trec" and unjudged != "removed"
-        _say_open_ends(
-            _Files(qrels, qrels_format, runs, run_format) if whole else None,
-            measures,
-            _Policies(ties, queries_of(queries), duplicates),
-            form,
-        )
+            )  # fmt: skip
+            say_ties(sources, make, form, per_query=per_query, beside=beside)
+        if open_ends:
+            from rankgauge.cli.unjudged import say_unjudged
+
+            beside["--unjudged removed"] = unjudged == "removed"
+            ask = partial(
+                rankgauge.unjudged_report, measures=measures, ties=ties,
+                queries=queries_of(queries), duplicates=duplicates,
+            )  # fmt: skip
+            say_unjudged(sources, ask, form, beside=beside)
         return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
@@ -218,58 +213,18 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
     # cannot be written to must not cost the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
-    for note in rankgauge.report_notes(evaluations):
-        # What is read by a program carries no notes; a warning must be seen all the same.
-        if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
-            click.echo(note, err=True)
+    _say(evaluations, form, per_query=per_query)
     if failure is not None:
         raise failure
 
 
-class _Policies(NamedTuple):
-    """What is decided for a report of unjudged documents."""
-
-    ties: Literal["trec", "input", "best", "worst", "mean"]
-    queries: Literal["all", "intersection"] | Path
-    duplicates: Literal["error", "first", "best"]
-
-
-class _Files(NamedTuple):
-    """Judgments and runs, as they were given."""
-
-    qrels: str
-    qrels_format: str | None
-    runs: Sequence[str]
-    run_format: str | None
-
-
-def _say_open_ends(
-    files: _Files | None, measures: Sequence[str] | None, policies: _Policies, form: str
-) -> None:
-    """Print what unjudged documents leave open, a table a run."""
-    if files is None:
-        raise click.UsageError(
-            "--unjudged-report is for QRELS and RUN, without --save, --unjudged and --as trec"
-        )
-    with working(f"reading {files.qrels}"):
-        truth = rankgauge.read_qrels(files.qrels, format=files.qrels_format)
-        runs = read_runs(files.runs, files.run_format)
+def _say(evaluations: Sequence[rankgauge.Evaluation], form: str, *, per_query: bool) -> None:
+    """Print them; what is read by a program carries no notes, and a warning must be seen."""
     color = form == "table" and sys.stdout.isatty()
-    for place, run in enumerate(runs):
-        with working(f"evaluating {run.name} ({place + 1} of {len(runs)})"):
-            found = rankgauge.unjudged_report(
-                truth,
-                run,
-                measures,
-                ties=policies.ties,
-                queries=policies.queries,
-                duplicates=policies.duplicates,
-            )
-        if place:
-            click.echo()
-        say(rankgauge.report_unjudged(found, form, color=color), color=color)
+    say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
+    for note in rankgauge.report_notes(evaluations):
+        if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
+            click.echo(note, err=True)
 
 
 class _Keeping(NamedTuple):

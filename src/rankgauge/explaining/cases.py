@@ -12,7 +12,8 @@ from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import id_bytes
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.profiles.deviations import Case
 from rankgauge.subsets import keep_queries
 

@@ -19,8 +19,8 @@ from rankgauge.explaining.tables import tables_of
 from rankgauge.explaining.working import WORKED, Worked, Working, level_of, number
 from rankgauge.ids import Id
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Ties, Undefined
 from rankgauge.notes import many, some
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.profiles.deviations import Case
 from rankgauge.render import Table, to_html
 

@@ -14,7 +14,7 @@ from rankgauge.explaining.explanation import Explanation, explained
 from rankgauge.explaining.working import number
 from rankgauge.ids import Id
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Duplicates, Policies, Ties, Undefined
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.known import profile_of
 from rankgauge.render import Table, to_html

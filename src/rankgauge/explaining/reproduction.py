@@ -21,8 +21,8 @@ from rankgauge.explaining.working import number
 from rankgauge.ids import Id
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Duplicates, Ties, Undefined
 from rankgauge.notes import many, some
+from rankgauge.policies import Duplicates, Ties, Undefined
 from rankgauge.profiles.deviations import Case
 from rankgauge.render import Table, to_html
 
