@@ -158,7 +158,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     measures = chosen or None
     if tie_report or open_ends:
         sources = (qrels, runs, qrels_format, run_format)
-        beside = {"--save": save, "--draws": draws, "--as trec": form == "trec"}
+        beside: dict[str, object] = {"--save": save, "--draws": draws, "--as trec": form == "trec"}
         beside["--profile"] = profile
         if tie_report:
             from rankgauge.cli.ties import say_ties
