@@ -100,7 +100,7 @@ def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(m
     rows = re.findall(r"(?m)^\| `(.+)` \| (-?[\d.]+) \| ", generated.pages()[measure.name])
     assert rows
     for name, shown in rows:
-        means = rankgauge.evaluate(generated.JUDGMENTS, generated.RUN, name).mean()
+        means = rankgauge.evaluate(generated.judgments(measure), generated.RUN, name).mean()
         assert list(means.values()) == [pytest.approx(float(shown), abs=5e-5)]
 
 

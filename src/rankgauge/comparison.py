@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.asked import Queries
+from rankgauge.asked import Queries, judged_by
 from rankgauge.differences import (
     Correction,
     Design,
@@ -338,7 +338,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         >>> found.difference, found.p, found.verdict
         (0.5, 0.0078125, 'better')
     """
-    truth = Qrels.of(qrels)
     named = _named(runs)
     names = [run.name for run in named]
     shown = _measures(COMPARED if measures is None else measures)
@@ -353,13 +352,15 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
+    judged = judged_by(qrels, wanted)
+    truth = Qrels.of(judged)
     _meet(truth, named)
     which = (
         _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
     )
     evaluations = [
         evaluate(
-            truth,
+            judged,
             run,
             wanted,
             ties=ties,
@@ -406,7 +407,7 @@ def compare_evaluations(
     names = [evaluation.run_name for evaluation in given]
     _check_names(names)
     for other in given[1:]:
-        for what in ("measures", "policies", "query_ids"):
+        for what in ("measures", "policies", "profile", "query_ids"):
             if getattr(other, what) != getattr(given[0], what):
                 raise InputError(
                     f"{other.run_name!r} and {given[0].run_name!r} differ in their "
@@ -414,6 +415,13 @@ def compare_evaluations(
                     where="evaluations",
                     fix="evaluate both with the same judgments, measures and policies",
                 )
+    for one in given:
+        if one.left_out is not None:
+            raise InputError(
+                f"{one.run_name!r} averages its measures over different queries",
+                where="evaluations",
+                fix="evaluate the measures that the profile averages alike, and compare these",
+            )
     chosen = Design(given[0].measures[:1], names[0]) if design is None else design
     missing = [str(measure) for measure in chosen.tested if measure not in given[0].measures]
     if missing:

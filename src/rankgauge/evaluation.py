@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -23,19 +23,24 @@ from rankgauge.asked import (
     policies_of,
     sayable,
     selected,
+    truth_of,
     weights_of,
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.gather import Gathering, Plan
+from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, run_blocks
+from rankgauge.model import Duplicates, Policies, Ties, Undefined, Unjudged, run_blocks
+from rankgauge.planning import Plan
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
+    from rankgauge.judged import BoolArray
     from rankgauge.plotting import Plot
+    from rankgauge.profiled import AppliedProfile
+    from rankgauge.profiles.deviations import Profile
     from rankgauge.render import Table
 
 __all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Evaluation", "evaluate"]
@@ -63,6 +68,10 @@ class Evaluation:
         notes: What a reader of the numbers has to know, one sentence each.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
+        profile: The other tool's way in which they were measured, or None. `policies` are then what
+            all measures share; where they differ ours stands there, and the notes say the rest.
+        left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
+            not average all of them over the same queries; None where every query counts.
 
     Example:
         >>> ev = evaluate({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, ["RR", "nDCG@10"])
@@ -82,9 +91,11 @@ class Evaluation:
     groups: tuple[str, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     coverage: Mapping[int, float] = field(default_factory=dict)
+    profile: AppliedProfile | None = None
+    left_out: BoolArray | None = None
 
     def __post_init__(self) -> None:
-        freeze(self.per_query, self.undefined)
+        freeze(self.per_query, self.undefined, self.left_out)
         for name in _MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -122,15 +133,29 @@ class Evaluation:
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:
         """The means over these queries; over all without."""
+        if self.left_out is None:
+            return dict(self._columns_mean(rows, range(len(self.measures))))
+        means: dict[str, float] = {}
+        for column in range(len(self.measures)):
+            counted = np.flatnonzero(~self.left_out[:, column])
+            if rows is not None:
+                counted = counted[np.isin(counted, rows)]
+            means.update(self._columns_mean(counted, [column]))
+        return means
+
+    def _columns_mean(
+        self, rows: IntArray | None, columns: Sequence[int]
+    ) -> Iterator[tuple[str, float]]:
+        """The mean of each of these measures over these queries."""
         values = self.per_query if rows is None else self.per_query[rows]
         shares: Sequence[float] | None = self.weights
         if rows is not None and self.weights is not None:
             shares = [self.weights[row] for row in rows.tolist()]
         skipped = self.policies.undefined == "skip"
-        return {
-            str(measure): measure.mean(column, shares, skip_undefined=skipped)
-            for measure, column in zip(self.measures, values.T, strict=True)
-        }
+        for column in columns:
+            measure = self.measures[column]
+            mean = measure.mean(values[:, column], shares, skip_undefined=skipped)
+            yield str(measure), mean
 
     def value(self, query_id: str, measure: str | Measure) -> float:
         """One value; NaN where it is undefined.
@@ -218,6 +243,10 @@ class Evaluation:
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
         }
+        if self.profile is not None:
+            # Not known before profiles were: what was written without stays as it was.
+            data["profile"] = self.profile.to_dict()
+            data["left_out"] = None if self.left_out is None else self.left_out.tolist()
         try:
             json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -266,6 +295,7 @@ class Evaluation:
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
+                **_profile_of(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -296,10 +326,17 @@ class Evaluation:
             measure: The measure of a heat map; the first if left out.
 
         Raises:
-            InputError: If measures that the kind needs were not evaluated.
+            InputError: If measures that the kind needs were not evaluated, or not over the same
+                queries.
         """
         from rankgauge.plots import plot
 
+        if self.left_out is not None:
+            raise InputError(
+                f"the profile {self.profile and self.profile.name} averages these measures over "
+                "different queries, which no plot shows",
+                fix="plot an evaluation of measures that it averages alike",
+            )
         return plot(self, kind, measure=measure)
 
     def _repr_html_(self) -> str:
@@ -326,6 +363,17 @@ class Evaluation:
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
 
+def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """What JSON says of another tool's way, as fields of an evaluation."""
+    if data.get("profile") is None:
+        return {}
+    from rankgauge.profiled import AppliedProfile
+
+    cells = data.get("left_out")
+    left_out = None if cells is None else np.array(cells, dtype=bool).reshape(shape)
+    return {"profile": AppliedProfile.from_dict(data["profile"]), "left_out": left_out}
+
+
 def _is_count(measure: Measure) -> bool:
     return measure.declaration.mean == "sum"
 
@@ -334,7 +382,7 @@ def _null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def evaluate(  # noqa: PLR0913 - each is a choice
+def evaluate(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,
     run: Any = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -343,16 +391,19 @@ def evaluate(  # noqa: PLR0913 - each is a choice
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
     draws: int = 0,
     seed: int = 0,
+    profile: str | Profile | None = None,
 ) -> Evaluation:
     """Evaluate a run: the value of each measure for each judged query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Without a run: records that hold
-            both, in memory or as the path of a file (see `Records`).
+        qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
+            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
+            that hold both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
@@ -365,11 +416,15 @@ def evaluate(  # noqa: PLR0913 - each is a choice
             the path of a file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
             them has no closed form; without, such a measure is refused.
         seed: Where the draws begin.
+        profile: As another tool would do it: one of `PROFILES`, such as ``ranx``. It decides about
+            ties and queries, and a measure that means something else there is named as what it is.
 
     Returns:
         Values per query, means, policies and notes.
@@ -383,31 +438,25 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    plan = planned(measures)
-    policies = policies_of((ties, which(queries), duplicates, undefined), draws, seed)
+    plan = planned(measures, profile if isinstance(profile, str) else None)
+    policies = policies_of((ties, which(queries), duplicates, undefined, unjudged), draws, seed)
     chosen = selected(queries)
-    if run is None:
-        from rankgauge.records import Records
-
-        records = Records.of(qrels)
-        gathering = _gathering((records.qrels, records.graded), plan, policies, chosen)
-        gathering.notes.extend(records.notes)
-        gathering.add(records.run)
+    measured, more = plan.measures, dict[str, Any]()
+    if profile is None:
+        gathered = _gathered((qrels, run), plan, policies, chosen)
     else:
-        truth = Qrels.of(qrels)
-        gathering = _gathering((truth, truth), plan, policies, chosen)
-        if _is_path(run) and not _streamed(gathering, run):
-            gathering = _gathering((truth, truth), plan, policies, chosen)
-            gathering.add(run)
-        elif not _is_path(run):
-            for block in blocks_of(run):
-                gathering.add(block)
-    gathered = gathering.finished()
+        from rankgauge.profiled import profiled
+
+        found = profiled(
+            profile, measured, (qrels, run), policies, chosen=chosen, usual=measures is None
+        )
+        gathered, measured, policies = found.gathered, found.measures, found.policies
+        more = {"profile": found.applied, "left_out": found.left_out}
     shares = None if weights is None else weights_of(weights, gathered.ids.tolist())
     return Evaluation(
         run_name=gathered.run_name,
         query_ids=gathered.query_ids,
-        measures=plan.measures,
+        measures=measured,
         per_query=gathered.values,
         undefined=gathered.undefined,
         policies=policies,
@@ -417,16 +466,47 @@ def evaluate(  # noqa: PLR0913 - each is a choice
         weights=shares,
         groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
         settings=gathered.settings,
+        **more,
     )
 
 
+def _gathered(
+    inputs: tuple[Any, Any], plan: Plan, policies: Policies, chosen: Iterable[Any] | None
+) -> Gathered:
+    qrels, run = inputs
+    if run is None:
+        from rankgauge.records import Records
+
+        records = Records.of(qrels)
+        if plan.reads:
+            raise InputError(
+                f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
+                where="measures",
+                fix="give judgments and a run: evaluate(judgments, run, ...)",
+            )
+        truth = Truth(records.qrels, records.graded)
+        gathering = _gathering(truth, plan, policies, chosen)
+        gathering.notes.extend(records.notes)
+        gathering.add(records.run)
+    else:
+        truth = truth_of(qrels, plan)
+        gathering = _gathering(truth, plan, policies, chosen)
+        if _is_path(run) and not _streamed(gathering, run):
+            gathering = _gathering(truth, plan, policies, chosen)
+            gathering.add(run)
+        elif not _is_path(run):
+            for block in blocks_of(run):
+                gathering.add(block)
+    return gathering.finished()
+
+
 def _gathering(
-    truth: tuple[Qrels, Qrels],
+    truth: Truth,
     plan: Plan,
     policies: Policies,
     chosen: Iterable[Any] | None,
 ) -> Gathering:
-    gathering = Gathering(*truth, plan, policies)
+    gathering = Gathering(truth, plan, policies)
     if chosen is not None:
         gathering.select(chosen)
     return gathering

@@ -302,4 +302,5 @@ def _joined(
         grade=qrels.table.values[rows[order]],
         retrieved=np.array([len(ranking) for ranking in rankings], dtype=np.int64)[by_number],
         unknown_queries=np.flatnonzero(of_run < 0),
+        rows=rows[order],
     )

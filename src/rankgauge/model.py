@@ -36,6 +36,7 @@ Order: TypeAlias = Literal["trec", "input"]
 Ties: TypeAlias = Literal["trec", "input", "best", "worst", "mean"]
 Duplicates: TypeAlias = Literal["error", "first", "best"]
 Undefined: TypeAlias = Literal["zero", "skip"]
+Unjudged: TypeAlias = Literal["not relevant", "removed"]
 
 # These policies of ties need to know what is relevant.
 BY_GRADE = frozenset({"best", "worst", "mean"})
@@ -63,7 +64,9 @@ class Policies:
             first place in the input, ``best`` its highest score.
         undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
             (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
-        unjudged: Documents without a judgment count as not relevant.
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists, Sakai 2007), for every measure that takes the word
+            judged_only.
         draws: How many orders are drawn at random for a measure whose mean over all of them has no
             closed form; 0 refuses such a measure. For ``ties="mean"`` only.
         seed: Where the draws begin.
@@ -77,7 +80,7 @@ class Policies:
     queries: Literal["all", "intersection", "given"] = "all"
     duplicates: Duplicates = "error"
     undefined: Undefined = "zero"
-    unjudged: Literal["not relevant"] = "not relevant"
+    unjudged: Unjudged = "not relevant"
     draws: int = 0
     seed: int = 0
 
@@ -87,7 +90,7 @@ class Policies:
             "queries": ("all", "intersection", "given"),
             "duplicates": get_args(Duplicates),
             "undefined": get_args(Undefined),
-            "unjudged": ("not relevant",),
+            "unjudged": get_args(Unjudged),
         }
         for name, choices in allowed.items():
             value = getattr(self, name)
@@ -244,6 +247,9 @@ class Qrels(_Pairs):
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
                 fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                from rankgauge.formats.wide import subtopics_said
+
+                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod
@@ -265,6 +271,9 @@ class Qrels(_Pairs):
         """
         if isinstance(source, Qrels):
             return source
+        if isinstance(getattr(type(source), "reads", None), str):
+            # Judgments that say more than a grade (`rankgauge.detailed`) hold ordinary ones.
+            return cls.of(source.qrels)
         if isinstance(source, Run):
             raise InputError(
                 f"got the run {source.name!r} where judgments were wanted",

@@ -3,31 +3,114 @@
 import numpy as np
 import pytest
 
-from rankgauge import PROFILES, Case, Policies, Qrels, RankgaugeError, Run, parse, profile_of
+from rankgauge import (
+    PROFILES,
+    Case,
+    InputError,
+    Policies,
+    Qrels,
+    RankgaugeError,
+    Run,
+    UnknownName,
+    evaluate,
+    measures,
+    parse,
+    profile_of,
+)
+
+# A measure that every profile has, and the odd ones.
+ASKED = ("RR", "RR@10", "nDCG", "nDCG@10", "AP@5", "SetP", "Bpref", "IPrec@0.25", "Rprec",
+         "SetF(beta=2)", "RBP(p=0.8)", "ERR@5")  # fmt: skip
+PARTS = {
+    "run": {"run"},
+    "order": {"run", "policies"},
+    "judgments": {"qrels"},
+    "policy": {"policies"},
+    "measure": {"measure"},
+}
 
 
 @pytest.fixture
 def case():
-    run = Run.of({"q1": {"a": 0.1234567892, "z": 0.1234567891}})
-    return Case(Qrels.of({"q1": {"a": 1}, "q2": {"b": 1}}), run, parse("RR"), Policies())
+    run = Run.of({"q1": {"z": 0.1234567891, "a": 0.1234567892, "q1": 0.5, "b": -1}, "q3": {"a": 1}})
+    qrels = Qrels.of(
+        {"q1": {"a": 1, "b": 2, "c": 0.5}, "q2": {"b": 1, "a": 0}, "q3": {"a": 0, "d": 1}}
+    )
+    return Case(qrels, run, parse("RR"), Policies())
+
+
+def steps_of(name, case):
+    """Every deviation of a profile, with a case whose measure has it."""
+    for asked in ASKED:
+        measure = parse(asked)
+        try:
+            found = PROFILES[name].deviations(measure)
+        except UnknownName:
+            continue
+        for step in found:
+            yield step, case._replace(measure=measure)
 
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_step_changes_what_it_names_and_nothing_else(name, case):
-    parts = {"run": "run", "judgments": "qrels", "policy": "policies", "measure": "measure"}
-    for deviation in PROFILES[name].deviations(case.measure):
-        changed = deviation.change(case)
-        for of, part in parts.items():
-            if of != deviation.of:
-                assert getattr(changed, part) is getattr(case, part), (deviation.name, of)
+    seen = set()
+    for step, before in steps_of(name, case):
+        if step.name == "ties averaged":
+            continue  # no policy for ties has that yet
+        after = step.change(before)
+        for part in Case._fields:
+            if part not in PARTS[step.of]:
+                assert getattr(after, part) is getattr(before, part), (step.name, part)
+        seen.add(step.name)
+    assert seen or name == "sklearn"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_step_has_a_name_and_one_sentence(name, case):
+    for step, _ in steps_of(name, case):
+        assert step.name
+        assert not step.why.startswith(" ")
+        assert not step.why.endswith(".")
+
+
+def refusal(name, measure):
+    try:
+        PROFILES[name].deviations(measure)
+    except UnknownName as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_what_a_tool_lacks_is_refused_with_what_it_has(name):
+    refused = [error for bare in measures() if (error := refusal(name, bare)) is not None]
+    assert refused
+    for error in refused:
+        assert " has no " in error.what
+        assert error.fix
 
 
 def test_scores_in_32_bits_become_ties(case):
     changed = PROFILES["pytrec_eval"].case(case)
-    assert len(set(changed.run["q1"].values())) == 1
-    assert changed.run["q1"]["a"] == float(np.float32(0.1234567892))
+    assert changed.run["q1"]["a"] == changed.run["q1"]["z"] == float(np.float32(0.1234567892))
+
+
+def test_a_score_beyond_32_bits_is_infinite_there():
+    ev = evaluate({"q": {"b": 1}}, {"q": {"a": 1e300, "b": 2e300}}, "RR", profile="pytrec_eval")
+    assert ev.mean() == {"RR": 1.0}
 
 
 def test_a_name_that_no_profile_has_is_refused_with_the_nearest():
     with pytest.raises(RankgaugeError, match="pytrec_eval"):
         profile_of("pytrek_eval")
+
+
+def test_bpref_of_ranx_is_refused_where_it_is_no_number():
+    judged = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
+    with pytest.raises(InputError, match=r"'q2'.*not relevant"):
+        evaluate(judged, {"q1": ["a"], "q2": ["a"]}, "Bpref", profile="ranx")
+
+
+def test_rbp_that_sees_below_rank_1000_is_refused():
+    with pytest.raises(UnknownName, match="cwl_eval"):
+        PROFILES["ir_measures"].deviations(parse("RBP(p=0.99)"))

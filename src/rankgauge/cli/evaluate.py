@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
@@ -18,11 +18,15 @@ from rankgauge.cli.inputs import (
     located,
     qrels_format_option,
     queries_of,
+    read_runs,
     store_option,
     told_apart,
 )
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["evaluate"]
 
@@ -43,6 +47,11 @@ __all__ = ["evaluate"]
 @click.option(
     "--tie-report", is_flag=True,
     help="Show what each measure could be by another order of equal scores, instead.",
+)  # fmt: skip
+@click.option(
+    "--unjudged-report", "open_ends", is_flag=True,
+    help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
+    "and nDCG with grades drawn at random.",
 )  # fmt: skip
 @click.option(
     "--as", "form", default="table", show_default=True, help="How to print.",
@@ -74,6 +83,17 @@ __all__ = ["evaluate"]
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@click.option(
+    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
+    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
+    "from the ranking first (condensed lists).",
+)  # fmt: skip
+@click.option(
+    "--profile", metavar="NAME",
+    help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
+    "beir, mteb, sentence-transformers, torchmetrics, sklearn, llama-index or haystack. It decides "
+    "about ties and queries.",
+)  # fmt: skip
 @format_option
 @qrels_format_option
 @click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
@@ -94,6 +114,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
     tie_report: bool,  # noqa: FBT001 - click passes by name
+    open_ends: bool,  # noqa: FBT001 - click passes by name
     form: str,
     ties: Literal["trec", "input", "best", "worst", "mean"],
     draws: int | None,
@@ -101,6 +122,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    unjudged: Literal["not-relevant", "removed"],
+    profile: str | None,
     run_format: str | None,
     qrels_format: str | None,
     save: bool,  # noqa: FBT001 - click passes by name
@@ -122,8 +145,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
       rankgauge evaluate qrels.txt bm25.run --for rag
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --per-query --as csv
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --profile ranx
       rankgauge evaluate qrels.txt bm25.run --tie-report
       rankgauge evaluate records.jsonl
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
@@ -149,14 +174,23 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             beside={"--save": save, "--draws": draws, "--as trec": form == "trec"},
         )  # fmt: skip
         return
+    if open_ends:
+        whole = runs and not save and form != "trec" and unjudged != "removed"
+        _say_open_ends(
+            _Files(qrels, qrels_format, runs, run_format) if whole else None,
+            measures,
+            _Policies(ties, queries_of(queries), duplicates),
+            form,
+        )
+        return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
-        truth: rankgauge.Qrels | rankgauge.Records
-        if runs:
-            truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        else:
-            truth = rankgauge.Records.of(qrels)
+        truth = (
+            rankgauge.read_judgments(qrels, measures, format=qrels_format)
+            if runs
+            else rankgauge.Records.of(qrels)
+        )
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
@@ -172,8 +206,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     queries=queries_of(queries),
                     duplicates=duplicates,
                     undefined=undefined,
+                    profile=profile,
                     draws=draws or 0,
                     seed=seed,
+                    unjudged="removed" if unjudged == "removed" else "not relevant",
                 )
             )
     if runs:
@@ -190,6 +226,50 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
             click.echo(note, err=True)
     if failure is not None:
         raise failure
+
+
+class _Policies(NamedTuple):
+    """What is decided for a report of unjudged documents."""
+
+    ties: Literal["trec", "input", "best", "worst", "mean"]
+    queries: Literal["all", "intersection"] | Path
+    duplicates: Literal["error", "first", "best"]
+
+
+class _Files(NamedTuple):
+    """Judgments and runs, as they were given."""
+
+    qrels: str
+    qrels_format: str | None
+    runs: Sequence[str]
+    run_format: str | None
+
+
+def _say_open_ends(
+    files: _Files | None, measures: Sequence[str] | None, policies: _Policies, form: str
+) -> None:
+    """Print what unjudged documents leave open, a table a run."""
+    if files is None:
+        raise click.UsageError(
+            "--unjudged-report is for QRELS and RUN, without --save, --unjudged and --as trec"
+        )
+    with working(f"reading {files.qrels}"):
+        truth = rankgauge.read_qrels(files.qrels, format=files.qrels_format)
+        runs = read_runs(files.runs, files.run_format)
+    color = form == "table" and sys.stdout.isatty()
+    for place, run in enumerate(runs):
+        with working(f"evaluating {run.name} ({place + 1} of {len(runs)})"):
+            found = rankgauge.unjudged_report(
+                truth,
+                run,
+                measures,
+                ties=policies.ties,
+                queries=policies.queries,
+                duplicates=policies.duplicates,
+            )
+        if place:
+            click.echo()
+        say(rankgauge.report_unjudged(found, form, color=color), color=color)
 
 
 class _Keeping(NamedTuple):
@@ -222,7 +302,7 @@ class _Keeping(NamedTuple):
     def failure_of(
         self,
         evaluations: Sequence[rankgauge.Evaluation],
-        truth: rankgauge.Qrels | rankgauge.Records,
+        truth: object,
         runs: Sequence[rankgauge.Run | None],
     ) -> rankgauge.RankgaugeError | None:
         """Keep them all; the first failure ends it."""

@@ -25,6 +25,7 @@ _COMMANDS = {
     "diff": "diff",
     "diagnose": "diagnose",
     "check": "check",
+    "reliability": "reliability",
     "report": "report",
     "gate": "gate",
     "history": "history",

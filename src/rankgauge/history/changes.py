@@ -200,6 +200,9 @@ def obstacles(before: Entry, after: Entry) -> Iterator[str]:
         one, other = getattr(before.policies, name), getattr(after.policies, name)
         if one != other:
             yield f"another policy ({name}={one} in {before.id}, {name}={other} in {after.id})"
+    named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
+    if named[0] != named[1]:
+        yield f"another tool's way (profile {named[0]} in {before.id}, {named[1]} in {after.id})"
     if before.weighted != after.weighted:
         plain, weighted = (before, after) if after.weighted else (after, before)
         yield f"means of {weighted.id} are weighted by query, those of {plain.id} are not"
@@ -298,13 +301,22 @@ def _side_by_side(
 
     Weights are left out: in a difference every query counts the same.
     """
-    rows = {query: row for row, query in enumerate(other.query_ids)}
-    shared = [(row, rows[query]) for row, query in enumerate(one.query_ids) if query in rows]
+    rows = {other.query_ids[row]: row for row in _counted(other, its)}
+    mine = [(row, one.query_ids[row]) for row in _counted(one, own)]
+    shared = [(row, rows[query]) for row, query in mine if query in rows]
     after = _cut(other, [row for _, row in shared], its, _AFTER)
     return (
         _cut(one, [row for row, _ in shared], own, _BEFORE),
         replace(after, measures=(own,)),
     )
+
+
+def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
+    """The rows of the queries that count for a measure."""
+    if whole.left_out is None:
+        return range(len(whole.query_ids))
+    rows: list[int] = np.flatnonzero(~whole.left_out[:, whole.measures.index(measure)]).tolist()
+    return rows
 
 
 def _cut(whole: Evaluation, rows: Sequence[int], measure: Measure, name: str) -> Evaluation:
@@ -318,6 +330,7 @@ def _cut(whole: Evaluation, rows: Sequence[int], measure: Measure, name: str) ->
         undefined=whole.undefined[places],
         weights=None,
         groups=None,
+        left_out=None,
     )
 
 

@@ -18,6 +18,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Policies
+from rankgauge.profiled import AppliedProfile
 from rankgauge.provenance import Commit
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
 
 # What is packed of an evaluation besides a column of values for each measure.
 VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
+LEFT_OUT = "left_out"
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +61,7 @@ class Entry:
         versions: Of rankgauge, Python and NumPy.
         commit: The git commit it was made at; None outside a checkout.
         dirty: Whether files were changed since that commit.
+        profile: The other tool's way in which it was measured; None where it was ours.
     """
 
     id: int
@@ -80,6 +83,7 @@ class Entry:
     versions: Mapping[str, str]
     commit: str | None
     dirty: bool
+    profile: AppliedProfile | None = None
 
     def __post_init__(self) -> None:
         for name in ("settings", "run_settings", "means", "counts", "coverage", "versions"):
@@ -154,6 +158,8 @@ def pack(
         "commit": None if commit is None else commit.id,
         "dirty": commit is not None and commit.dirty,
     }
+    if evaluation.profile is not None:
+        head["profile"] = evaluation.profile.to_dict()
     return Packed(json.dumps(head), query_set, ids, tuple(_parts(evaluation)))
 
 
@@ -196,6 +202,8 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
     # Only an evaluation made by hand calls anything undefined that is not NaN.
     if not np.array_equal(evaluation.undefined, np.isnan(values)):
         yield UNDEFINED, "", zlib.compress(np.packbits(evaluation.undefined).tobytes(), 9)
+    if evaluation.left_out is not None:
+        yield LEFT_OUT, "", zlib.compress(np.packbits(evaluation.left_out).tobytes(), 9)
     if evaluation.weights is not None:
         yield WEIGHTS, "", zlib.compress(np.asarray(evaluation.weights, dtype="<f8").tobytes(), 9)
     if evaluation.groups is not None:
@@ -250,6 +258,8 @@ def read_entry(number: int, time: str, head: str) -> Entry:
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
+        applied = known.get("profile")
+        known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)
         names = {part.name for part in fields(Entry)} - {"id", "time"}
         return Entry(
             id=number,
@@ -275,17 +285,14 @@ def unpack(
         raise ValueError(f"there are no values of {error.args[0][1]}") from None
     shape = (entry.queries, len(measures))
     values = np.array(columns, dtype=np.float64).reshape(shape[::-1]).T.copy()
-    undefined = np.isnan(values)
-    if (UNDEFINED, "") in parts:
-        bits = np.frombuffer(_unpacked(parts[UNDEFINED, ""]), dtype=np.uint8)
-        undefined = np.unpackbits(bits, count=math.prod(shape)).astype(np.bool_).reshape(shape)
+    undefined = _cells_of(parts.get((UNDEFINED, "")), shape)
     weights, groups = parts.get((WEIGHTS, "")), parts.get((GROUPS, ""))
     return Evaluation(
         run_name=entry.run,
         query_ids=query_ids,
         measures=measures,
         per_query=values,
-        undefined=undefined,
+        undefined=np.isnan(values) if undefined is None else undefined,
         policies=entry.policies,
         counts=entry.counts,
         coverage=entry.coverage,
@@ -293,7 +300,19 @@ def unpack(
         weights=None if weights is None else tuple(values_of(weights, entry.queries).tolist()),
         groups=None if groups is None else tuple(json.loads(_unpacked(groups))),
         settings=entry.run_settings,
+        profile=entry.profile,
+        left_out=_cells_of(parts.get((LEFT_OUT, "")), shape),
     )
+
+
+def _cells_of(
+    packed: bytes | None, shape: tuple[int, int]
+) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    """A flag for each cell; None where none were kept."""
+    if packed is None:
+        return None
+    bits = np.frombuffer(_unpacked(packed), dtype=np.uint8)
+    return np.unpackbits(bits, count=math.prod(shape)).astype(np.bool_).reshape(shape)
 
 
 def _measure(name: str) -> Measure:

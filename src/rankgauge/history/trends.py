@@ -275,6 +275,8 @@ def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[f
         evaluation.per_query[:, evaluation.measures.index(measure)],
         skip_undefined=evaluation.policies.undefined == "skip",
     )
+    if evaluation.left_out is not None:
+        values = values[~evaluation.left_out[:, evaluation.measures.index(measure)]]
     values = values[~np.isnan(values)]
     how = measure.declaration.mean
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:

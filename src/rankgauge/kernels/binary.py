@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import UNRANKED, Counts, JudgedRun, Values
+from rankgauge.judged import UNRANKED, Counts, JudgedRun, Level, Values
 from rankgauge.kernels.declaring import measure
 from rankgauge.kernels.expected import (
     chance_of_success,
@@ -108,12 +108,13 @@ def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
     expected=expected_reciprocal,
 )
-def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
 
     $$ RR = 1 / \min \{ i : g_i \ge rel \} $$
 
-    Its mean over queries is MRR. Undefined without a relevant document.
+    Its mean over queries is MRR. With ``rel=best`` it is that of the first document with the
+    highest grade of the query. Undefined without a relevant document.
 
     Use: the reader wants one document: known-item search, question answering.
     Beware: a mean of .5 does not say that the first relevant document stands at rank 2: half the
@@ -307,24 +308,25 @@ def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
-def IPrec(run: JudgedRun, *, recall: float, rel: float = 1) -> Values:
+def IPrec(run: JudgedRun, *, recall: float, rel: float = 1, points: str = "up") -> Values:
     r"""Interpolated precision: the highest precision at any rank where this recall is reached.
 
     $$ IPrec@r = \max \{ P@i : |\{ j \le i : g_j \ge rel \}| \ge \lfloor r R + 0.9 \rfloor \} $$
 
     0 where that recall is not reached. The bare name stands for the eleven points 0.0, 0.1 ... 1.0.
-    The number of documents is found as in trec_eval up to version 9; version 10 rounds instead,
-    which reports the precision of a lower recall. Undefined without a relevant document.
+    The number of documents is found as in trec_eval up to version 9; version 10 rounds instead
+    (``points=nearest``), which reports the precision of a lower recall. Undefined without a
+    relevant document.
 
     Use: the trade between precision and recall as a curve.
     Beware: interpolation never falls where precision does.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
-    return _defined(_interpolated(run, recall, rel), run.relevant(rel))
+    return _defined(_interpolated(run, recall, rel, points), run.relevant(rel))
 
 
 @measure(trec="11pt_avg", also=("11pt_avg", "11pt", "IPrec11"))
-def IPrecAvg(run: JudgedRun, *, rel: float = 1) -> Values:
+def IPrecAvg(run: JudgedRun, *, rel: float = 1, points: str = "up") -> Values:
     r"""Eleven-point average: the mean of interpolated precision at recall 0.0, 0.1 ... 1.0.
 
     $$ \frac{1}{11} \sum_{r \in \{0, .1, \dots, 1\}} IPrec@r $$
@@ -335,8 +337,8 @@ def IPrecAvg(run: JudgedRun, *, rel: float = 1) -> Values:
     Beware: see IPrec.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
-    points = np.stack([_interpolated(run, level, rel) for level in _LEVELS], axis=1)
-    return _defined(run.total(points) / len(_LEVELS), run.relevant(rel))
+    found = np.stack([_interpolated(run, level, rel, points) for level in _LEVELS], axis=1)
+    return _defined(run.total(found) / len(_LEVELS), run.relevant(rel))
 
 
 @measure(stated=("p",), also=("rank-biased precision",), expected="linear")
@@ -399,10 +401,10 @@ def _upto(run: JudgedRun, rel: float) -> IntArray:
     return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
 
 
-def _interpolated(run: JudgedRun, recall: float, rel: float) -> Values:
+def _interpolated(run: JudgedRun, recall: float, rel: float, points: str) -> Values:
     counts = _upto(run, rel)
     # As trec_eval: the number of relevant documents that makes this recall.
-    wanted = (recall * run.relevant(rel) + 0.9).astype(np.int64)
+    wanted = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)
     reached = run.hits(rel) & (counts >= wanted[:, None])
     return np.where(reached, counts / run.rank, 0.0).max(axis=1)
 

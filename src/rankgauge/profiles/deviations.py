@@ -38,14 +38,15 @@ class Deviation:
     Attributes:
         name: A few words: ``32-bit scores``.
         why: What the tool does, in one sentence.
-        of: What it changes: the ``run``, the ``judgments``, a ``policy`` or the ``measure``.
+        of: What it changes: the ``run``, the ``order`` of equal scores (rows of the run and the
+            policy for ties), the ``judgments``, a ``policy`` or the ``measure``.
         change: Makes the case that the tool works with of the one before. It never changes what
             `of` does not name.
     """
 
     name: str
     why: str
-    of: Literal["run", "judgments", "policy", "measure"]
+    of: Literal["run", "order", "judgments", "policy", "measure"]
     change: Change
 
 
@@ -59,6 +60,9 @@ class Profile:
         deviations: The steps from our number of a measure to the tool's, in the order in which the
             tool takes them; an empty tuple where they agree. It raises `UnknownName` for a measure
             that the tool does not have.
+        digits: The decimals that its means are rounded to; None where they are not. Ours never are.
+        beware: What of its numbers cannot be reproduced, or what it takes to get them; empty where
+            there is nothing to say.
 
     Example:
         >>> from rankgauge import PROFILES, parse
@@ -69,6 +73,8 @@ class Profile:
     name: str
     tool: str
     deviations: Callable[[Measure], tuple[Deviation, ...]]
+    digits: int | None = None
+    beware: str = ""
 
     def case(self, case: Case) -> Case:
         """The case as the tool works with it: every deviation taken."""

@@ -6,14 +6,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rankgauge.catalogue import unknown
+from rankgauge.profiles.benchmarks import BEIR, MTEB
 from rankgauge.profiles.deviations import Profile
-from rankgauge.profiles.trec import PYTREC_EVAL
+from rankgauge.profiles.frameworks import HAYSTACK, LLAMA_INDEX
+from rankgauge.profiles.irmeasures import IR_MEASURES
+from rankgauge.profiles.learning import SENTENCE_TRANSFORMERS, SKLEARN, TORCHMETRICS
+from rankgauge.profiles.ranx import RANX
+from rankgauge.profiles.trec import PYTREC_EVAL, TREC_EVAL_9, TREC_EVAL_10
 
 __all__ = ["PROFILES", "profile_of"]
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (PYTREC_EVAL,)}
-)
+    {
+        profile.name: profile
+        for profile in (
+            TREC_EVAL_9, TREC_EVAL_10, PYTREC_EVAL, IR_MEASURES, RANX, BEIR, MTEB,
+            SENTENCE_TRANSFORMERS, TORCHMETRICS, SKLEARN, LLAMA_INDEX, HAYSTACK,
+        )
+    }
+)  # fmt: skip
 """How other tools come to their numbers, by name."""
 
 

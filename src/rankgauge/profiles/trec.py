@@ -1,21 +1,100 @@
-"""trec_eval and what calls it."""
+"""trec_eval and its binding."""
 
 from __future__ import annotations
 
-from rankgauge.errors import UnknownName
+import math
+
 from rankgauge.kernels.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
-from rankgauge.profiles.scores import RUN_QUERIES_ONLY, SINGLE_PRECISION
+from rankgauge.profiles.offered import Offer
+from rankgauge.profiles.steps import (
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+    WHOLE_GRADES,
+    rewritten,
+)
 
-__all__ = ["PYTREC_EVAL"]
+__all__ = ["PYTREC_EVAL", "TREC_EVAL_9", "TREC_EVAL_10", "of_trec_eval"]
+
+_CUT = "k rel judged_only"
+_WORDS = {
+    **dict.fromkeys(("P", "R", "RelP", "Success"), "k! rel judged_only"),
+    **dict.fromkeys(
+        ("RR", "Rprec", "SetP", "SetR", "SetAP", "SetRelP", "GMAP", "IPrecAvg", "binG"),
+        "rel judged_only",
+    ),
+    "AP": _CUT,
+    "nDCG": "k judged_only",
+    "SetF": "beta rel judged_only",
+    "IPrec": "recall! rel judged_only",
+    "RprecMult": "mult! rel judged_only",
+    **dict.fromkeys(("G", "RnDCG", "nDCGrel"), "judged_only"),
+    **dict.fromkeys(("Bpref", "GMBpref", "infAP", "NumNonrelRet"), "rel"),
+    **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), ""),
+    "NumRelRet": "rel",
+}
+_NEAR = {
+    "RR": "it has RR without a cut-off, and P@k",
+    "F": "it has SetF, and P@k and R@k beside each other",
+    "DCG": "it has nDCG and nDCG@k",
+    "FirstRel": "it has RR, which is 1 divided by that rank",
+    "Judged": "version 10 has unj_k, the unjudged; the profile ir_measures has Judged@k",
+}
+_PYTREC_EVAL = Offer("pytrec_eval", _WORDS, _NEAR)
+_TREC_EVAL_9 = Offer("trec_eval 9", _WORDS, _NEAR)
+_TREC_EVAL_10 = Offer(
+    "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR
+)
+
+
+def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
+    """How its measures differ from ours of the same name, up to version 9."""
+    if measure.name == "SetF" and measure.beta != 1:
+        return (
+            rewritten(
+                "beta is not squared",
+                "set_F weighs recall by beta where the definition has its square",
+                beta=math.sqrt(measure.beta),  # type: ignore[arg-type] # beta is a number
+            ),
+        )
+    return ()
 
 
 def _pytrec_eval(measure: Measure) -> tuple[Deviation, ...]:
-    if not measure.trec_name():
-        raise UnknownName(
-            f"pytrec_eval has no {measure}", fix="ask for a measure that has a twin in trec_eval"
+    _PYTREC_EVAL.check(measure)
+    return SINGLE_PRECISION, *of_trec_eval(measure), RUN_QUERIES_ONLY
+
+
+def _trec_eval_9(measure: Measure) -> tuple[Deviation, ...]:
+    _TREC_EVAL_9.check(measure)
+    return WHOLE_GRADES, SINGLE_PRECISION, *of_trec_eval(measure), RUN_QUERIES_ONLY
+
+
+def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
+    _TREC_EVAL_10.check(measure)
+    rounded: tuple[Deviation, ...] = ()
+    if measure.name in {"IPrec", "IPrecAvg"}:
+        rounded = (
+            rewritten(
+                "recall points rounded",
+                "the number of documents that make a recall is rounded to the nearest, not up: "
+                "precision may be that of a lower recall",
+                points="nearest",
+            ),
         )
-    return SINGLE_PRECISION, RUN_QUERIES_ONLY
+    return WHOLE_GRADES, *rounded, *of_trec_eval(measure)
 
 
-PYTREC_EVAL = Profile("pytrec_eval", "pytrec_eval-terrier 0.5", _pytrec_eval)
+PYTREC_EVAL = Profile(
+    "pytrec_eval",
+    "pytrec_eval-terrier 0.5",
+    _pytrec_eval,
+    beware="it takes whole grades only",
+)
+TREC_EVAL_9 = Profile("trec_eval-9", "trec_eval 9.0", _trec_eval_9, beware="without its option -c")
+TREC_EVAL_10 = Profile(
+    "trec_eval-10",
+    "trec_eval 10.0",
+    _trec_eval_10,
+    beware="with its option -c: without it, version 10 stops where the run lacks a judged query",
+)

@@ -1,0 +1,112 @@
+"""Judgments and runs full of the cases in which tools differ, from a seed; and how to hold a tool.
+
+Equal scores, scores that are equal in 32 bits only, scores of 0 and less, queries that only one
+side has, queries without a relevant document, documents named like their query, relevant documents
+that nobody retrieved, negative grades, rankings of one document, ids of several lengths; rows in no
+order.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import NamedTuple, get_args
+
+from rankgauge import Measure, evaluate, parse
+from rankgauge.model import Ties
+
+Judgments = dict[str, dict[str, int]]
+Scores = dict[str, dict[str, float]]
+
+SEEDS = range(12)
+QUERIES = 30
+# One is not judged, and two are not in the run.
+JUDGED, BOTH = QUERIES - 1, QUERIES - 3
+# Those of C: until that policy is here, nothing can be said of tools that average over ties.
+MEAN_TIES = "mean" in get_args(Ties)
+
+
+class Inputs(NamedTuple):
+    """Judgments and a run as dictionaries, which every tool takes in some form."""
+
+    qrels: Judgments
+    run: Scores
+
+    def of_both(self) -> Inputs:
+        """Only queries that both have."""
+        both = [query for query in self.qrels if query in self.run]
+        return Inputs({q: self.qrels[q] for q in both}, {q: self.run[q] for q in both})
+
+
+def made(
+    seed: int,
+    *,
+    queries: int = QUERIES,
+    deepest: int = 15,
+    ties: bool = True,
+    grades: tuple[int, ...] = (-1, 0, 0, 1, 1, 2, 3),
+    shortest: int = 1,
+) -> Inputs:
+    """Judgments and a run, from a seed. Every query is drawn with habits of its own."""
+    rng = random.Random(seed)
+    qrels: Judgments = {}
+    run: Scores = {}
+    for number in range(1, queries + 1):
+        query = str(number)
+        pool = [query, *(f"{'d' * rng.randint(1, 9)}{n}" for n in range(deepest + 8))]
+        retrieved = rng.sample(pool, rng.randint(shortest, deepest))
+        judged = rng.sample(pool, rng.randint(1, 12))
+        only = rng.choice([grades, grades, (0,), (1,)])
+        qrels[query] = {doc: rng.choice(only) for doc in judged}
+        run[query] = dict(zip(retrieved, _scores(rng, len(retrieved), ties=ties), strict=True))
+    for query in rng.sample(list(run), 2):
+        del run[query]
+    left = [query for query in qrels if query in run]
+    del qrels[rng.choice(left)]
+    return Inputs(qrels, run)
+
+
+def _scores(rng: random.Random, count: int, *, ties: bool) -> list[float]:
+    if not ties:
+        # Apart in 32 bits, too.
+        return [(n - count // 2) / 8 for n in rng.sample(range(3 * count), count)]
+    habit = rng.randrange(4)
+    if habit == 0:
+        return [float(rng.randint(-1, 2)) for _ in range(count)]
+    if habit == 1:
+        return [0.1234567 + rng.randint(0, 9) * 1e-10 for _ in range(count)]
+    if habit == 2:
+        return [1.0] * count
+    return [rng.gauss(0, 1) for _ in range(count)]
+
+
+def held(
+    profile: str,
+    inputs: Inputs,
+    measure: str | Measure,
+    theirs: Mapping[str, float],
+    *,
+    tolerance: float = 1e-12,
+) -> int:
+    """How many values were compared: each query that counts, there and here.
+
+    Raises:
+        AssertionError: Where a value, or the queries that count, differ.
+    """
+    ev = evaluate(inputs.qrels, inputs.run, parse(measure), profile=profile)
+    values = ev.per_query[:, 0].tolist()
+    ours = {
+        query: 0.0 if math.isnan(value) else value
+        for row, (query, value) in enumerate(zip(ev.query_ids, values, strict=True))
+        if ev.left_out is None or not ev.left_out[row, 0]
+    }
+    assert set(ours) == set(theirs), f"{profile} {measure}: other queries count"
+    for query, value in theirs.items():
+        where = f"{profile} {measure} query {query}: ours {ours[query]!r}, theirs {value!r}"
+        assert abs(ours[query] - value) <= tolerance, where
+    if theirs:
+        mean = sum(theirs.values()) / len(theirs)
+        if ev.measures[0].declaration.mean == "arithmetic":
+            assert abs(ev.mean()[str(ev.measures[0])] - mean) <= max(tolerance, 1e-12)
+    return len(theirs)
