@@ -86,7 +86,10 @@ TESTS_OF = {
         ("tests/explaining/test_working.py",),
     ),
     "explaining/given.py": ("tests/explaining/test_given.py",),
-    "explaining/reconciliation.py": ("tests/explaining/test_reconciliation.py",),
+    "explaining/reconciliation.py": (
+        "tests/explaining/test_reconciliation.py",
+        "tests/explaining/test_reproduction.py",
+    ),
     "explaining/reproduction.py": ("tests/explaining/test_reproduction.py",),
     "reports/reconciliations.py": ("tests/explaining/test_reconciliation.py",),
     "rundiff.py": ("tests/test_rundiff.py",),

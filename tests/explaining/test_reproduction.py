@@ -127,6 +127,15 @@ def test_what_no_query_tells_apart_is_undecided():
     assert "1 value" in found.title()
 
 
+def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named():
+    # 2 / (3 + 2/log2(3) + 1/log2(4)) = .42, without a discount at rank 2 .36: both are .4.
+    qrels, run = {"q1": {"a": 2, "b": 3, "c": 1}}, {"q1": ["a"]}
+    found = reproduce(qrels, run, "nDCG@10", {"q1": 0.4})
+    assert (found.best.ours, found.sure) == (True, "undecided")
+    assert "but so they are by 'no discount at rank 2'" in found.why
+    assert "no query tells them apart to 1 digits" in found.why
+
+
 def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
     qrels = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"a": 1}}
     run = {"q1": ["a", "b", "x"], "q2": ["a"]}
