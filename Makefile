@@ -68,6 +68,10 @@ test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
+test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themselves, and the page that shows both
+	.venv-tools/bin/python -m pytest --quiet tests/tools
+	.venv-tools/bin/python docs/_scripts/other_tools.py
+
 fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
 
@@ -75,7 +79,7 @@ mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find 
 	.venv/bin/python scripts/plant_bugs.py
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-tools build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -122,6 +126,13 @@ clean: ## remove everything that make has made
 	@$(call install,$(@D),constraints.txt,--editable . --group adapters)
 	@touch $@
 
+.venv-tools/tools.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@$(call install,$(@D),constraints.txt,torch==2.13.0)
+	@$(call install,$(@D),constraints.txt,--editable . --group tools)
+	@touch $@
+
 RECENT := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 
 # environment: a virtual environment in folder $1, unless a good one is there
@@ -149,4 +160,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test check fast cover docs bench bench-peers test-lowest test-frames test-adapters mutants clean
+.PHONY: help demo test check fast cover docs bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean

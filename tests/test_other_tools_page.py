@@ -1,0 +1,62 @@
+"""The page of disagreements: our numbers on it, and those of the tools that are installed here."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("there are no pages beside these tests", allow_module_level=True)
+
+_spec = importlib.util.spec_from_file_location("other_tools", DOCS / "_scripts" / "other_tools.py")
+other_tools = importlib.util.module_from_spec(_spec)
+sys.modules["other_tools"] = other_tools  # its named tuples look themselves up there
+_spec.loader.exec_module(other_tools)
+
+PAGE = other_tools.PAGE.read_text(encoding="utf-8")
+KNOWN = other_tools.known_of(PAGE)
+CASES = {case.title: case for case in other_tools.CASES}
+
+
+def skipped(row):
+    # ir_measures cannot read names there.
+    return row.tool == "ir_measures" and sys.version_info >= (3, 14)
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_the_page_has_our_numbers_and_they_are_those_of_the_tool(title):
+    for tool, name, measure in CASES[title].asked:
+        says = KNOWN[title, tool, name]
+        assert says != other_tools.NOT_HERE
+        case = CASES[title]
+        (ours,) = (
+            other_tools.rankgauge.evaluate(
+                case.qrels, case.run, other_tools.rankgauge.parse(measure), profile=tool
+            )
+            .mean()
+            .values()
+        )
+        assert other_tools.shown(ours) == says, (tool, name)
+
+
+def test_the_page_has_what_the_tools_say_that_are_installed():
+    compared = set()
+    for case in CASES.values():
+        for row in other_tools.rows(case):
+            if row.says != other_tools.NOT_HERE and not skipped(row):
+                assert KNOWN[row[:3]] == row.says, row
+                compared.add(row.tool)
+    assert "pytrec_eval" in compared
+
+
+def test_every_tool_of_a_profile_is_on_the_page():
+    on_page = {tool for _, tool, _ in KNOWN}
+    assert on_page == set(other_tools.rankgauge.PROFILES) - {"trec_eval-9", "trec_eval-10"}
+
+
+def test_the_tables_are_those_that_the_script_makes():
+    tables = PAGE.partition(other_tools.START)[2].partition("## With which versions")[0]
+    made = other_tools.run_again(PAGE).partition(other_tools.START)[2]
+    assert made.partition("## With which versions")[0] == tables
