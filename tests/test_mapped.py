@@ -244,3 +244,15 @@ def test_pytrec_eval_finds_the_same_ranks(rng: random.Random) -> None:
         for name, ours in names.items():
             value = found.value(query, ours)
             assert row[name] == pytest.approx(0.0 if np.isnan(value) else value, abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", ["trec", "input"])
+@pytest.mark.parametrize("groups", [3, 16, 17, 400])
+def test_many_groups_of_equal_scores_rank_as_in_a_table(groups: int, ties: str) -> None:
+    rng = random.Random(groups)
+    docs = [f"d{number}" for number in range(5 * groups)]
+    rng.shuffle(docs)
+    run = {"q": {doc: float(place % groups) for place, doc in enumerate(docs)}}
+    qrels = {"q": {doc: rng.choice((0, 1, 2)) for doc in rng.sample(docs, 3 * groups)}}
+    same(qrels, run, ties=ties)
+    assert mapped(Qrels.of(qrels), run, ties=ties) is not None

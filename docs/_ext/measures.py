@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import rankgauge
 from rankgauge.catalogue import VOCABULARY
+from rankgauge.reports.catalogue import elsewhere, over_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,6 +59,7 @@ OTHER = {
     "norm": "retrieved",
     "normalize": False,
     "p": 0.5,
+    "points": "nearest",
     "recall": 0.5,
     "rel": 3,
     "top": 3,
@@ -207,6 +209,9 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
     yield "Twin in trec_eval", twins(declared) or "none"
     if declared.also:
         yield "Also written", ", ".join(f"`{name}`" for name in declared.also)
+    yield "Equal scores", f"{over_ties(declared)} ([ties](../../howto/ties.md))"
+    for tool, called in elsewhere(declared):
+        yield f"In {tool}".replace("In people", "People write"), ", ".join(f"`{n}`" for n in called)
 
 
 def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:

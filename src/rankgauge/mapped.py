@@ -35,6 +35,8 @@ _DICTS = {dict, defaultdict, OrderedDict}
 _NUMBERS = (float, int, np.floating, np.integer)
 # Up to here a whole number is the same as a float.
 _EXACT = 2.0**53
+# From more groups of equal scores on, the ranking is gone through once and not for each of them.
+_FEW_GROUPS = 16
 # Queries that are joined at a time: bounds what is kept of them in Python's objects.
 _BLOCK = 2048
 # Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
@@ -186,16 +188,28 @@ def _ranks(
 
 def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
     """How many documents of the same score stand above each of those with these scores."""
-    docs = list(ranking)
-    scores = np.fromiter(ranking.values(), np.float64, len(docs))
     above: dict[str, int] = {}
-    for score in equal:
-        group = [docs[row] for row in np.flatnonzero(scores == score).tolist()]
+    for group in _groups(ranking, equal):
         if ties == "trec":
             # Text stands in the order of its characters, which is that of their bytes.
             group.sort(reverse=True)
         above.update(zip(group, range(len(group)), strict=True))
     return above
+
+
+def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[str]]:
+    """The documents of each of these scores, in the order given."""
+    if len(equal) > _FEW_GROUPS:
+        groups: dict[float, list[str]] = {score: [] for score in equal}
+        for doc, score in ranking.items():
+            if score in groups:
+                groups[score].append(doc)
+        yield from groups.values()
+        return
+    docs = list(ranking)
+    scores = np.fromiter(ranking.values(), np.float64, len(docs))
+    for score in equal:
+        yield [docs[row] for row in np.flatnonzero(scores == score).tolist()]
 
 
 def _are_ids(text: str, ids: Container[str]) -> bool:

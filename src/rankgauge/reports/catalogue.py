@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from rankgauge.catalogue import VOCABULARY
+from rankgauge.catalogue import VOCABULARY, Value
 from rankgauge.kernels.declaring import Declaration
 from rankgauge.kernels.dialects import written
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.kernels.measure import measures as all_measures
 from rankgauge.render import Table, render
 
-__all__ = ["describe", "report_measures"]
+__all__ = ["describe", "elsewhere", "over_ties", "report_measures"]
 
 
 def report_measures(form: str = "table", *, color: bool = False) -> str:
@@ -88,6 +88,7 @@ def _described(declared: Declaration) -> Iterator[str]:
     yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
     done = "left out of the mean" if declared.undefined == "skip" else "counted 0 in the mean"
     yield f"Undefined values are {done}."
+    yield f"Equal scores: {over_ties(declared)}."
     yield "Parameters:"
     for word in declared.words:
         default = declared.defaults.get(word)
@@ -99,14 +100,43 @@ def _described(declared: Declaration) -> Iterator[str]:
     if also:
         yield f"Also written: {also}."
     yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
-    elsewhere = list(_elsewhere(declared))
-    if elsewhere:
+    others = [f"  {tool:<22} {', '.join(names)}" for tool, names in elsewhere(declared)]
+    if others:
         yield "Names elsewhere:"
-        yield from elsewhere
+        yield from others
 
 
-def _elsewhere(declared: Declaration) -> Iterator[str]:
-    """What other tools and people call it, a line each."""
+def over_ties(declared: Declaration) -> str:
+    """What is known of a measure over all orders of equal scores.
+
+    Example:
+        >>> over_ties(Measure("SetP").declaration)
+        'their order never changes it'
+    """
+    ends = "" if declared.monotone else "; a better order may have a lower value"
+    if not declared.monotone and declared.better == "lower":
+        ends = "; a better order may have a higher value"
+    but = _with(declared.unless)
+    upset = f"; with {_with(declared.upset)} a better order may have a lower value"
+    ends = upset if declared.upset else ends
+    if declared.expected == "same":
+        return "their order never changes it"
+    if declared.expected:
+        return f"the mean over all orders is exact{f', but with {but}' if but else ''}{ends}"
+    return f"no exact mean over all orders; it can be estimated from orders drawn at random{ends}"
+
+
+def _with(words: Mapping[str, Value]) -> str:
+    return ", ".join(f"{word}={value}" for word, value in words.items())
+
+
+def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
+    """Other tools, and people, with what they call it.
+
+    Example:
+        >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]
+        ['RetrievalRecall', 'retrieval_recall']
+    """
     for tool, rows in groupby(written(), key=lambda row: row.tool):
         named = []
         for row in rows:
@@ -114,7 +144,7 @@ def _elsewhere(declared: Declaration) -> Iterator[str]:
                 plain = row.means in {declared.name, f"{declared.name}@{declared.at}"}
                 named.append(row.name if plain else f"{row.name} = {row.means}")
         if named and tool != "pytrec_eval":
-            yield f"  {tool:<22} {', '.join(named)}"
+            yield tool, named
 
 
 def _twin(declared: Declaration) -> str:
