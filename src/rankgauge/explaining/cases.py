@@ -12,7 +12,7 @@ from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import id_bytes
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined
+from rankgauge.model import Duplicates, Policies, Qrels, Run, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case
 from rankgauge.subsets import keep_queries
 
@@ -28,6 +28,7 @@ def case_of(
     queries: Queries,
     duplicates: Duplicates,
     undefined: Undefined,
+    unjudged: Unjudged,
 ) -> Case:
     """What a number is made of; queries that were given by their ids are all that is left."""
     truth = Qrels.of(qrels)
@@ -36,7 +37,9 @@ def case_of(
     if ids is not None:
         truth = keep_queries(truth, ids)
         word = "all"
-    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
+    policies = Policies(
+        ties=ties, queries=word, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+    )
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
@@ -56,6 +59,7 @@ def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
         queries=queries,
         duplicates=policies.duplicates,
         undefined=policies.undefined,
+        unjudged=policies.unjudged,
         draws=policies.draws,
         seed=policies.seed,
     )
