@@ -10,6 +10,7 @@ from planted.measures import BUGS as _MEASURES
 from planted.mending import BUGS as _MENDING
 from planted.nesting import BUGS as _NESTING
 from planted.packing import BUGS as _PACKING
+from planted.profiling import BUGS as _PROFILING
 from planted.reading import BUGS as _READING
 from planted.releasing import BUGS as _RELEASING
 from planted.retrieving import BUGS as _RETRIEVING
@@ -20,5 +21,6 @@ __all__ = ["BUGS", "Bug"]
 
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
-    *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
+    *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_PROFILING,
+    *_SHAPING,
 )  # fmt: skip
