@@ -57,6 +57,7 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/comparing.py $(BENCH)
 	.venv-peers/bin/python benchmarks/running.py $(BENCH)
 	.venv-peers/bin/python benchmarks/checking.py $(BENCH)
+	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
 	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet tests

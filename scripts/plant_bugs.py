@@ -25,18 +25,40 @@ from planted import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parent.parent
 # The quick part: loops, pytrec_eval and the laws, then the join.
-TESTS = ("tests/kernels/test_measures.py", "tests/test_judged.py", "tests/test_join.py")
+TESTS = (
+    "tests/kernels/test_measures.py",
+    "tests/kernels/test_pytrec_eval.py",
+    "tests/test_judged.py",
+    "tests/test_join.py",
+)
 # What stands above the measures has tests of its own.
 BENCHMARKS = (
     "tests/bench/test_benchmark.py",
     "tests/bench/test_store.py",
     "tests/bench/test_compared.py",
 )
+DIVERSITY = ("tests/kernels/test_diversity.py", "tests/test_subtopics.py")
 TESTS_OF = {
+    **dict.fromkeys(
+        ("kernels/diversity.py", "subtopics.py", "formats/wide.py"), DIVERSITY,
+    ),
+    **dict.fromkeys(
+        ("kernels/inferred.py", "sampled.py"), ("tests/kernels/test_inferred.py",),
+    ),
     "comparison.py": ("tests/test_comparison.py",),
     "differences.py": ("tests/test_comparison.py",),
     "remarks.py": ("tests/test_comparison.py",),
-    "kernels/measure.py": (*TESTS, "tests/test_comparison.py"),
+    "kernels/measure.py": (
+        *TESTS, "tests/test_comparison.py", "tests/kernels/test_dialects.py",
+    ),
+    **dict.fromkeys(
+        ("kernels/dialects.py", "kernels/spellings.py"), ("tests/kernels/test_dialects.py",)
+    ),
+    "join.py": (*TESTS, "tests/test_unjudged.py"),
+    "unjudged.py": ("tests/test_unjudged.py",),
+    "pooling.py": ("tests/test_pooling.py",),
+    "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),
+    "kernels/readers.py": (*TESTS, "tests/kernels/test_cwl_eval.py"),
     "plots.py": ("tests/test_plots.py",),
     "render.py": ("tests/test_render.py", "tests/test_comparison.py"),
     "reports/evaluations.py": ("tests/reports/test_report_evaluations.py",),
@@ -62,8 +84,23 @@ TESTS_OF = {
             "profiled.py",
         ), ("tests/profiles", "tests/test_profiled.py", "tests/tools", "tests/test_evaluation.py"),
     ),
+    "drawing.py": ("tests/test_drawing.py",),
+    "judged.py": (*TESTS, "tests/kernels/test_expected.py"),
+    "kernels/expected.py": ("tests/kernels/test_expected.py",),
+    **dict.fromkeys(
+        ("explaining/binary.py", "explaining/graded.py", "explaining/listing.py"),
+        ("tests/explaining/test_working.py",),
+    ),
+    "explaining/given.py": ("tests/explaining/test_given.py",),
+    "explaining/reconciliation.py": (
+        "tests/explaining/test_reconciliation.py",
+        "tests/explaining/test_reproduction.py",
+    ),
+    "explaining/reproduction.py": ("tests/explaining/test_reproduction.py",),
+    "reports/reconciliations.py": ("tests/explaining/test_reconciliation.py",),
     "rundiff.py": ("tests/test_rundiff.py",),
     "sidebyside.py": ("tests/test_rundiff.py",),
+    "tied.py": ("tests/test_tied.py",),
     "overlap.py": ("tests/test_overlap.py",),
     **dict.fromkeys(("fusion.py", "aligned.py", "sums.py"), ("tests/test_fusion.py",)),
     "tuning.py": ("tests/test_tuning.py",),
@@ -97,7 +134,7 @@ TESTS_OF = {
             "tests/history/test_history_failures.py",
         ),
     ),
-    "fingerprints.py": ("tests/test_fingerprints.py",),
+    "fingerprints.py": ("tests/test_fingerprints.py", "tests/test_subtopics.py"),
     "reports/gates.py": ("tests/reports/test_report_gates.py",),
     "retriever.py": ("tests/test_retriever.py", *BENCHMARKS),
     **{
@@ -187,7 +224,10 @@ TESTS_OF = {
     "table.py": ("tests/test_table.py", "tests/test_join.py"),
     "formats/arrow.py": ("tests/formats/test_arrow.py",),
     "ids.py": (*TESTS, "tests/test_ids.py"),
-    "gather.py": ("tests/test_streamed.py", "tests/test_notes.py"),
+    "gather.py": (
+        "tests/test_streamed.py", "tests/test_notes.py", "tests/test_subtopics.py",
+        "tests/test_unjudged.py",
+    ),
     "mapped.py": ("tests/test_mapped.py", "tests/test_notes.py"),
     "notes.py": ("tests/test_notes.py",),
     "scanning.py": ("tests/test_inspecting.py", "tests/checking/test_check_texts.py"),

@@ -15,28 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-Value: TypeAlias = float | None
+import reader_loops
+from seeing import Seen, Value, ranked
 
-
-@dataclass(frozen=True)
-class Seen:
-    """One query: the ranking, best document first, and its judgments."""
-
-    ranking: list[str]
-    grades: dict[str, float]
-
-    def judged_only(self) -> Seen:
-        """The same without the documents that nobody judged."""
-        return Seen([doc for doc in self.ranking if self.grades.get(doc, -1) >= 0], self.grades)
-
-
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Score descending, then document id descending by its UTF-8 bytes: the order of trec_eval."""
-    by_id = sorted(scores, key=lambda doc: doc.encode(), reverse=True)
-    return sorted(by_id, key=lambda doc: -scores[doc])
+__all__ = ["ORACLES", "Seen", "Value", "ranked", "value"]
 
 
 def _relevant(seen: Seen, doc: str, rel: float) -> bool:
@@ -416,6 +400,51 @@ def nERR(seen: Seen, *, k: int | None = None, top: float = 4) -> Value:
     return found / best if best and found is not None else None
 
 
+# ---- order
+
+
+def Compat(seen: Seen, *, p: float = 0.95, k: int = 1000, normalize: bool = True) -> Value:
+    wanted = [doc for doc, grade in seen.grades.items() if grade > 0]
+    if not wanted:
+        return None
+    places = {doc: place for place, doc in enumerate(seen.ranking)}
+    wanted.sort(key=lambda doc: (-seen.grades[doc], places.get(doc, len(places))))
+    found = _overlap(seen.ranking, wanted, p, k)
+    return found / _overlap(wanted, wanted, p, k) if normalize else found
+
+
+def _overlap(one: list[str], other: list[str], p: float, k: int) -> float:
+    """Rank-biased overlap down to rank k, depth by depth."""
+    left, right, both = set[str](), set[str](), 0
+    total = weights = 0.0
+    weight = 1.0
+    for depth in range(1, k + 1):
+        if depth <= len(one):
+            left.add(one[depth - 1])
+            both += one[depth - 1] in right
+        if depth <= len(other):
+            right.add(other[depth - 1])
+            both += other[depth - 1] in left
+        total += weight * both / depth
+        weights += weight
+        weight *= p
+    return total / weights
+
+
+def PairAcc(seen: Seen, *, k: int | None = None, rel: float = 1, among: str = "judged") -> Value:
+    window = seen.ranking[:k]
+    places = {doc: place for place, doc in enumerate(window)}
+    pool = window if among == "retrieved" else [d for d, g in seen.grades.items() if g >= 0]
+    good = [doc for doc in pool if _relevant(seen, doc, rel)]
+    bad = [doc for doc in pool if not _relevant(seen, doc, rel)]
+    right = 0.0
+    for one in good:
+        for other in bad:
+            if one in places and places[one] < places.get(other, math.inf):
+                right += 1
+    return right / (len(good) * len(bad)) if good and bad else None
+
+
 # ---- counts
 
 
@@ -447,10 +476,10 @@ def NumRelRet(seen: Seen, *, k: int | None = None, rel: float = 1) -> Value:
 ORACLES: dict[str, Callable[..., Value]] = {
     loop.__name__: loop
     for loop in (
-        AP, Bpref, DCG, ERR, F, FirstRel, G, GMAP, GMBpref, IPrec, IPrecAvg, Judged, NCG,
-        NumNonrelRet, NumRel, NumRelRet, NumRet, P, R, RBP, RBPres, RR, RelP, RnDCG, Rprec,
+        AP, Bpref, Compat, DCG, ERR, F, FirstRel, G, GMAP, GMBpref, IPrec, IPrecAvg, Judged, NCG,
+        NumNonrelRet, NumRel, NumRelRet, NumRet, P, PairAcc, R, RBP, RBPres, RR, RelP, RnDCG, Rprec,
         RprecMult, SetAP, SetF, SetP, SetR, SetRelP, Success, Unjudged, Utility, YAAP, binG, infAP,
-        nDCG, nDCGrel, nERR,
+        nDCG, nDCGrel, nERR, *reader_loops.LOOPS,
     )
 }  # fmt: skip
 
@@ -460,4 +489,7 @@ def value(name: str, params: Mapping[str, Any], seen: Seen) -> Value:
     words = dict(params)
     if words.pop("judged_only", False):
         seen = seen.judged_only()
+    if words.get("rel") == "best":
+        highest = max(seen.grades.values())
+        words["rel"] = highest if highest > 0 else math.inf
     return ORACLES[name](seen, **words)

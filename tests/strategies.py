@@ -8,6 +8,7 @@ Scores are exact in 32 bits, since trec_eval 9 and pytrec_eval keep no more.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from oracles import Seen, Value, ranked, value
+from reader_loops import LOOPS
 
 from rankgauge.join import Joined, join
 from rankgauge.judged import JudgedRun
@@ -149,8 +151,9 @@ def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
     return Batch(qrels, run)
 
 
-_RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25)))
+_RELS = st.one_of(st.integers(1, 4), st.sampled_from((0.5, 1.5, 2.25, "best")))
 _WORDS = {
+    "among": st.sampled_from(("judged", "retrieved")),
     "b": st.sampled_from((1.5, 2, 3, 10)),
     "beta": st.one_of(st.integers(1, 4), st.sampled_from((0.25, 0.5, 1.5))),
     "gain": st.one_of(
@@ -161,6 +164,7 @@ _WORDS = {
             min_size=1,
         ).map(lambda gains: tuple(sorted((float(g), float(v)) for g, v in gains.items()))),
     ),
+    "goal": st.sampled_from((0.5, 1, 2, 3.25, 20)),
     "hit": st.sampled_from((-1, 0, 1, 2.5)),
     "ideal": st.sampled_from(("judged", "retrieved", "topk")),
     "judged_only": st.booleans(),
@@ -169,6 +173,7 @@ _WORDS = {
     "mult": st.sampled_from((0.01, 0.2, 0.5, 1, 1.4, 2, 1e5)),
     "noise": st.sampled_from((-1, 0, -0.25)),
     "norm": st.sampled_from(("R", "min(k,R)", "k", "retrieved")),
+    "normalize": st.booleans(),
     "p": st.sampled_from((0.05, 0.5, 0.8, 0.95, 0.999)),
     "points": st.sampled_from(("up", "nearest")),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
@@ -177,11 +182,21 @@ _WORDS = {
 }
 
 
+# The loops of these go from rank to rank, and cannot go to the thousand millionth.
+_WALKED = {"Compat", *(loop.__name__ for loop in LOOPS)}
+_STEPS = st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000)))
+
+
 def bound(bare: Measure) -> st.SearchStrategy[Measure]:
     """A measure of the catalogue with random parameters, complete."""
     declared = bare.declaration
     always = {word: _WORDS[word] for word in declared.required}
     maybe = {word: _WORDS[word] for word in declared.defaults}
+
+    if bare.name in _WALKED:
+        always, maybe = (
+            {**words, "k": _STEPS} if "k" in words else words for words in (always, maybe)
+        )
 
     def complete(params: dict[str, Any]) -> Measure:
         if params.get("norm") == "k" or params.get("ideal") == "topk":
@@ -230,3 +245,11 @@ def by_loop(measure: Measure, seen: Seen) -> Value:
     """The second opinion on a measure for one query."""
     words = {**measure.declaration.defaults, **dict(measure.params)}
     return value(measure.name, words, seen)
+
+
+def differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool:
+    """Whether two values, NaN or None where undefined, are not the same."""
+    if theirs is None:
+        return not math.isnan(ours)
+    # Gains are added up to large numbers: there the tolerance is one of the value.
+    return not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))

@@ -43,6 +43,7 @@ generated = script(DOCS / "_ext" / "measures.py")
 checks = script(DOCS / "_scripts" / "checks.py")
 names = script(DOCS / "_scripts" / "names.py")
 wrong = script(DOCS / "_scripts" / "wrong_numbers.py")
+different = script(DOCS / "_scripts" / "different_numbers.py")
 
 
 def text(*path: str) -> str:
@@ -99,7 +100,7 @@ def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(m
     rows = re.findall(r"(?m)^\| `(.+)` \| (-?[\d.]+) \| ", generated.pages()[measure.name])
     assert rows
     for name, shown in rows:
-        means = rankgauge.evaluate(generated.JUDGMENTS, generated.RUN, name).mean()
+        means = rankgauge.evaluate(generated.judgments(measure), generated.RUN, name).mean()
         assert list(means.values()) == [pytest.approx(float(shown), abs=5e-5)]
 
 
@@ -220,6 +221,15 @@ def test_the_page_of_wrong_numbers_has_what_its_script_prints(data_folder, monke
     page = text("howto", "wrong-numbers.md")
     assert page.count("<!-- session: ") == len(wrong.SESSIONS)
     assert wrong.filled(page) == page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
+def test_the_page_of_different_numbers_has_what_its_script_prints(data_folder, monkeypatch):
+    monkeypatch.setenv("RANKGAUGE_TEST_DATA", str(data_folder))
+    page = text("howto", "why-is-my-number-different.md")
+    assert page.count("<!-- session: ") == len(different.SESSIONS)
+    assert different.filled(page) == page
 
 
 # ---- the plan

@@ -276,9 +276,13 @@ def test_the_ir_measures_idiom_works():
 
 
 def test_the_ir_measures_idiom_gives_the_mean_of_evaluate_for_every_measure():
-    qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d9": 1}, "q3": {"d1": 0}}
+    plain = {"q1": {"d1": 1, "d2": 0}, "q2": {"d9": 1}, "q3": {"d1": 0}}
+    parts = {"q1": {"d1": {"a": 1}, "d2": {"a": 0}}, "q2": {"d9": ["a"]}, "q3": {"d1": {"a": 0}}}
+    sample = {"q1": {"s": {"d1": 1, "d2": -1}}, "q2": {"s": {"d9": 1}}, "q3": {"s": {"d1": 0}}}
+    special = {"subtopics": parts, "samples": sample}
     run = {"q1": ["d2", "d1"], "q2": ["x"], "q3": ["d1"]}
     for measure in rankgauge.measures():
+        qrels = special.get(measure.declaration.reads, plain)
         asked = completed(measure)
         assert asked.calc_aggregate(qrels, run) == evaluate(qrels, run, asked).mean()[str(asked())]
 

@@ -12,7 +12,8 @@ import pytest
 
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import evaluate
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import Policies
 
 JUDGED = {"q1": {"d1": 2.0, "d2": 0.0}, "q2": {"d1": 1.0}}
 RANKED = {"q1": {"d2": 0.5, "d1": 0.25}, "q2": {"d9": 1.0}}

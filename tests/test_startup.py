@@ -28,8 +28,10 @@ EVALUATION = {
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
-    "kernels.expected", "kernels.graded", "kernels.measure", "kernels.partial", "mapped", "model",
-    "notes", "table",
+    "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",
+    "kernels.measure",
+    "kernels.orders", "kernels.partial", "kernels.readers", "mapped", "model", "notes",
+    "planning", "policies", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -15,6 +15,7 @@ from rankgauge.catalogue import VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from sphinx.application import Sphinx
 
@@ -28,11 +29,25 @@ _LONGEST_NAME = 40
 # One query for all pages: a judged document that is not retrieved, an unjudged one that is.
 JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
+# The same by subtopic.
+SUBTOPICS = {
+    "q1": {
+        "d1": {"1": 3, "2": 1}, "d2": {"1": 2}, "d3": {"1": 0}, "d4": {"2": 1}, "d5": {"3": 2},
+    }
+}  # fmt: skip
+# What the measures read that do not read JUDGMENTS.
+SPECIAL = {
+    "subtopics": SUBTOPICS,
+    "samples": {"q1": {"top": {"d1": 3, "d3": 0}, "deep": {"d2": -1, "d4": 1, "d5": 2}}},
+}
 # A second value for each parameter, to show what it changes.
 OTHER = {
+    "alpha": 0.9,
+    "among": "retrieved",
     "b": 2,
     "beta": 2,
     "gain": "exp",
+    "goal": 2,
     "hit": 2,
     "ideal": "retrieved",
     "judged_only": True,
@@ -41,6 +56,7 @@ OTHER = {
     "mult": 2,
     "noise": -0.5,
     "norm": "retrieved",
+    "normalize": False,
     "p": 0.5,
     "recall": 0.5,
     "rel": 3,
@@ -85,7 +101,12 @@ def example(measure: "Measure") -> "Measure":
 
 def value(measure: "Measure") -> float:
     """Its value for the example."""
-    return rankgauge.evaluate(JUDGMENTS, RUN, measure).mean()[str(measure)]
+    return rankgauge.evaluate(judgments(measure), RUN, measure).mean()[str(measure)]
+
+
+def judgments(measure: "Measure") -> "dict[str, Any]":
+    """The judgments of its example."""
+    return SPECIAL.get(measure.declaration.reads, JUDGMENTS)
 
 
 def extent(declared: "Declaration") -> str:
@@ -151,7 +172,7 @@ def page(measure: "Measure") -> str:
         "`d5` is judged and not retrieved, `d9` is retrieved and not judged:",
         "",
         "```python",
-        f"judgments = {JUDGMENTS!r}".replace("'", '"'),
+        f"judgments = {judgments(measure)!r}".replace("'", '"'),
         f"run = {RUN!r}".replace("'", '"'),
         f'rankgauge.evaluate(judgments, run, "{example(measure)}")',
         "```",
@@ -174,6 +195,8 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "binary": "whether a document is relevant",
         "judged": "whether a document was judged at all",
         "grades": "how relevant a document is: its grade",
+        "samples": "grades, and the stratum that each document was sampled from",
+        "subtopics": "the grades of a document for each subtopic",
     }
     undefined = {"skip": "left out of the mean", "zero": "counts 0 in the mean"}
     yield "Range", extent(declared)

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.asked import read_judgments as read_judgments
     from rankgauge.bench.benchmark import Benchmark as Benchmark
     from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
     from rankgauge.bench.explorations import Exploration as Exploration
@@ -69,6 +70,23 @@ if TYPE_CHECKING:
     from rankgauge.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation import evaluate as evaluate
     from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
+    from rankgauge.explaining.explanation import Explanation as Explanation
+    from rankgauge.explaining.explanation import Other as Other
+    from rankgauge.explaining.explanation import explain as explain
+    from rankgauge.explaining.given import GivenValues as GivenValues
+    from rankgauge.explaining.listing import Listed as Listed
+    from rankgauge.explaining.listing import Listing as Listing
+    from rankgauge.explaining.reconciliation import Contribution as Contribution
+    from rankgauge.explaining.reconciliation import Moved as Moved
+    from rankgauge.explaining.reconciliation import Reconciliation as Reconciliation
+    from rankgauge.explaining.reconciliation import Target as Target
+    from rankgauge.explaining.reconciliation import reconcile as reconcile
+    from rankgauge.explaining.reproduction import Fit as Fit
+    from rankgauge.explaining.reproduction import Reproduction as Reproduction
+    from rankgauge.explaining.reproduction import reproduce as reproduce
+    from rankgauge.explaining.working import IdealRow as IdealRow
+    from rankgauge.explaining.working import Worked as Worked
+    from rankgauge.explaining.working import Working as Working
     from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
     from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
@@ -101,7 +119,6 @@ if TYPE_CHECKING:
     from rankgauge.kernels.measure import Metric as Metric
     from rankgauge.kernels.measure import measures as measures
     from rankgauge.kernels.measure import parse as parse
-    from rankgauge.model import Policies as Policies
     from rankgauge.model import Qrels as Qrels
     from rankgauge.model import Run as Run
     from rankgauge.model import read_qrels as read_qrels
@@ -118,6 +135,10 @@ if TYPE_CHECKING:
     from rankgauge.plotting import Panel as Panel
     from rankgauge.plotting import Plot as Plot
     from rankgauge.plotting import Series as Series
+    from rankgauge.policies import Policies as Policies
+    from rankgauge.pooling import LeftOut as LeftOut
+    from rankgauge.pooling import Reliability as Reliability
+    from rankgauge.pooling import reliability as reliability
     from rankgauge.profiled import AppliedProfile as AppliedProfile
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
@@ -140,6 +161,7 @@ if TYPE_CHECKING:
     from rankgauge.reports.evaluations import FORMS as FORMS
     from rankgauge.reports.evaluations import report as report
     from rankgauge.reports.evaluations import report_notes as report_notes
+    from rankgauge.reports.explanations import report_explanation as report_explanation
     from rankgauge.reports.explorations import report_exploration as report_exploration
     from rankgauge.reports.fusions import report_tuning as report_tuning
     from rankgauge.reports.gates import report_gate as report_gate
@@ -147,7 +169,11 @@ if TYPE_CHECKING:
     from rankgauge.reports.histories import report_entries as report_entries
     from rankgauge.reports.histories import report_entry as report_entry
     from rankgauge.reports.histories import report_trend as report_trend
+    from rankgauge.reports.judgments import report_reliability as report_reliability
+    from rankgauge.reports.judgments import report_unjudged as report_unjudged
     from rankgauge.reports.page import html_report as html_report
+    from rankgauge.reports.reconciliations import report_reconciliation as report_reconciliation
+    from rankgauge.reports.reproductions import report_reproduction as report_reproduction
     from rankgauge.reports.sections import Details as Details
     from rankgauge.reports.sections import Section as Section
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
@@ -160,6 +186,9 @@ if TYPE_CHECKING:
     from rankgauge.rundiff import RunDiff as RunDiff
     from rankgauge.rundiff import diff as diff
     from rankgauge.sample import sample_path as sample_path
+    from rankgauge.sampled import SampledQrels as SampledQrels
+    from rankgauge.sampled import SampledRun as SampledRun
+    from rankgauge.sampled import read_sampled_qrels as read_sampled_qrels
     from rankgauge.sidebyside import Place as Place
     from rankgauge.spans import QuerySpans as QuerySpans
     from rankgauge.spans import Span as Span
@@ -169,6 +198,9 @@ if TYPE_CHECKING:
     from rankgauge.subsets import cut as cut
     from rankgauge.subsets import keep_queries as keep_queries
     from rankgauge.subsets import sample_queries as sample_queries
+    from rankgauge.subtopics import SubtopicQrels as SubtopicQrels
+    from rankgauge.subtopics import SubtopicRun as SubtopicRun
+    from rankgauge.subtopics import read_subtopic_qrels as read_subtopic_qrels
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
     from rankgauge.tied import TieReport as TieReport
@@ -178,28 +210,48 @@ if TYPE_CHECKING:
     from rankgauge.tuning import TunedFusion as TunedFusion
     from rankgauge.tuning import tune_fusion as tune_fusion
     from rankgauge.tuning import weight_grid as weight_grid
+    from rankgauge.unjudged import Bootstrapped as Bootstrapped
+    from rankgauge.unjudged import Drawing as Drawing
+    from rankgauge.unjudged import UnjudgedReport as UnjudgedReport
+    from rankgauge.unjudged import unjudged_report as unjudged_report
     from rankgauge.usecases import USE_CASES as USE_CASES
     from rankgauge.usecases import UseCase as UseCase
     from rankgauge.usecases import use_case as use_case
 
     AP: Measure
+    AP_IA: Measure
+    BPM: Measure
+    BPMres: Measure
     Bpref: Measure
+    Compat: Measure
     DCG: Measure
     ERR: Measure
+    ERR_IA: Measure
     F: Measure
     FirstRel: Measure
     G: Measure
     GMAP: Measure
     GMBpref: Measure
+    INSQ: Measure
+    INSQres: Measure
+    INST: Measure
+    INSTres: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
     NCG: Measure
+    NERR10: Measure
+    NERR11: Measure
+    NERR8: Measure
+    NERR9: Measure
+    NRBP: Measure
     NumNonrelRet: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
+    P_IA: Measure
+    PairAcc: Measure
     R: Measure
     RBP: Measure
     RBPres: Measure
@@ -208,22 +260,32 @@ if TYPE_CHECKING:
     RnDCG: Measure
     Rprec: Measure
     RprecMult: Measure
+    SDCG: Measure
+    SDCGres: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
     SetR: Measure
     SetRelP: Measure
+    StRecall: Measure
     Success: Measure
     Unjudged: Measure
     Utility: Measure
     YAAP: Measure
+    alpha_DCG: Measure
+    alpha_nDCG: Measure
     binG: Measure
     infAP: Measure
+    infNDCG: Measure
     nDCG: Measure
     nDCGrel: Measure
     nERR: Measure
+    nERR_IA: Measure
+    nNRBP: Measure
+    xinfAP: Measure
 
 _HOMES = {
+    "asked": ("read_judgments",),
     "bench.benchmark": ("Benchmark",),
     "bench.compared": ("BenchmarkComparison",),
     "bench.explorations": ("Exploration", "Trial"),
@@ -254,6 +316,14 @@ _HOMES = {
     ),
     "evaluation": ("Evaluation", "evaluate"),
     "evaluator": ("RetrievalEvaluator",),
+    "explaining.explanation": ("Explanation", "Other", "explain"),
+    "explaining.given": ("GivenValues",),
+    "explaining.listing": ("Listed", "Listing"),
+    "explaining.reconciliation": (
+        "Contribution", "Moved", "Reconciliation", "Target", "reconcile",
+    ),
+    "explaining.reproduction": ("Fit", "Reproduction", "reproduce"),
+    "explaining.working": ("IdealRow", "Worked", "Working"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
@@ -266,13 +336,15 @@ _HOMES = {
     "join": ("ranked",),
     "judged": ("JudgedRun",),
     "kernels.measure": ("Measure", "Metric", "measures", "parse"),
-    "model": ("Policies", "Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "overlap": ("Overlap", "rbo"),
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
+    "policies": ("Policies",),
     "profiled": ("AppliedProfile",),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
+    "pooling": ("LeftOut", "Reliability", "reliability"),
     "records": ("Records",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
@@ -282,30 +354,40 @@ _HOMES = {
     "reports.diagnoses": ("report_diagnosis",),
     "reports.diffs": ("report_diff",),
     "reports.evaluations": ("FORMS", "report", "report_notes"),
+    "reports.explanations": ("report_explanation",),
     "reports.explorations": ("report_exploration",),
     "reports.fusions": ("report_tuning",),
     "reports.gates": ("report_gate",),
     "reports.histories": ("report_change", "report_entries", "report_entry", "report_trend"),
+    "reports.judgments": ("report_reliability", "report_unjudged"),
     "reports.page": ("html_report",),
+    "reports.reconciliations": ("report_reconciliation",),
+    "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
     "retriever": ("Hits", "Retriever", "hits_of"),
     "rundiff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
+    "sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
     "sidebyside": ("Place",),
     "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "subsets": ("cut", "keep_queries", "sample_queries"),
+    "subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),
     "testing": ("RetrieverCheck", "check_retriever"),
     "tied": ("TieReport", "TieSpan", "tie_report"),
     "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
+    "unjudged": ("Bootstrapped", "Drawing", "UnjudgedReport", "unjudged_report"),
     "usecases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "Bpref", "DCG", "ERR", "F", "FirstRel", "G", "GMAP", "GMBpref", "IPrec", "IPrecAvg",
-    "Judged", "NCG", "NumNonrelRet", "NumRel", "NumRelRet", "NumRet", "P", "R", "RBP", "RBPres",
-    "RR", "RelP", "RnDCG", "Rprec", "RprecMult", "SetAP", "SetF", "SetP", "SetR", "SetRelP",
-    "Success", "Unjudged", "Utility", "YAAP", "binG", "infAP", "nDCG", "nDCGrel", "nERR",
+    "AP", "AP_IA", "BPM", "BPMres", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel",
+    "G", "GMAP", "GMBpref", "INSQ", "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged",
+    "NCG", "NERR10", "NERR11", "NERR8", "NERR9", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
+    "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
+    "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
+    "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
+    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -8,16 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.files import read_ids
 from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.lines import Source
 from rankgauge.formats.memory import is_frame
-from rankgauge.gather import Plan
+from rankgauge.gather import Truth
 from rankgauge.ids import id_bytes, show_id
 from rankgauge.kernels.measure import Measure, parse_all
-from rankgauge.model import Policies, Run
+from rankgauge.model import Qrels, Run, read_qrels
+from rankgauge.planning import Plan
+from rankgauge.policies import Policies
+
+if TYPE_CHECKING:
+    # Loaded where a measure reads more than grades.
+    from rankgauge.detailed import Detailed
 
 __all__ = [
     "DEFAULT_CUTOFFS",
@@ -25,10 +32,13 @@ __all__ = [
     "Queries",
     "blocks_of",
     "groups_of",
+    "judged_by",
     "planned",
     "policies_of",
+    "read_judgments",
     "sayable",
     "selected",
+    "truth_of",
     "weights_of",
     "which",
 ]
@@ -92,6 +102,57 @@ def planned(
         if not isinstance(name, str | Measure):
             parse_all(name)  # which refuses it
     return _kept_plan(names, None if given is None else dialect)
+
+
+def truth_of(source: Any, plan: Plan) -> Truth:
+    """The judgments as the measures read them."""
+    if not plan.reads:
+        qrels = Qrels.of(source)
+        return Truth(qrels, qrels)
+    from rankgauge.detailed import detailed
+
+    detail = detailed(plan.reads, source)
+    return Truth(detail.qrels, detail.qrels, detail)
+
+
+def judged_by(source: Any, measures: str | Measure | Iterable[str | Measure] | None) -> Any:
+    """The judgments as an evaluation by these measures takes them: made once, used often."""
+    truth = truth_of(source, planned(measures))
+    return truth.qrels if truth.detail is None else truth.detail
+
+
+def read_judgments(
+    path: Source,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know
+) -> Qrels | Detailed:
+    """Read judgments as these measures need them, such as by subtopic.
+
+    Args:
+        path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
+        measures: Names (``"alpha_nDCG@10"``) or measures.
+        format: The format, where name and first line do not say it.
+
+    Returns:
+        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels` or
+        `SampledQrels`.
+
+    Raises:
+        InputError: If the file cannot be read as such.
+        UnknownName: For a measure nobody knows.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_judgments(sample_path("qrels.txt"), "AP")
+        <Qrels: 30 queries, 289 judgments>
+    """
+    reads = planned(measures).reads
+    if not reads:
+        return read_qrels(path, format=format)
+    from rankgauge.detailed import read_detailed
+
+    return read_detailed(reads, path, format)
 
 
 @lru_cache(maxsize=256)

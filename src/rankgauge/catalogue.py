@@ -86,6 +86,12 @@ def _between(low: float, high: float, *, closed: bool = False) -> Callable[[Any]
 _worth = _between(-_MOST, _MOST, closed=True)
 
 
+def _level(value: Any) -> int | float | str:
+    if isinstance(value, str) and value.strip().lower() == "best":
+        return "best"
+    return _between(0, 1e300)(value)
+
+
 def _recall(value: Any) -> float:
     return float(_between(0, 1, closed=True)(value))
 
@@ -133,6 +139,17 @@ VOCABULARY: Mapping[str, Param] = {
     param.name: param
     for param in (
         Param(
+            "alpha",
+            "how much of a subtopic one relevant document settles: what a further one loses",
+            "a number from 0 to 1",
+            _between(0, 1, closed=True),
+        ),
+        Param(
+            "among", "which documents pairs are made of",
+            "judged (all that were judged) or retrieved (those in the ranking)",
+            _choice("judged", "retrieved"),
+        ),
+        Param(
             "b", "the base of the logarithm by which gains are discounted, and the rank where it "
             "begins", "a number > 1", _between(1, 1e6),
         ),
@@ -144,6 +161,7 @@ VOCABULARY: Mapping[str, Param] = {
             "(other grades keep their own value)",
             _gain,
         ),
+        Param("goal", "how much gain the reader wants to find", "a number > 0", _between(0, 1e6)),
         Param("hit", "the worth of a relevant document retrieved", "a number", _worth),
         Param(
             "ideal",
@@ -177,6 +195,10 @@ VOCABULARY: Mapping[str, Param] = {
             _choice("R", "min(k,R)", "k", "retrieved"),
         ),
         Param(
+            "normalize", "whether the value is divided by the best that it can be", "true or false",
+            _flag,
+        ),
+        Param(
             "p", "the patience: the chance to go on to the next rank", "a number between 0 and 1",
             _between(0, 1),
         ),
@@ -188,8 +210,8 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param("recall", "the level of recall", "a number from 0 to 1", _recall),
         Param(
-            "rel", "the grade from which a document counts as relevant", "a number > 0",
-            _between(0, 1e300),
+            "rel", "the grade from which a document counts as relevant",
+            "a number > 0, or best (the highest grade of each query)", _level,
         ),
         Param(
             "top", "the highest grade of the scale", f"a number from 1 to {_MAX_TOP}",

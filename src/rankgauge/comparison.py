@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.asked import Queries
+from rankgauge.asked import Queries, judged_by
 from rankgauge.differences import (
     Correction,
     Design,
@@ -25,8 +25,9 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
-from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
+from rankgauge.policies import Duplicates, Ties, Undefined
 from rankgauge.remarks import (
     sentences,
     units,
@@ -338,7 +339,6 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         >>> found.difference, found.p, found.verdict
         (0.5, 0.0078125, 'better')
     """
-    truth = Qrels.of(qrels)
     named = _named(runs)
     names = [run.name for run in named]
     shown = _measures(COMPARED if measures is None else measures)
@@ -353,13 +353,15 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
+    judged = judged_by(qrels, wanted)
+    truth = Qrels.of(judged)
     _meet(truth, named)
     which = (
         _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
     )
     evaluations = [
         evaluate(
-            truth,
+            judged,
             run,
             wanted,
             ties=ties,

@@ -23,15 +23,18 @@ from rankgauge.asked import (
     policies_of,
     sayable,
     selected,
+    truth_of,
     weights_of,
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.gather import Gathered, Gathering, Plan
+from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Policies, Qrels, Ties, Undefined, run_blocks
+from rankgauge.model import run_blocks
+from rankgauge.planning import Plan
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -389,6 +392,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
     weights: Any = None,
     groups: Any = None,
     draws: int = 0,
@@ -398,8 +402,9 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate a run: the value of each measure for each judged query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Without a run: records that hold
-            both, in memory or as the path of a file (see `Records`).
+        qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
+            than grades, what their noun takes (:meth:`SubtopicQrels.of`). Without a run: records
+            that hold both, in memory or as the path of a file (see `Records`).
         run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
             a mapping, a data frame or a run (a query stands in one block only).
         measures: Names (``"nDCG@10"``) or measures. If left out: P, R, F1, Success and nDCG at 1,
@@ -412,6 +417,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
             the path of a file with one id a line.
         duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one.
         undefined: An undefined value counts ``zero`` in the mean, or is left out (``skip``).
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists).
         weights: Query id to weight, such as its traffic; every evaluated query needs one.
         groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`.
         draws: With ``ties="mean"``: how many orders are drawn for a measure whose mean over all of
@@ -433,7 +440,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         {'P@2': 0.5}
     """
     plan = planned(measures, profile if isinstance(profile, str) else None)
-    policies = policies_of((ties, which(queries), duplicates, undefined), draws, seed)
+    policies = policies_of((ties, which(queries), duplicates, undefined, unjudged), draws, seed)
     chosen = selected(queries)
     measured, more = plan.measures, dict[str, Any]()
     if profile is None:
@@ -472,14 +479,21 @@ def _gathered(
         from rankgauge.records import Records
 
         records = Records.of(qrels)
-        gathering = _gathering((records.qrels, records.graded), plan, policies, chosen)
+        if plan.reads:
+            raise InputError(
+                f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
+                where="measures",
+                fix="give judgments and a run: evaluate(judgments, run, ...)",
+            )
+        truth = Truth(records.qrels, records.graded)
+        gathering = _gathering(truth, plan, policies, chosen)
         gathering.notes.extend(records.notes)
         gathering.add(records.run)
     else:
-        truth = Qrels.of(qrels)
-        gathering = _gathering((truth, truth), plan, policies, chosen)
+        truth = truth_of(qrels, plan)
+        gathering = _gathering(truth, plan, policies, chosen)
         if _is_path(run) and not _streamed(gathering, run):
-            gathering = _gathering((truth, truth), plan, policies, chosen)
+            gathering = _gathering(truth, plan, policies, chosen)
             gathering.add(run)
         elif not _is_path(run):
             for block in blocks_of(run):
@@ -488,12 +502,12 @@ def _gathered(
 
 
 def _gathering(
-    truth: tuple[Qrels, Qrels],
+    truth: Truth,
     plan: Plan,
     policies: Policies,
     chosen: Iterable[Any] | None,
 ) -> Gathering:
-    gathering = Gathering(*truth, plan, policies)
+    gathering = Gathering(truth, plan, policies)
     if chosen is not None:
         gathering.select(chosen)
     return gathering

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
-from rankgauge.model import Qrels, Run
+from rankgauge.model import Qrels
 from rankgauge.table import PairTable
 
 __all__ = ["fingerprint"]
 
 
-def fingerprint(source: Qrels | Run) -> str:
+def fingerprint(source: Any) -> str:
     """SHA-256 of what judgments or a run say, as 64 hexadecimal digits.
 
     It does not depend on the format of the file, on the order of queries or of rows, or on the name
@@ -23,10 +24,11 @@ def fingerprint(source: Qrels | Run) -> str:
     The bytes that are hashed: a line that names the kind; the number of queries and of rows; of the
     queries in ascending order of their bytes the lengths, the numbers of rows, and the ids; then of
     the rows, by query, descending document id and score, the lengths, the ids, and the numbers. All
-    are little-endian 64-bit integers and floats, and -0 is 0.
+    are little-endian 64-bit integers and floats, and -0 is 0. Of judgments that say more than a
+    grade a row is a document with a NUL and a subtopic behind it.
 
     Args:
-        source: Judgments or a run.
+        source: Judgments (`Qrels`, or those that say more, such as `SubtopicQrels`) or a run.
 
     Example:
         >>> one = Qrels.of({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}})
@@ -34,6 +36,8 @@ def fingerprint(source: Qrels | Run) -> str:
         >>> fingerprint(one) == fingerprint(other) != fingerprint(Qrels.of({"q1": {"d1": 1}}))
         True
     """
+    if hasattr(type(source), "reads"):
+        return _digest(b"rankgauge judgments of %b 1\n" % source.reads.encode(), source.keyed)
     kind = b"rankgauge judgments 1\n" if isinstance(source, Qrels) else b"rankgauge run 1\n"
     return _digest(kind, source.table)
 

@@ -19,7 +19,8 @@ from rankgauge.catalogue import plain_key, unknown
 from rankgauge.errors import InputError
 from rankgauge.ids import IntArray
 from rankgauge.join import ranked
-from rankgauge.model import Order, Run, order_of
+from rankgauge.model import Run
+from rankgauge.policies import Order, order_of
 from rankgauge.sums import product, quotient, total
 from rankgauge.table import FloatArray, PairTable, offsets_of
 

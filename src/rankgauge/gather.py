@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +14,11 @@ from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.join import Joined, join
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
-from rankgauge.kernels.measure import Measure, parse
 from rankgauge.mapped import mapped
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import (
     SHOWN,
     Seen,
-    alone_note,
     draws_note,
     finding_notes,
     first_ranks_note,
@@ -31,14 +28,18 @@ from rankgauge.notes import (
     ties_note,
     undefined_notes,
 )
+from rankgauge.planning import Plan
+from rankgauge.policies import Policies
 from rankgauge.table import PairTable, distinct
 
-__all__ = ["Gathered", "Gathering", "Plan"]
+if TYPE_CHECKING:
+    # Loaded where a measure reads more than grades.
+    from rankgauge.detailed import Detailed
 
-_JUDGED_AT = 10
-# Of these a perfect value needs every relevant document in its best place.
-_WHOLE = {"AP", "nDCG", "Rprec"}
+__all__ = ["Gathered", "Gathering", "Truth"]
+
 _SAMPLE = 10_000
+_FEW = 300
 
 
 @dataclass(frozen=True)
@@ -68,68 +69,6 @@ class Gathered:
     notes: tuple[str, ...]
 
 
-class Plan:
-    """What measures need, worked out once for all runs that are evaluated by them.
-
-    Attributes:
-        measures: The measures.
-        columns: Their numbers.
-        of_grades: The numbers of those that read how relevant a document is.
-        of_judgments: Those of the others.
-        depths: Their cut-offs and 10, ascending: where it is said how much was judged.
-        deepest: The deepest of their cut-offs, 10 without one.
-        first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
-            where the first relevant documents stand; the notes say it.
-        judged_apart: Whether any tells documents judged not relevant from those not judged.
-        deepest_asked: The deepest of their cut-offs, 0 without one.
-        level: The lowest relevance level, if it is not above 1: who asks for more means it.
-        recalls: Those that are recall at a cut-off.
-        whole: The numbers of those that are 1 only where nothing could be better at any rank.
-        alone: What there is to say of a single measure.
-    """
-
-    def __init__(self, measures: tuple[Measure, ...]) -> None:
-        self.measures = measures
-        self.columns = range(len(measures))
-        self.of_grades = [n for n in self.columns if measures[n].declaration.reads == "grades"]
-        self.of_judgments = [n for n in self.columns if n not in self.of_grades]
-        cutoffs = {value for m in measures for word, value in m.params if word == "k"}
-        depths = sorted(map(int, cutoffs))  # type: ignore[arg-type] # k is an int
-        self.deepest = depths[-1] if depths else _JUDGED_AT
-        self.depths = sorted({*depths, _JUDGED_AT})
-        firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
-        self.first_ranks = list(dict.fromkeys(firsts))
-        self.judged_apart = any(_reads_judged(measure) for measure in measures)
-        self.deepest_asked = depths[-1] if depths else 0
-        levels = [rel for m in measures if (rel := _level(m)) is not None]
-        self.level = min(levels, default=0.0)
-        if self.level > 1:
-            self.level = 0.0
-        self.recalls = [m for m in measures if m.name == "R" and not dict(m.params).get("norm")]
-        self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
-        self.alone = alone_note(measures)
-
-    @cached_property
-    def open(self) -> tuple[int, ...]:
-        """The numbers of those without a closed form for the mean over all orders of ties."""
-        return tuple(n for n in self.columns if not self.measures[n].averages)
-
-    def refuse_open(self) -> None:
-        """Refuse measures whose mean over all orders of equal scores has no closed form.
-
-        Raises:
-            InputError: Naming them.
-        """
-        if self.open:
-            raise InputError(
-                f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
-                "mean over all orders of equal scores",
-                where="ties=mean",
-                fix="leave it out, or have it estimated from orders drawn at random: "
-                "evaluate(..., draws=1000) (--draws 1000)",
-            )
-
-
 @dataclass(frozen=True)
 class _Block:
     """One block of a run, joined.
@@ -157,28 +96,46 @@ class _Block:
     constant: bool = False
 
 
+class Truth(NamedTuple):
+    """The judgments of an evaluation.
+
+    Attributes:
+        qrels: Those that say what is relevant.
+        graded: Those that have the grades, which are mostly the same.
+        detail: Those that say more, if a measure reads it; then `qrels` are its own.
+    """
+
+    qrels: Qrels
+    graded: Qrels
+    detail: Detailed | None = None
+
+
 class Gathering:
     """Values gathered block by block; the only mutable thing here, and it never leaves."""
 
-    def __init__(self, qrels: Qrels, graded: Qrels, plan: Plan, policies: Policies) -> None:
+    def __init__(self, truth: Truth, plan: Plan, policies: Policies) -> None:
+        qrels, graded, self.detail = truth
         if not len(qrels):
             raise InputError(
                 "the judgments hold no query", where="judgments", fix="give at least one"
             )
         self.qrels, self.graded, self.policies = qrels, graded, policies
         self.plan = plan
+        # As they are calculated; they are named as they were asked for.
+        self.condensed = policies.unjudged == "removed"
+        self.measures = plan.condensed if self.condensed else plan.measures
         # Column after column: they are written and averaged one by one.
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
         self.averaged = policies.ties == "mean"
-        if self.averaged and not policies.draws:
-            plan.refuse_open()
+        if self.averaged:
+            plan.refuse_open(policies.draws)
         # The errors of what is estimated.
         drawn = plan.open if self.averaged else ()
         self.errors = {column: np.zeros(len(qrels)) for column in drawn}
         # A mean of ranks over all orders is no rank that a document stands at.
         firsts = () if self.averaged else plan.first_ranks
-        self.first_ranks = {first: np.full(len(qrels), np.nan) for first in firsts}
+        self.first_ranks = [(first, np.full(len(qrels), np.nan)) for first in firsts]
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
@@ -218,10 +175,11 @@ class Gathering:
             )
         self.seen[joined.numbers] = True
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
-        judged_apart = self.plan.judged_apart
-        tied = joined.tied(judged_apart=judged_apart)
+        tied = self._tied(joined)
         if graded is not joined:
-            tied = distinct(np.append(tied, graded.tied(judged_apart=judged_apart)))
+            tied = distinct(np.append(tied, self._tied(graded)))
+        if self.detail is not None:
+            tied = distinct(np.append(tied, self.detail.tied(joined)))
         self.tied += int(self.wanted[tied].sum())
         self.unknown.update(block.unknown)
         self.removed += block.removed
@@ -239,6 +197,11 @@ class Gathering:
             self.notes += [note for note in block.run.table.notes if note not in self.notes]
         self.name = self.name or (Run.name if block.run is None else block.run.name)
         self.last = (joined, graded)
+
+    def _tied(self, joined: Joined) -> IntArray:
+        """The queries in which a tie could change a value."""
+        condensed = self.condensed and self.plan.all_condensed
+        return joined.tied(judged_apart=self.plan.judged_apart, condensed=condensed)
 
     def _of_dicts(self, run: Any) -> _Block | None:
         """A run of plain dicts, of which no table is made; None for any other."""
@@ -280,36 +243,56 @@ class Gathering:
             columns: Sequence[int] = plan.columns
             if graded is not joined:
                 columns = plan.of_grades if source is graded else plan.of_judgments
-            plain = rows
-            if self.averaged:
-                # What is in no tie has one order only.
-                tied = source.touched(rows)
-                plain = rows[~tied]
-                for places, block in source.blocks(rows[tied]):
-                    at = rows[tied][places]
-                    self._average(block, at, columns)
-                    if source is joined:
-                        self._look(block.averaged(), at)
+            look = source is joined
+            plain = (
+                self._calculate_tied(source, rows, columns, look=look) if self.averaged else rows
+            )
             for places, block in source.blocks(plain):
                 at = plain[places]
                 for column in columns:
-                    self.values[:, column][at] = plan.measures[column].values(block)
-                if source is joined:
+                    self.values[:, column][at] = self.measures[column].values(block)
+                if look:
                     self._look(block, at)
+        if self.detail is not None:
+            self._calculate_special(self.detail, joined, rows)
+
+    def _calculate_tied(
+        self, source: Joined, rows: IntArray, columns: Sequence[int], *, look: bool
+    ) -> IntArray:
+        """The means over all orders of equal scores; the queries without such are left, returned.
+
+        What is in no tie has one order only, in which both ways give the same bits: a few such
+        queries are quicker done with the others.
+        """
+        tied = source.touched(rows)
+        if tied.any() and np.count_nonzero(~tied) < _FEW:
+            tied[:] = True
+        for places, block in source.blocks(rows[tied]):
+            at = rows[tied][places]
+            self._average(block, at, columns)
+            if look:
+                self._look(block.averaged(), at)
+        return rows[~tied]
+
+    def _calculate_special(self, detail: Detailed, joined: Joined, rows: IntArray) -> None:
+        """The values of measures that read more than a grade."""
+        for places, block in detail.blocks(joined, rows):
+            for column in self.plan.special:
+                self.values[:, column][rows[places]] = self.measures[column].values(block)
 
     def _average(self, block: JudgedRun, at: IntArray, columns: Sequence[int]) -> None:
         """The means over all orders of a block's equal scores."""
         drawn = [column for column in columns if column in self.errors]
         for column in columns:
             if column not in self.errors:
-                self.values[:, column][at] = self.plan.measures[column].expected(block)
+                self.values[:, column][at] = self.measures[column].expected(block)
         if drawn:
             from rankgauge.drawing import Draws, estimate
 
             means, errors = estimate(
                 block,
                 self.qrels.table.queries.take(at).tolist(),
-                [self.plan.measures[column] for column in drawn],
+                [self.measures[column] for column in drawn],
                 Draws(self.policies.draws, self.policies.seed),
             )
             for place, column in enumerate(drawn):
@@ -320,8 +303,9 @@ class Gathering:
         """What the notes tell of a block, besides its values."""
         plan = self.plan
         self.judged[at] = judged_shares(block, plan.depths)
-        for first, ranks in self.first_ranks.items():
-            ranks[at] = first.values(block)
+        for first, ranks in self.first_ranks:
+            seen = first(judged_only=True) if self.condensed else first
+            ranks[at] = seen.values(block)
         for number, recall in enumerate(plan.recalls):
             more = block.relevant(recall.rel) > recall.k  # type: ignore[arg-type, operator] # numbers
             self.beyond[number] += int(np.count_nonzero(more))
@@ -431,8 +415,10 @@ class Gathering:
             deepest = self.plan.deepest
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
             code = " (P106)" if coverage[deepest] < 1 else ""
-            yield f"documents without a judgment count as not relevant; {known}{code}"
-        for first, ranks in self.first_ranks.items():
+            done = "are removed from the rankings" if self.condensed else "count as not relevant"
+            how = " (unjudged=removed)" if self.condensed else ""
+            yield f"documents without a judgment {done}{how}; {known}{code}"
+        for first, ranks in self.first_ranks:
             yield first_ranks_note(first, ranks[rows])
 
     def _said_of_inputs(self) -> Iterator[str]:
@@ -490,11 +476,6 @@ class Gathering:
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
 
 
-def _level(measure: Measure) -> float | None:
-    """The relevance level of a measure that only tells relevant from not."""
-    return measure.level if measure.declaration.reads == "binary" else None
-
-
 def _constant(table: PairTable) -> bool:
     """Whether every ranking of two or more documents has one score only, and there is one."""
     values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
@@ -506,10 +487,3 @@ def _constant(table: PairTable) -> bool:
         return False
     numbers = table.query_numbers()
     return bool((values[1:] == values[:-1])[numbers[1:] == numbers[:-1]].all())
-
-
-def _reads_judged(measure: Measure) -> bool:
-    """Whether it tells documents judged not relevant from those not judged."""
-    gain = dict(measure.params).get("gain")
-    gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
-    return measure.declaration.reads == "judged" or gains_for_nothing

@@ -126,6 +126,17 @@ class Ids:
         data = np.concatenate([part.data for part in parts])
         return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
 
+    @classmethod
+    def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
+        r"""One id of each two, with a NUL between them, which no id holds.
+
+        Example:
+            >>> Ids.keyed([(b"d1", b"a")]).tolist()
+            [b'd1\x00a']
+        """
+        keys = [b"%b\0%b" % pair for pair in pairs]
+        return _packed(b"".join(keys), map(len, keys))
+
     def __getstate__(self) -> dict[str, Any]:
         # Hashes can be made again; they need not travel.
         return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}

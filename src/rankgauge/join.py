@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from rankgauge.ids import IntArray
 from rankgauge.judged import UNRANKED, JudgedRun
-from rankgauge.model import BY_GRADE, Order, Qrels, Run, order_of
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import BY_GRADE, Order, order_of
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of, pair_keys
 
-__all__ = ["Joined", "by_grade", "join", "ranked", "tie_groups"]
+__all__ = ["Joined", "by_grade", "join", "numbered", "ranked", "tie_groups"]
 
 # Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
 _CELLS = 1 << 17
@@ -45,6 +46,7 @@ class Joined:
         grade: Its grade.
         retrieved: (n,) documents retrieved.
         unknown_queries: Queries of the run (by its own numbers) without judgments.
+        rows: The row of each entry's judgment.
     """
 
     qrels: Qrels
@@ -56,6 +58,7 @@ class Joined:
     grade: FloatArray
     retrieved: IntArray
     unknown_queries: IntArray
+    rows: IntArray
 
     def blocks(
         self, queries: IntArray, cells: int = _CELLS
@@ -72,6 +75,16 @@ class Joined:
         order = np.argsort(width, kind="stable")
         for places in _cut(order, width, cells):
             yield places, self._block(queries[places])
+
+    def by_rows(self, numbered: Qrels) -> Joined:
+        """The same with the rows of judgments in the place of grades.
+
+        For judgments that say more than a grade: what is laid out then says where to look.
+
+        Args:
+            numbered: The judgments, :func:`numbered`.
+        """
+        return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
     def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Where the entries of each query start, how many there are, and documents retrieved."""
@@ -111,7 +124,7 @@ class Joined:
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
-    def tied(self, *, judged_apart: bool = False) -> IntArray:
+    def tied(self, *, judged_apart: bool = False, condensed: bool = False) -> IntArray:
         """Queries in which a tie could change a value.
 
         They have a group of equal scores that holds documents of different grades; no grade and a
@@ -119,10 +132,14 @@ class Joined:
 
         Args:
             judged_apart: Whether it also matters that a document was judged at all.
+            condensed: Whether documents without a judgment are removed from the rankings.
         """
-        return distinct(self.deciding(judged_apart=judged_apart)[0])
+        numbers, _ = self.deciding(judged_apart=judged_apart, condensed=condensed)
+        return distinct(numbers) if len(numbers) else numbers
 
-    def deciding(self, *, judged_apart: bool = False) -> tuple[IntArray, IntArray]:
+    def deciding(
+        self, *, judged_apart: bool = False, condensed: bool = False
+    ) -> tuple[IntArray, IntArray]:
         """The groups of equal scores that could change a value: their queries and their sizes."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -131,12 +148,17 @@ class Joined:
         new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
         heads = np.flatnonzero(new)
         worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
+        if condensed:
+            # What only pooled is, is removed too: alike to whatever it is tied with.
+            beside = np.maximum.reduceat(worth, heads).repeat(np.diff(np.append(heads, len(new))))
+            worth = np.where(self.grade >= 0, self.grade, beside)
         unjudged = -np.inf if judged_apart else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
         members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
-        lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
+        if not condensed:
+            lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
         chosen = highest > lowest
         return numbers[heads[chosen]], size[chosen]
 
@@ -179,6 +201,7 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
         grade=qrels.table.values[judged_rows[order]],
         retrieved=np.diff(table.offsets)[by_number],
         unknown_queries=np.flatnonzero(of_run < 0),
+        rows=judged_rows[order],
     )
 
 
@@ -214,6 +237,12 @@ def by_grade(
         places += last - first + 1 - np.repeat(members, members)
     rank[tied[order]] = first + places
     return rank
+
+
+def numbered(qrels: Qrels) -> Qrels:
+    """The judgments with the numbers of their rows for grades."""
+    table = qrels.table
+    return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
 
 def _query_of(table: PairTable, rows: IntArray) -> IntArray:

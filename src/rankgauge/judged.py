@@ -14,11 +14,13 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray, freeze
 from rankgauge.table import FloatArray
 
-__all__ = ["UNRANKED", "Averaged", "Counts", "JudgedRun", "Values", "discounts"]
+__all__ = ["UNRANKED", "Averaged", "Counts", "JudgedRun", "Level", "Values", "discounts"]
 
 Values: TypeAlias = FloatArray
 # Of one order they are whole numbers, of all orders at once their means.
 Counts: TypeAlias = IntArray | FloatArray
+# From which grade on a document counts as relevant; "best" is the highest grade of each query.
+Level: TypeAlias = float | str
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
@@ -182,13 +184,20 @@ class JudgedRun:
         """(Q, J) whether a document stands in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
-    def hits(self, rel: float, k: int | None = None) -> BoolArray:
+    def least(self, rel: Level) -> float | FloatArray:
+        """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
+        if isinstance(rel, str):
+            # Of a query without a grade above 0 no document is relevant.
+            return np.where(self.ideal[:, :1] > 0, self.ideal[:, :1], np.inf)
+        return rel
+
+    def hits(self, rel: Level, k: int | None = None) -> BoolArray:
         """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
         if k is None:
-            return self.once(("hits", rel), lambda: self.judged & (self.grade >= rel))
+            return self.once(("hits", rel), lambda: self.judged & (self.grade >= self.least(rel)))
         return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
 
-    def found(self, rel: float, k: int | None = None) -> Counts:
+    def found(self, rel: Level, k: int | None = None) -> Counts:
         """(Q,) the relevant documents that were retrieved, in the first `k`."""
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
 
@@ -204,24 +213,24 @@ class JudgedRun:
         within = self.rank <= k[:, None] if isinstance(k, np.ndarray) else self.within(k)
         return self.count(flags & within)
 
-    def first(self, rel: float) -> IntArray:
+    def first(self, rel: Level) -> IntArray:
         """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
         return self.once(
             ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
         )
 
-    def relevant(self, rel: float) -> IntArray:
+    def relevant(self, rel: Level) -> IntArray:
         """(Q,) all relevant documents of the query, retrieved or not."""
-        return self.once(("relevant", rel), lambda: self.count(self.ideal >= rel))
+        return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
 
-    def divisor(self, rel: float) -> FloatArray:
+    def divisor(self, rel: Level) -> FloatArray:
         """(Q,) the same to divide by: NaN where there is none, which makes a value undefined."""
         whole = self.relevant(rel)
         return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 
-    def non_relevant(self, rel: float) -> IntArray:
+    def non_relevant(self, rel: Level) -> IntArray:
         """(Q,) all documents judged not relevant, retrieved or not."""
-        return self.count((self.ideal >= 0) & (self.ideal < rel))
+        return self.count((self.ideal >= 0) & (self.ideal < self.least(rel)))
 
     def discounts(self, k: int | None = None, b: float | None = None) -> FloatArray:
         """(Q, J) the discount of each document's rank, 0 past `k` and where padded."""
@@ -340,11 +349,11 @@ class Averaged(JudgedRun):
         """There is no single order of which it could be said."""
         raise TypeError(f"whether a document stands in the first {k} depends on the order")
 
-    def first(self, rel: float) -> IntArray:
+    def first(self, rel: Level) -> IntArray:
         """There is no single order of which it could be said."""
-        raise TypeError(f"the first document of grade {rel:g} depends on the order")
+        raise TypeError(f"the first document of grade {rel} depends on the order")
 
-    def found(self, rel: float, k: int | None = None) -> Counts:
+    def found(self, rel: Level, k: int | None = None) -> Counts:
         """(Q,) the relevant documents that were retrieved, in the first `k` on the average."""
         return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
 

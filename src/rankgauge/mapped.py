@@ -24,7 +24,8 @@ import numpy as np
 from rankgauge.ids import Ids, IntArray, show_id
 from rankgauge.join import Joined, by_grade
 from rankgauge.judged import BoolArray
-from rankgauge.model import BY_GRADE, Qrels, Ties
+from rankgauge.model import Qrels
+from rankgauge.policies import BY_GRADE, Ties
 from rankgauge.table import offsets_of
 
 __all__ = ["Mapped", "mapped"]
@@ -302,4 +303,5 @@ def _joined(
         grade=qrels.table.values[rows[order]],
         retrieved=np.array([len(ranking) for ranking in rankings], dtype=np.int64)[by_number],
         unknown_queries=np.flatnonzero(of_run < 0),
+        rows=rows[order],
     )

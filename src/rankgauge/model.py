@@ -9,21 +9,21 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.errors import InputError, UnknownName
+from rankgauge.errors import InputError
 from rankgauge.formats import files, memory
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
 from rankgauge.formats.naming import InFormat, unpacked
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes
+from rankgauge.policies import Duplicates
 from rankgauge.table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 
 __all__ = [
-    "Policies",
     "Qrels",
     "Run",
     "read_qrels",
@@ -32,122 +32,13 @@ __all__ = [
     "write_run",
 ]
 
-Order: TypeAlias = Literal["trec", "input"]
-Ties: TypeAlias = Literal["trec", "input", "best", "worst", "mean"]
-Duplicates: TypeAlias = Literal["error", "first", "best"]
-Undefined: TypeAlias = Literal["zero", "skip"]
-
-# These policies of ties need to know what is relevant.
-BY_GRADE = frozenset({"best", "worst", "mean"})
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
-_MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
 _NO_TEXT = "\0"
 _ENDINGS = (
     ".zip", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet",
     ".pq", ".parq", ".arrow", ".feather", ".ipc",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Policies:
-    """What is done where a definition is silent; printed under every number.
-
-    Attributes:
-        ties: Order of documents with equal scores: ``trec`` (document id descending, byte by byte),
-            ``input`` (the order given), ``best`` (the higher grade first), ``worst`` (the lower
-            grade first), or ``mean``: the mean of the values over all orders.
-        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
-            run has an empty ranking), ``intersection`` (judged and in the run), or ``given``.
-        duplicates: A document that stands twice in a ranking is an ``error``; ``first`` keeps its
-            first place in the input, ``best`` its highest score.
-        undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
-            (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
-        unjudged: Documents without a judgment count as not relevant.
-        draws: How many orders are drawn at random for a measure whose mean over all of them has no
-            closed form; 0 refuses such a measure. For ``ties="mean"`` only.
-        seed: Where the draws begin.
-
-    Example:
-        >>> Policies(ties="input").ties
-        'input'
-    """
-
-    ties: Ties = "trec"
-    queries: Literal["all", "intersection", "given"] = "all"
-    duplicates: Duplicates = "error"
-    undefined: Undefined = "zero"
-    unjudged: Literal["not relevant"] = "not relevant"
-    draws: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        allowed: dict[str, tuple[str, ...]] = {
-            "ties": get_args(Ties),
-            "queries": ("all", "intersection", "given"),
-            "duplicates": get_args(Duplicates),
-            "undefined": get_args(Undefined),
-            "unjudged": ("not relevant",),
-        }
-        for name, choices in allowed.items():
-            value = getattr(self, name)
-            if value not in choices:
-                raise UnknownName(
-                    f"{name}={value!r} is not possible", fix=f"choose one of: {', '.join(choices)}"
-                )
-        for name, least in {"draws": 0, "seed": 0}.items():
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= _MOST_DRAWS[name]:
-                raise InputError(
-                    f"{name}={value!r:.60} is not possible",
-                    where="policies",
-                    fix=f"give a whole number from {least} to {_MOST_DRAWS[name]:,}",
-                )
-        if self.draws == 1:
-            raise InputError(
-                "draws=1 says nothing of its error", where="policies", fix="draw more: draws=1000"
-            )
-        if self.seed and not self.draws:
-            raise InputError(
-                f"seed={self.seed} without draws: nothing is drawn",
-                where="policies",
-                fix="say how many orders are drawn (draws=1000), or leave seed out",
-            )
-        if self.draws and self.ties != "mean":
-            raise InputError(
-                f"draws={self.draws} with ties={self.ties}: orders are drawn for their mean only",
-                where="policies",
-                fix='ask for ties="mean" (--ties mean), or leave draws out',
-            )
-
-    def said(self) -> dict[str, str | int]:
-        """Every policy by its name; those of drawing only where something is drawn.
-
-        Example:
-            >>> list(Policies().said())
-            ['ties', 'queries', 'duplicates', 'undefined', 'unjudged']
-        """
-        drawing = () if self.draws else ("draws", "seed")
-        names = (part.name for part in fields(self))
-        return {name: getattr(self, name) for name in names if name not in drawing}
-
-    def __repr__(self) -> str:
-        return f"Policies({', '.join(f'{name}={value!r}' for name, value in self.said().items())})"
-
-
-def order_of(ties: str) -> Order:
-    """An order that needs no judgments.
-
-    Raises:
-        UnknownName: If it is another policy, or none.
-    """
-    for order in get_args(Order):
-        if ties == order:
-            return order
-    raise UnknownName(
-        f"ties={ties!r:.40} is not possible here",
-        fix="choose one of: trec, input (what is best or worst takes judgments to say)",
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,6 +135,9 @@ class Qrels(_Pairs):
             fix = "keep one judgment of each query and document"
             if self.table.lines is not None:
                 fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                from rankgauge.formats.wide import subtopics_said
+
+                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
             raise self.table.repeat_error(repeats[0], fix=fix)
 
     @classmethod
@@ -265,6 +159,9 @@ class Qrels(_Pairs):
         """
         if isinstance(source, Qrels):
             return source
+        if isinstance(getattr(type(source), "reads", None), str):
+            # Judgments that say more than a grade (`rankgauge.detailed`) hold ordinary ones.
+            return cls.of(source.qrels)
         if isinstance(source, Run):
             raise InputError(
                 f"got the run {source.name!r} where judgments were wanted",

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Policies
+from rankgauge.policies import Policies
 
 __all__ = [
     "SHOWN",

@@ -20,8 +20,9 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.join import join, ranked
 from rankgauge.judged import Values
-from rankgauge.model import Order, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
+from rankgauge.policies import Order
 from rankgauge.render import Table, to_html
 from rankgauge.table import FloatArray
 

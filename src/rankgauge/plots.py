@@ -14,9 +14,9 @@ from rankgauge.catalogue import unknown
 from rankgauge.errors import InputError
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Policies
 from rankgauge.notes import many
 from rankgauge.plotting import Panel, Plot, Series
+from rankgauge.policies import Policies
 
 __all__ = [
     "PLOTS",

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.gather import Gathered, Gathering, Plan
+from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import SHOWN, alone_note
+from rankgauge.planning import Plan
+from rankgauge.policies import Policies
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.known import profile_of
 from rankgauge.records import Records
@@ -220,7 +222,7 @@ def _part(
         measures.append(own.measure)
     plan = Plan(tuple(dict.fromkeys(measures)))
     plan.alone = ""
-    gathering = Gathering(case.qrels, case.qrels, plan, case.policies)
+    gathering = Gathering(Truth(case.qrels, case.qrels), plan, case.policies)
     if chosen is not None:
         # What the tool leaves out was judged all the same: no fault of who chose it.
         gathering.select([q for q in chosen if q in case.qrels or q not in truth])

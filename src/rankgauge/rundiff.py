@@ -23,9 +23,10 @@ from rankgauge.ids import Id, freeze, id_bytes, show_id
 from rankgauge.join import ranked
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Order, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some, ties_note
 from rankgauge.overlap import mean_known, meet, overlaps, whole_number
+from rankgauge.policies import Order
 from rankgauge.render import Table, to_html
 from rankgauge.sidebyside import Place, Sides
 

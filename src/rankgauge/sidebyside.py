@@ -11,7 +11,8 @@ import numpy as np
 from rankgauge.collection import Collection
 from rankgauge.ids import show_id
 from rankgauge.join import ranked
-from rankgauge.model import Order, Qrels, Run
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import Order
 
 __all__ = ["Place", "Sides", "one_line"]
 

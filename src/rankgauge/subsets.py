@@ -15,7 +15,8 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.files import read_ids
 from rankgauge.ids import IntArray, id_bytes, show_id
 from rankgauge.join import ranked
-from rankgauge.model import Duplicates, Order, Policies, Qrels, Run, order_of
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import Duplicates, Order, Policies, order_of
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = [

@@ -19,8 +19,9 @@ from rankgauge.ids import IntArray, show_id
 from rankgauge.join import join, tie_groups
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Duplicates, Qrels, Run, Ties, Undefined
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
+from rankgauge.policies import Duplicates, Ties, Undefined
 from rankgauge.records import Records
 from rankgauge.render import Cell, Table, to_html
 from rankgauge.table import PairTable

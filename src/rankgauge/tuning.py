@@ -20,8 +20,9 @@ from rankgauge.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named,
 from rankgauge.ids import Ids, id_bytes, show_id
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Order, Qrels, Run
+from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
+from rankgauge.policies import Order
 from rankgauge.render import Table, to_html
 from rankgauge.subsets import drawn, given_ids, of_queries, only
 from rankgauge.table import PairTable, offsets_of

@@ -14,7 +14,9 @@ MARKS = [
     "growth",
     "start",
     "comparing",
+    "diversity",
     "checking",
+    "ties",
     "running",
 ]
 
@@ -63,9 +65,22 @@ def test_comparing_and_running_print_and_write(script, page):
     assert said.strip() in page.read_text(encoding="utf-8")
 
 
+def test_ties_print_and_write_a_table(script, page):
+    said = script("ties.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| 20 × 20 | all equal |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_checking_prints_and_writes_a_table_of_files_and_one_of_faults(script, page):
     said = script("checking.py", "--tiny", "--rounds", 1, "--write", page)
     assert "| 50 × 20 |" in said
     assert "| scores with the other sign |" in said
+    assert said.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_diversity_prints_and_writes_a_table(script, page):
+    said = script("diversity.py", "--tiny", "--rounds", 1, "--write", page)
+    assert "| 4 queries, 10 documents, 3 subtopics |" in said
     assert said.strip() in page.read_text(encoding="utf-8")

@@ -247,3 +247,61 @@ def test_a_comparison_that_cannot_be_made_ends_with_2(words, said):
     done = run("compare", QRELS, *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_measure_that_reads_subtopics_makes_the_judgments_be_read_by_subtopic(tmp_path):
+    (tmp_path / "qrels").write_text("q1 1 d1 1\nq1 2 d1 1\nq1 2 d2 1\n", encoding="utf-8")
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 2.5 a\nq1 Q0 d3 2 1.5 a\n", encoding="utf-8")
+    (tmp_path / "b.run").write_text("q1 Q0 d2 1 2.5 b\n", encoding="utf-8")
+    qrels, *runs = (str(tmp_path / name) for name in ("qrels", "a.run", "b.run"))
+    done = run("evaluate", qrels, *runs, "-m", "StRecall@5", "-m", "AP", "--as", "csv")
+    assert done.stdout.splitlines()[1:] == ["a,1.0,0.5", "b,0.5,0.5"]
+    assert run("evaluate", qrels, *runs, "-m", "AP").returncode == 2
+    done = run("evaluate", QRELS, BM25, "-m", "StRecall@5")
+    assert done.returncode == 2
+    assert "these judgments have no subtopics" in done.stderr
+
+
+# ---- ties
+
+
+def test_every_policy_of_ties_has_its_own_values_and_note():
+    found = {}
+    for ties in ("trec", "input", "best", "worst", "mean"):
+        done = run("evaluate", QRELS, KEYWORD, "-m", "nDCG@10", "--ties", ties, "--as", "json")
+        data = json.loads(done.stdout)
+        assert data["policies"]["ties"] == ties
+        assert any(f"(ties={ties})" in note for note in data["notes"])
+        found[ties] = data["measures"][0]["mean"]
+    assert len(set(found.values())) == 5
+    assert found["worst"] < min(found["trec"], found["input"], found["mean"])
+    assert found["best"] > max(found["trec"], found["input"], found["mean"])
+
+
+def test_the_mean_of_what_has_no_closed_form_is_refused_or_drawn():
+    asked = ("evaluate", QRELS, KEYWORD, "-m", "ERR@10", "--ties", "mean")
+    done = run(*asked)
+    assert done.returncode == 2
+    assert "ERR(top=4)@10: no closed form" in done.stderr
+    assert "--draws 1000" in done.stderr
+    drawn = run(*asked, "--draws", "50", "--seed", "7")
+    assert drawn.returncode == 0
+    assert "estimated from 50 orders drawn at random (seed 7)" in drawn.stdout
+
+
+def test_a_tie_report_is_printed_for_each_run():
+    done = run("evaluate", QRELS, KEYWORD, BM25, "-m", "RR", "--tie-report")
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if line.endswith(": ties")] == [
+        "keyword: ties", "bm25: ties",
+    ]  # fmt: skip
+    csv = run("evaluate", QRELS, KEYWORD, "-m", "RR", "--tie-report", "--per-query", "--as", "csv")
+    assert csv.stdout.startswith("query,measure,as evaluated (trec),worst,mean,best\n")
+    assert "groups of equal scores" in csv.stderr
+
+
+@pytest.mark.parametrize("more", [("--save",), ("--as", "trec"), ("--draws", "9")])
+def test_a_tie_report_refuses_what_is_for_an_evaluation(more):
+    done = run("evaluate", QRELS, KEYWORD, "-m", "RR", "--tie-report", *more)
+    assert done.returncode == 2
+    assert "is not for --tie-report" in done.stderr

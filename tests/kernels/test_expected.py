@@ -16,9 +16,10 @@ from oracles import Seen
 from strategies import Batch, batches, bound, by_loop, few_scores, joined
 
 from rankgauge import evaluate, measures, parse
+from rankgauge.kernels.declaring import SPECIAL
 from rankgauge.kernels.measure import Measure
 
-CATALOGUE = measures()
+CATALOGUE = [bare for bare in measures() if bare.declaration.reads not in SPECIAL]
 # Orders that are gone through at most; above that a batch would take minutes.
 _MOST = 800
 
@@ -150,6 +151,18 @@ def test_where_nothing_is_tied_the_mean_is_the_value_to_the_last_bit(
         for measure in closed:
             ours, plain = measure.expected(block), measure.values(block)
             assert np.array_equal(ours, plain, equal_nan=True), measure
+
+
+def test_a_mean_does_not_depend_on_how_many_other_queries_there_are() -> None:
+    """Few that are not tied are done with those that are, many by themselves."""
+    chosen = [measure for bare in CATALOGUE for measure in variants(bare)[:6]]
+    alone = means(BATCH, chosen)
+    others = {f"more{number}": {f"d{place}": 1.0 for place in range(3)} for number in range(400)}
+    many = Batch(
+        {**BATCH.qrels, **others},
+        {**BATCH.run, **{query: {"d9": 0.75, "d1": 0.5} for query in others}},
+    )
+    assert np.array_equal(means(many, chosen)[: len(alone)], alone, equal_nan=True)
 
 
 def _drawn(made: Batch, measure: Measure, draws: int) -> tuple[np.ndarray, np.ndarray]:

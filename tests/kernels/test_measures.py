@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import ORACLES, Seen
@@ -22,6 +21,7 @@ from strategies import (
     batches,
     bound,
     by_loop,
+    differs,
     few_scores,
     joined,
     many_scores,
@@ -29,16 +29,20 @@ from strategies import (
 )
 
 from rankgauge import kernels, measures, parse
+from rankgauge.kernels.declaring import SPECIAL
 from rankgauge.kernels.measure import Measure
 
-CATALOGUE = measures()
+# What reads more than a grade has tests of its own beside these.
+CATALOGUE = [bare for bare in measures() if bare.declaration.reads not in SPECIAL]
 NAMES = [bare.name for bare in CATALOGUE]
 
 # Values to put in for each word, one after the other, alone and with a cut-off.
 _GRID: dict[str, tuple[Any, ...]] = {
+    "among": ("retrieved",),
     "b": (2, 3.5, 10),
     "beta": (2, 0.5),
     "gain": ("exp", {1: 2, 2: 5, 3: 0.25}, {0: 1, 2: 0}),
+    "goal": (0.5, 2, 3.5),
     "hit": (0.5,),
     "ideal": ("retrieved", "topk"),
     "judged_only": (True,),
@@ -47,10 +51,11 @@ _GRID: dict[str, tuple[Any, ...]] = {
     "mult": (0.05, *(fifth / 5 for fifth in range(1, 11)), 7),
     "noise": (-0.25,),
     "norm": ("min(k,R)", "k", "retrieved"),
+    "normalize": (False,),
     "p": (0.5, 0.95),
     "points": ("nearest",),
     "recall": tuple(tenth / 10 for tenth in range(11)),
-    "rel": (2, 3, 4, 5),
+    "rel": (2, 3, 4, 5, "best"),
     "top": (5,),
 }
 
@@ -104,13 +109,6 @@ def few() -> Case:
     return Case(batch(99, queries=120, grades=(-1, 0, 0.5, 1, 2, 3, 4), deepest=25))
 
 
-def _differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool:
-    if theirs is None:
-        return not math.isnan(ours)
-    # Gains are added up to large numbers: there the tolerance is one of the value.
-    return not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
-
-
 # ---- second opinions
 
 
@@ -129,7 +127,7 @@ def test_a_measure_agrees_with_its_loop(
     for measure in variants(Measure(name)):
         for query, seen, ours in zip(case.queries, case.seen, case.values(measure), strict=True):
             theirs = by_loop(measure, seen)
-            assert not _differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
+            assert not differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
             compared += 1
     assert compared == len(variants(Measure(name))) * len(case.made.qrels) > 0
 
@@ -140,139 +138,7 @@ def test_any_small_case_agrees_with_the_loops(made: Batch, chosen: tuple[Measure
     for row, query in enumerate(made.qrels):
         for column, measure in enumerate(chosen):
             ours, theirs = float(found[row, column]), by_loop(measure, made.seen(query))
-            assert not _differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
-
-
-# ---- pytrec_eval, live
-
-_TREC_CUTOFFS = (1, 2, 3, 5, 10, 20, 100, 1000)
-_TREC_LEVELS = (1, 2, 3, 4, 5)
-# Measures of version 10, which pytrec_eval does not know: test_oracle_files.py compares the values
-# of trec_eval itself.
-_OF_TREC_EVAL_ONLY = {"Unjudged", "YAAP"}
-TWINS = [
-    bare.name for bare in CATALOGUE if bare.declaration.trec and bare.name not in _OF_TREC_EVAL_ONLY
-]
-# What trec_eval calls relevant does not matter to gains there.
-LEVELLED = {bare.name for bare in CATALOGUE if bare.declaration.defaults.get("rel") == 1}
-
-Answers = dict[str, dict[str, float]]
-
-
-def _twins(bare: Measure) -> dict[str, Measure]:
-    """Our measures by the names of trec_eval, without a relevance level."""
-    declared = bare.declaration
-    points = {"k": _TREC_CUTOFFS, "mult": declared.curve, "recall": _GRID["recall"]}[declared.at]
-    found = [bare @ point for point in points if declared.at in declared.words]
-    if not declared.required:
-        found.append(bare())
-    return {name: measure for measure in found if (name := measure.trec_name())}
-
-
-def _asked() -> set[str]:
-    """The twins as pytrec_eval wants to be asked: one name with all of its cut-offs."""
-    whole, cut = set(), dict[str, list[str]]()
-    for name in TWINS:
-        for twin in _twins(Measure(name)):
-            stem, _, point = twin.rpartition("_")
-            if point.replace(".", "").isdigit():
-                cut.setdefault(stem, []).append(point)
-            else:
-                whole.add(twin)
-    return whole | {f"{stem}.{','.join(points)}" for stem, points in cut.items()}
-
-
-class Twin:
-    """A batch that pytrec_eval can take, and its answers for one way of asking."""
-
-    def __init__(self) -> None:
-        made = batch(31, queries=1200, grades=(-2, -1, -1, 0, 0, 1, 1, 2, 3, 4), deepest=60)
-        for grades in made.qrels.values():
-            # It ends the process on a query whose grades are all -2.
-            if max(grades.values()) < -1:
-                grades["never-but-judged"] = 0
-        self.made = made
-        self.joined = joined(made.qrels, made.run)
-        self.whole = {
-            query: {doc: int(grade) for doc, grade in grades.items()}
-            for query, grades in made.qrels.items()
-        }
-        self._known: dict[tuple[int, bool], Answers] = {}
-
-    def answers(self, rel: int, *, judged_only: bool = False) -> Answers:
-        key = (rel, judged_only)
-        if key not in self._known:
-            evaluator = pytrec_eval.RelevanceEvaluator(
-                self.whole, _asked(), relevance_level=rel, judged_docs_only_flag=judged_only
-            )
-            self._known[key] = evaluator.evaluate(self.made.run)
-        return self._known[key]
-
-
-@pytest.fixture(scope="module")
-def twin() -> Twin:
-    return Twin()
-
-
-def _compared_with_pytrec_eval(case: Twin, name: str, measure: Measure, answers: Answers) -> int:
-    compared = 0
-    found = values(case.joined, [measure])[:, 0].tolist()
-    for query, ours in zip(case.joined.qrels.query_ids, found, strict=True):
-        if query not in case.made.run:
-            assert query not in answers
-            continue
-        theirs = answers[query][name]
-        # It has no word for undefined and says 0.
-        counted = 0.0 if math.isnan(ours) else ours
-        if name in {"gm_map", "gm_bpref"}:
-            # It gives the logarithm, floor and all.
-            counted = math.log(max(counted, 1e-5))
-        if math.isnan(theirs):
-            # Named exception: with nothing left of a ranking (-J) it divides 0 by 0 here.
-            assert measure.name in {"IPrec", "IPrecAvg"}
-            assert not case.made.seen(query).judged_only().ranking
-            theirs = 0.0
-        assert not _differs(counted, theirs), (
-            f"{measure} of {query}: {ours!r}, pytrec_eval {theirs!r}"
-        )
-        compared += 1
-    return compared
-
-
-@pytest.mark.parametrize("name", TWINS)
-def test_a_measure_agrees_with_pytrec_eval(name: str, twin: Twin) -> None:
-    bare = Measure(name)
-    words = bare.declaration.words
-    levels = _TREC_LEVELS if name in LEVELLED else (1,)
-    both = len(twin.made.qrels.keys() & twin.made.run.keys())
-    compared, pairs = 0, _twins(bare)
-    assert pairs, "a measure that names a twin must have one to compare with"
-    for trec, measure in pairs.items():
-        for rel in levels:
-            leveled = measure(rel=rel) if name in LEVELLED else measure
-            compared += _compared_with_pytrec_eval(twin, trec, leveled, twin.answers(rel))
-    assert compared == both * len(pairs) * len(levels)
-    if "judged_only" not in words:
-        return
-    for trec, measure in pairs.items():
-        only = measure(judged_only=True)
-        answers = twin.answers(1, judged_only=True)
-        assert _compared_with_pytrec_eval(twin, trec, only, answers) == both
-
-
-def test_the_batch_for_pytrec_eval_is_unkind(twin: Twin) -> None:
-    """Or the agreement would say little."""
-    found = twin.joined
-    assert 0 < len(found.numbers) < len(found.qrels)
-    assert len(found.unknown_queries) > 10
-    assert len(found.tied()) > 300
-    assert (found.grade < 0).sum() > 500
-    assert both_sides(values(found, [parse("NumRel")])[:, 0] > 0)
-    assert both_sides(values(found, [parse("NumRet")])[:, 0] > 500)
-
-
-def both_sides(flags: np.ndarray) -> bool:
-    return bool(flags.any()) and not flags.all()
+            assert not differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
 
 
 # ---- laws
@@ -465,22 +331,24 @@ def test_a_name_is_read_back_as_the_same_measure(name: str, data: st.DataObject)
     assert parse(str(measure)).params == measure.params
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_the_name_of_the_twin_is_read_as_the_measure(name: str) -> None:
-    for trec, measure in _twins(Measure(name)).items():
-        assert parse(trec) == measure
-
-
 # ---- where a value is not defined
 
 
+def _least(measure: Measure, seen: Seen) -> float:
+    if measure.rel == "best":
+        return max(*seen.grades.values(), 1e-9)
+    return float(str(measure.rel))
+
+
 def _nothing_relevant(measure: Measure, seen: Seen) -> bool:
-    return not any(grade >= float(str(measure.rel)) for grade in seen.grades.values())
+    least = _least(measure, seen)
+    return not any(grade >= least for grade in seen.grades.values())
 
 
 def _no_gain(measure: Measure, seen: Seen) -> bool:
     gains = dict(measure.gain) if isinstance(measure.gain, tuple) else {}
-    least = float(str(measure.rel or 0)) if "rel" in measure.declaration.words else 0
+    levelled = "rel" in measure.declaration.words and measure.rel is not None
+    least = _least(measure, seen) if levelled else 0
     counted = [grade for grade in seen.grades.values() if grade >= least]
     return not any(gains.get(grade, grade) > 0 for grade in counted)
 
@@ -489,13 +357,24 @@ def _no_grade(measure: Measure, seen: Seen) -> bool:
     return not any(grade > 0 for grade in seen.grades.values())
 
 
+def _no_pair(measure: Measure, seen: Seen) -> bool:
+    level = _least(measure, seen)
+    if measure.among == "judged":
+        known = [grade >= level for grade in seen.grades.values() if grade >= 0]
+    else:
+        ranking = (seen.judged_only() if measure.judged_only else seen).ranking
+        window = ranking if measure.k is None else ranking[: int(str(measure.k))]
+        known = [seen.grades.get(doc, -1) >= level for doc in window]
+    return all(known) or not any(known)
+
+
 def _nothing_retrieved(measure: Measure, seen: Seen) -> bool:
     only = "judged_only" in measure.declaration.words and measure.judged_only
     return not (seen.judged_only() if only else seen).ranking
 
 
 def _nothing_found(measure: Measure, seen: Seen) -> bool:
-    rel = float(str(measure.rel))
+    rel = _least(measure, seen)
     return not any(seen.grades.get(doc, -1) >= rel for doc in seen.ranking)
 
 
@@ -510,6 +389,8 @@ UNDEFINED: dict[str, Callable[[Measure, Seen], bool]] = {
     "Judged": _nothing_retrieved,
     "SetP": _nothing_retrieved,
     **dict.fromkeys(("G", "NCG", "RnDCG", "nDCG", "nDCGrel"), _no_gain),
+    "Compat": _no_grade,
+    "PairAcc": _no_pair,
     "nERR": _no_grade,
 }  # fmt: skip
 
@@ -534,9 +415,9 @@ def test_an_empty_ranking_counts_as_0_or_is_undefined_but_never_more() -> None:
     for measure in ALL_VARIANTS:
         missing = float(values(found, [measure])[0, 0])
         if measure.name == "NumRel":
-            assert missing == (1 if float(str(measure.rel)) <= 2 else 0)
-        elif measure.name == "RBPres":
-            assert missing == 1
+            assert missing == (1 if measure.rel == "best" or float(str(measure.rel)) <= 2 else 0)
+        elif measure.name.endswith("res"):
+            assert missing == pytest.approx(1, abs=1e-12)
         elif measure.name == "YAAP":
             assert missing < 0 or math.isnan(missing)
         elif measure.name == "Utility":

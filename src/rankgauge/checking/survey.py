@@ -217,7 +217,7 @@ def each_once(table: PairTable, policy: Any = "best") -> PairTable:
 def _nothing(qrels: Qrels) -> Joined:
     none = np.zeros(0, dtype=np.int64)
     return Joined(qrels, none, np.zeros(1, dtype=np.int64), none, none, none,
-                  np.zeros(0), none, none)  # fmt: skip
+                  np.zeros(0), none, none, none)  # fmt: skip
 
 
 def joined_whole(parts: Sequence[Joined], qrels: Qrels) -> Joined:
@@ -246,6 +246,7 @@ def joined_whole(parts: Sequence[Joined], qrels: Qrels) -> Joined:
         grade=column("grade")[rows],
         retrieved=column("retrieved")[of_query],
         unknown_queries=np.zeros(0, dtype=np.int64),
+        rows=column("rows")[rows],
     )
 
 

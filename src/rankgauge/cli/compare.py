@@ -89,7 +89,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
-            rankgauge.read_qrels(qrels, format=qrels_format),
+            rankgauge.read_judgments(qrels, (*names, *tested), format=qrels_format)
+            if names or tested
+            else rankgauge.read_qrels(qrels, format=qrels_format),
             read_runs(runs, run_format),
             names or None,
             tested=tested or None,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
@@ -17,14 +17,12 @@ from rankgauge.cli.inputs import (
     format_option,
     located,
     qrels_format_option,
+    queries_of,
     store_option,
     told_apart,
 )
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["evaluate"]
 
@@ -45,6 +43,11 @@ __all__ = ["evaluate"]
 @click.option(
     "--tie-report", is_flag=True,
     help="Show what each measure could be by another order of equal scores, instead.",
+)  # fmt: skip
+@click.option(
+    "--unjudged-report", "open_ends", is_flag=True,
+    help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
+    "and nDCG with grades drawn at random.",
 )  # fmt: skip
 @click.option(
     "--as", "form", default="table", show_default=True, help="How to print.",
@@ -77,6 +80,11 @@ __all__ = ["evaluate"]
     help="What an undefined value does in the mean.",
 )  # fmt: skip
 @click.option(
+    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
+    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
+    "from the ranking first (condensed lists).",
+)  # fmt: skip
+@click.option(
     "--profile", metavar="NAME",
     help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
     "beir, mteb, sentence-transformers, torchmetrics, sklearn, llama-index or haystack. It decides "
@@ -102,6 +110,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
     tie_report: bool,  # noqa: FBT001 - click passes by name
+    open_ends: bool,  # noqa: FBT001 - click passes by name
     form: str,
     ties: Literal["trec", "input", "best", "worst", "mean"],
     draws: int | None,
@@ -109,6 +118,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    unjudged: Literal["not-relevant", "removed"],
     profile: str | None,
     run_format: str | None,
     qrels_format: str | None,
@@ -134,6 +144,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --profile ranx
       rankgauge evaluate qrels.txt bm25.run --tie-report
       rankgauge evaluate records.jsonl
+      rankgauge evaluate qrels.txt bm25.run -m nDCG@10 --unjudged-report
       rankgauge evaluate qrels.txt bm25.run --save --label 2.1 --set k1=0.9
     """  # noqa: D301 - click reads the \b
     kept = _Keeping.of(label, pairs, date, store, save=save)
@@ -145,28 +156,36 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         chosen = (*case.measures, *names)
         click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
     measures = chosen or None
-    if tie_report:
-        from rankgauge.cli.ties import say_ties
+    if tie_report or open_ends:
+        sources = (qrels, runs, qrels_format, run_format)
+        beside: dict[str, object] = {"--save": save, "--draws": draws, "--as trec": form == "trec"}
+        beside["--profile"] = profile
+        if tie_report:
+            from rankgauge.cli.ties import say_ties
 
-        say_ties(
-            (qrels, runs, qrels_format, run_format),
-            partial(
-                rankgauge.tie_report, measures=measures, ties=ties, queries=_queries(queries),
+            make = partial(
+                rankgauge.tie_report, measures=measures, ties=ties, queries=queries_of(queries),
                 duplicates=duplicates, undefined=undefined,
-            ),
-            form,
-            per_query=per_query,
-            beside={"--save": save, "--draws": draws, "--as trec": form == "trec"},
-        )  # fmt: skip
+            )  # fmt: skip
+            say_ties(sources, make, form, per_query=per_query, beside=beside)
+        if open_ends:
+            from rankgauge.cli.unjudged import say_unjudged
+
+            beside["--unjudged removed"] = unjudged == "removed"
+            ask = partial(
+                rankgauge.unjudged_report, measures=measures, ties=ties,
+                queries=queries_of(queries), duplicates=duplicates,
+            )  # fmt: skip
+            say_unjudged(sources, ask, form, beside=beside)
         return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
-        truth: rankgauge.Qrels | rankgauge.Records
-        if runs:
-            truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        else:
-            truth = rankgauge.Records.of(qrels)
+        truth = (
+            rankgauge.read_judgments(qrels, measures, format=qrels_format)
+            if runs
+            else rankgauge.Records.of(qrels)
+        )
     for place, path in enumerate(runs or (None,), start=1):
         with working(f"evaluating {path or qrels} ({place} of {len(runs) or 1})"):
             # To keep its fingerprint it has to be read whole; else it is read as it is evaluated.
@@ -179,12 +198,13 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                     where if run is None else run,
                     measures,
                     ties=ties,
-                    queries=_queries(queries),
+                    queries=queries_of(queries),
                     duplicates=duplicates,
                     undefined=undefined,
                     profile=profile,
                     draws=draws or 0,
                     seed=seed,
+                    unjudged="removed" if unjudged == "removed" else "not relevant",
                 )
             )
     if runs:
@@ -193,14 +213,18 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
     # cannot be written to must not cost the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
+    _say(evaluations, form, per_query=per_query)
+    if failure is not None:
+        raise failure
+
+
+def _say(evaluations: Sequence[rankgauge.Evaluation], form: str, *, per_query: bool) -> None:
+    """Print them; what is read by a program carries no notes, and a warning must be seen."""
     color = form == "table" and sys.stdout.isatty()
     say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
     for note in rankgauge.report_notes(evaluations):
-        # What is read by a program carries no notes; a warning must be seen all the same.
         if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
             click.echo(note, err=True)
-    if failure is not None:
-        raise failure
 
 
 class _Keeping(NamedTuple):
@@ -233,7 +257,7 @@ class _Keeping(NamedTuple):
     def failure_of(
         self,
         evaluations: Sequence[rankgauge.Evaluation],
-        truth: rankgauge.Qrels | rankgauge.Records,
+        truth: object,
         runs: Sequence[rankgauge.Run | None],
     ) -> rankgauge.RankgaugeError | None:
         """Keep them all; the first failure ends it."""
@@ -270,13 +294,3 @@ def _settings(pairs: Iterable[str]) -> dict[str, str | float | bool]:
         else:
             found[key] = {"true": True, "false": False}.get(value, value)
     return found
-
-
-def _queries(text: str) -> Literal["all", "intersection"] | Path:
-    if text == "all":
-        return "all"
-    if text == "intersection":
-        return "intersection"
-    from pathlib import Path
-
-    return Path(text)

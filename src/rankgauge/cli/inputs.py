@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 import rankgauge
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = [
-    "format_option", "located", "qrels_format_option", "read_runs", "store_option", "told_apart",
+    "format_option", "located", "qrels_format_option", "queries_of", "read_runs", "store_option",
+    "told_apart",
 ]  # fmt: skip
 
 format_option = click.option(
@@ -46,3 +51,14 @@ def read_runs(paths: Sequence[str], form: str | None = None) -> list[rankgauge.R
     runs = [rankgauge.read_run(path, format=form) for path in paths]
     names = told_apart([run.name for run in runs], paths)
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
+
+
+def queries_of(text: str) -> Literal["all", "intersection"] | Path:
+    """Which queries count, as the option has it."""
+    if text == "all":
+        return "all"
+    if text == "intersection":
+        return "intersection"
+    from pathlib import Path
+
+    return Path(text)

@@ -21,9 +21,11 @@ _INTERRUPTED = 130
 _COMMANDS = {
     "evaluate": "evaluate",
     "compare": "compare",
+    "explain": "explain",
     "diff": "diff",
     "diagnose": "diagnose",
     "check": "check",
+    "reliability": "reliability",
     "report": "report",
     "gate": "gate",
     "history": "history",

@@ -166,7 +166,11 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         fix += "; of query and document alone, best first, number the documents of each query: "
         fix += "awk '{print $1, $2, ++n[$1]}'"
     elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
-        fix += "; preferences (query, group, subgroup, document, preference) are not measured here"
+        fix += (
+            "; judgments of a sample (query 0 document stratum grade) are read for measures of "
+            "samples, such as infNDCG; preferences (query, group, subgroup, document, preference) "
+            "are not measured here"
+        )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words
         fix = f"this looks like {looks}: give the judgments first, then the run"

@@ -17,7 +17,7 @@ import numpy as np
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Policies
+from rankgauge.policies import Policies
 from rankgauge.profiled import AppliedProfile
 from rankgauge.provenance import Commit
 

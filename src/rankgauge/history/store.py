@@ -484,7 +484,8 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str, st
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
         own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
         return own, fingerprint(qrels.run if run is None else Run.of(run))
-    return fingerprint(truth), None if run is None else fingerprint(Run.of(run))
+    judged = qrels if hasattr(type(qrels), "reads") else truth
+    return fingerprint(judged), None if run is None else fingerprint(Run.of(run))
 
 
 def _seal(time: str, head: str) -> str:

@@ -3,6 +3,17 @@
 Importing this package registers them; :func:`~rankgauge.kernels.measure.parse` finds them by name.
 """
 
-from rankgauge.kernels import binary, coverage, graded, partial
+from rankgauge.kernels import (
+    binary,
+    coverage,
+    diversity,
+    graded,
+    inferred,
+    orders,
+    partial,
+    readers,
+)
 
-__all__ = ["binary", "coverage", "graded", "partial"]
+__all__ = [
+    "binary", "coverage", "diversity", "graded", "inferred", "orders", "partial", "readers",
+]  # fmt: skip

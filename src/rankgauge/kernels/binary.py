@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import UNRANKED, Counts, JudgedRun, Values
+from rankgauge.judged import UNRANKED, Counts, JudgedRun, Level, Values
 from rankgauge.kernels.declaring import measure
 from rankgauge.kernels.expected import (
     chance_of_success,
@@ -108,12 +108,13 @@ def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
     expected=expected_reciprocal,
 )
-def RR(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
 
     $$ RR = 1 / \min \{ i : g_i \ge rel \} $$
 
-    Its mean over queries is MRR. Undefined without a relevant document.
+    Its mean over queries is MRR. With ``rel=best`` it is that of the first document with the
+    highest grade of the query. Undefined without a relevant document.
 
     Use: the reader wants one document: known-item search, question answering.
     Beware: a mean of .5 does not say that the first relevant document stands at rank 2: half the

@@ -10,10 +10,16 @@ from rankgauge.catalogue import VOCABULARY, Value, plain_key
 from rankgauge.errors import UnknownName
 from rankgauge.judged import Values
 
-__all__ = ["DECLARED", "NAMES", "TREC", "Declaration", "Expected", "Kernel", "measure"]
+__all__ = [
+    "DECLARED", "NAMES", "SPECIAL", "TREC", "Declaration", "Expected", "Kernel", "Reads", "measure",
+]  # fmt: skip
 
 Kernel: TypeAlias = Callable[..., Values]
 Expected: TypeAlias = Kernel | Literal["", "linear", "same"]
+Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics", "samples"]
+
+# What only judgments with more columns say; each has a noun in `rankgauge.detailed`.
+SPECIAL = ("subtopics", "samples")
 
 
 class Declaration(NamedTuple):
@@ -33,7 +39,8 @@ class Declaration(NamedTuple):
         mean: How values are averaged.
         undefined: What an undefined value does in the mean.
         reads: Whether it reads ``grades`` (gains), only relevant or not (``binary``), or whether
-            a document was judged at all (``judged``).
+            a document was judged at all (``judged``); or judgments that say more than a grade
+            (`SPECIAL`), such as ``subtopics``: then its kernel sees another noun than `JudgedRun`.
         curve: Values of `at` that a bare name stands for.
         stated: Words that the name always states, since tools differ in their default.
         expected: How its mean over all orders of equal scores is found: ``linear``, by the kernel
@@ -57,7 +64,7 @@ class Declaration(NamedTuple):
     better: Literal["higher", "lower", "neither"]
     mean: Literal["arithmetic", "geometric", "sum"]
     undefined: Literal["zero", "skip"]
-    reads: Literal["binary", "grades", "judged"]
+    reads: Reads
     curve: tuple[float, ...]
     stated: tuple[str, ...]
     expected: Expected
@@ -90,7 +97,7 @@ def measure(  # noqa: PLR0913 - what is said once is said here
     better: Literal["higher", "lower", "neither"] = "higher",
     mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic",
     undefined: Literal["zero", "skip"] = "zero",
-    reads: Literal["binary", "grades", "judged"] = "binary",
+    reads: Reads = "binary",
     at: str = "k",
     curve: tuple[float, ...] = (),
     stated: tuple[str, ...] = (),

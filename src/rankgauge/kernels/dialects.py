@@ -152,6 +152,18 @@ def _weighed(_name: str, given: str) -> tuple[str, ...]:
     return (f"SetF(beta={beta:.15g})",)
 
 
+def _worths(name: str, given: str) -> tuple[str, ...] | None:
+    """``utility.1,-1,0,0``: the worths of hits, other documents and misses; the last has to be 0.
+
+    It is that of documents neither relevant nor retrieved, which a run and judgments do not have.
+    """
+    worths = given.split(",")
+    if name not in TREC or len(worths) != 4 or worths[3].strip("-0."):
+        return None
+    hit, noise, miss, _ = worths
+    return (f"{TREC[name][0]}(hit={hit},miss={miss},noise={noise})",)
+
+
 # What stands behind the point of these is no list of cut-offs.
 _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "ndcg": _gains,
@@ -159,6 +171,7 @@ _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "Rndcg": _gains,
     "rbp": _patience,
     "set_F": _weighed,
+    "utility": _worths,
     "iprec_at_recall": _levels,
 }
 

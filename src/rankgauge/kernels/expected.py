@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import JudgedRun, Values
+from rankgauge.judged import JudgedRun, Level, Values
 
 __all__ = [
     "chance_of_success",
@@ -46,7 +46,7 @@ class _Groups(NamedTuple):
     relevant: IntArray
 
 
-def _first_group(run: JudgedRun, rel: float) -> _Groups:
+def _first_group(run: JudgedRun, rel: Level) -> _Groups:
     """The group with the first relevant document."""
     hits = run.hits(rel)
     _, members = run.in_groups(hits)
@@ -58,7 +58,7 @@ def _first_group(run: JudgedRun, rel: float) -> _Groups:
     return _Groups(first, last - first + 1, np.where(some, members[rows, column], 0))
 
 
-def chance_of_success(run: JudgedRun, *, k: int, rel: float) -> Values:
+def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
     """How likely a relevant document stands in the first k."""
     first, size, relevant = _first_group(run, rel)
     slots = np.clip(k - first + 1, 0, size)
@@ -75,7 +75,7 @@ def chance_of_success(run: JudgedRun, *, k: int, rel: float) -> Values:
     return 1.0 - _by_rows(fewer, missed, 1.0)
 
 
-def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: float) -> Values:
+def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
     """The mean reciprocal of the rank of the first relevant document, if it is in the first k."""
     first, size, relevant = _first_group(run, rel)
     # It can stand as far down as all that is not relevant allows.
@@ -102,7 +102,7 @@ def _chances_of_first(size: IntArray, relevant: IntArray, places: IntArray) -> V
     return reached * (relevant / left)
 
 
-def expected_first(run: JudgedRun, *, rel: float) -> Values:
+def expected_first(run: JudgedRun, *, rel: Level) -> Values:
     """The mean rank of the first relevant document."""
     first, size, relevant = _first_group(run, rel)
     # m relevant documents part the others into m + 1 heaps of the same mean size.
@@ -110,7 +110,7 @@ def expected_first(run: JudgedRun, *, rel: float) -> Values:
     return np.where(relevant > 0, rank, np.nan)
 
 
-def expected_ap(run: JudgedRun, *, k: int | None, rel: float, norm: str) -> Values:
+def expected_ap(run: JudgedRun, *, k: int | None, rel: Level, norm: str) -> Values:
     """The mean of average precision."""
     whole = run.relevant(rel)
     total = run.total(_expected_precisions(run, k, rel))
@@ -127,12 +127,12 @@ def expected_ap(run: JudgedRun, *, k: int | None, rel: float, norm: str) -> Valu
     return np.where(whole > 0, value, np.nan)
 
 
-def expected_gmap(run: JudgedRun, *, rel: float) -> Values:
+def expected_gmap(run: JudgedRun, *, rel: Level) -> Values:
     """The mean of average precision; the geometric mean over queries is of these."""
     return expected_ap(run, k=None, rel=rel, norm="R")
 
 
-def _expected_precisions(run: JudgedRun, k: int | None, rel: float) -> Values:
+def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     """(Q, J) what each relevant document adds on the average: the precision at its rank."""
     hits = run.hits(rel)
     above, members = run.in_groups(hits)
@@ -217,7 +217,7 @@ class _Split(NamedTuple):
         return good / np.maximum((number + 1) * others, 1)
 
 
-def _by_found(run: JudgedRun, total: Values, k: int, rel: float) -> Values:
+def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
     """The mean of the sum of precisions over the number of relevant documents found.
 
     In most queries that number does not depend on the order. Where a group reaches past k, it is
@@ -248,7 +248,7 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: float) -> Values:
     return np.where(some, _by_rows(np.where(some, split.steps(), 0), means, 0.0), total / found)
 
 
-def expected_bpref(run: JudgedRun, *, rel: float) -> Values:
+def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
     """The mean of bpref: all numbers of judged others above a document are alike likely."""
     hits = run.hits(rel)
     whole = run.relevant(rel)

@@ -10,7 +10,7 @@ import numpy as np
 from rankgauge.catalogue import Value
 from rankgauge.errors import InputError
 from rankgauge.ids import IntArray
-from rankgauge.judged import JudgedRun, Values, discounts
+from rankgauge.judged import JudgedRun, Level, Values, discounts
 from rankgauge.kernels.declaring import measure
 
 # 2 ** grade must stay a number, also when many are added.
@@ -24,7 +24,7 @@ class _Scale(NamedTuple):
     """What a document is worth: its gain, from which grade on, and how ranks discount it."""
 
     gain: Value = "linear"
-    rel: float | None = None
+    rel: Level | None = None
     b: float | None = None
 
 
@@ -34,7 +34,7 @@ def DCG(
     *,
     k: int | None = None,
     gain: Value = "linear",
-    rel: float | None = None,
+    rel: Level | None = None,
     b: float | None = None,
 ) -> Values:
     r"""Discounted cumulative gain: the gains of the first k ranks, each worth less further down.
@@ -68,7 +68,7 @@ def nDCG(
     k: int | None = None,
     gain: Value = "linear",
     ideal: str = "judged",
-    rel: float | None = None,
+    rel: Level | None = None,
     b: float | None = None,
 ) -> Values:
     r"""Normalised DCG: DCG divided by that of the best possible ranking.
@@ -142,7 +142,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
 
 @measure(reads="grades", also=("nCG",))
-def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: float | None = None) -> Values:
+def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = None) -> Values:
     r"""Normalised cumulated gain: the gains of the first k ranks as a share of the most possible.
 
     $$ NCG@k = \frac{\sum_{i \le k} gain(g_i)}{\sum_{i \le k} gain(g^*_i)} $$
@@ -301,7 +301,7 @@ def _gains(run: JudgedRun, scale: _Scale) -> Values:
 def _best(run: JudgedRun, scale: _Scale) -> Values:
     """(Q, I) the gains of all judged documents, best first."""
     gain, rel, _ = scale
-    least = 0 if rel is None else rel
+    least = 0 if rel is None else run.least(rel)
     return run.once(
         ("best", gain, rel),
         lambda: _best_first(_gain_of(run.ideal, run.ideal >= least, gain)),

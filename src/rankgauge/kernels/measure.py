@@ -16,7 +16,7 @@ from rankgauge.catalogue import VOCABULARY, Spelled, Value, plain_key, spell, sp
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.join import join
 from rankgauge.judged import JudgedRun, Values
-from rankgauge.kernels.declaring import DECLARED, NAMES, TREC, Declaration, Kernel
+from rankgauge.kernels.declaring import DECLARED, NAMES, SPECIAL, TREC, Declaration, Kernel
 from rankgauge.model import Qrels, Run
 
 __all__ = ["Measure", "Metric", "measures", "parse", "parse_all"]
@@ -29,7 +29,14 @@ _SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 # Words of other tools for the same thing.
-_WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "top_k": "k", "max_rel": "top"}
+_WORDS = {
+    "dcg": "gain",
+    "gains": "gain",
+    "cutoff": "k",
+    "top_k": "k",
+    "max_rel": "top",
+    "beta": "p",
+}
 
 
 class Metric(NamedTuple):
@@ -150,8 +157,12 @@ class Measure:
             raise UnknownName(f"{self}: ideal=topk needs a cut-off", fix=f"write {self}@10")
         return self
 
-    def values(self, run: JudgedRun) -> Values:
-        """(Q,) its value for each query of a judged run, NaN where undefined."""
+    def values(self, run: Any) -> Values:
+        """(Q,) its value for each query of a judged run, NaN where undefined.
+
+        Args:
+            run: A `JudgedRun`, or what the measure reads in its place (see `Declaration.reads`).
+        """
         kernel, words, judged_only = self._call
         return kernel(run.judged_only() if judged_only else run, **words)
 
@@ -326,20 +337,29 @@ class Measure:
             >>> list((parse("P@1")).iter_calc({"q1": {"d1"}}, {"q1": ["d1"]}))
             [Metric(query_id='q1', measure=P@1, value=1.0)]
         """
-        truth = Qrels.of(qrels)
-        for measured, values in self._of_queries(truth, run):
-            for query, value in zip(truth.query_ids, values.tolist(), strict=True):
+        query_ids, found = self._of_queries(qrels, run)
+        for measured, values in found:
+            for query, value in zip(query_ids, values.tolist(), strict=True):
                 yield Metric(query, measured, 0.0 if math.isnan(value) else value)
 
-    def _of_queries(self, truth: Qrels, run: Any) -> list[tuple[Measure, Values]]:
-        """The measure, or all points of its curve, with a value for each judged query."""
-        found = Run.of(run)
+    def _of_queries(
+        self, qrels: Any, run: Any
+    ) -> tuple[tuple[str, ...], list[tuple[Measure, Values]]]:
+        """The judged queries, and the measure (or all points of its curve) with their values."""
+        special = None
+        if self.declaration.reads in SPECIAL:
+            from rankgauge.detailed import detailed
+
+            special = detailed(self.declaration.reads, qrels)
+        truth, found = Qrels.of(qrels if special is None else special), Run.of(run)
         joined = join(truth, found, ties="trec", table=found.without_repeats("error"))
         results = [(measured, np.zeros(len(truth))) for measured in _expanded(self)]
-        for places, block in joined.blocks(np.arange(len(truth))):
+        rows = np.arange(len(truth))
+        blocks = joined.blocks(rows) if special is None else special.blocks(joined, rows)
+        for places, block in blocks:
             for measured, values in results:
                 values[places] = measured.values(block)
-        return results
+        return truth.query_ids, results
 
     def calc_aggregate(self, qrels: Any, run: Any) -> float:
         """The mean over all judged queries (the idiom of ir_measures), as ``evaluate`` has it.
@@ -352,7 +372,7 @@ class Measure:
             0.5
         """
         parse(self)  # refuses a curve
-        ((measured, values),) = self._of_queries(Qrels.of(qrels), run)
+        ((measured, values),) = self._of_queries(qrels, run)[1]
         return measured.mean(values.tolist())
 
 

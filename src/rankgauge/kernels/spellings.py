@@ -327,4 +327,5 @@ NICKNAMES: Mapping[str, tuple[str, ...]] = {
 # A switch that makes another measure: the name where it is off, and where it is on.
 FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("setp", "relative"): ("SetP", "SetRelP"),
+    ("setrelp", "relative"): ("SetP", "SetRelP"),
 }

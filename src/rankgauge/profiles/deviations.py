@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Policies, Qrels, Run
+from rankgauge.model import Qrels, Run
+from rankgauge.policies import Policies
 
 __all__ = ["Case", "Change", "Deviation", "Profile"]
 

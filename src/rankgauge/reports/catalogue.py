@@ -67,7 +67,7 @@ def _bare(name: str | Measure) -> Measure:
 
 def example(measure: Measure) -> Measure:
     """The measure as one would write it: with what it needs."""
-    needed = {"k": 10, "recall": 0.1}
+    needed = {"k": 10, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 
@@ -84,7 +84,8 @@ def _described(declared: Declaration) -> Iterator[str]:
     yield ""
     low, high = declared.bounds
     top = "unbounded" if math.isinf(high) else f"{high:g}"
-    yield f"Range: {low:g} to {top}; better: {declared.better}; mean: {declared.mean}."
+    extent = "any number" if math.isinf(low) else f"{low:g} to {top}"
+    yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
     done = "left out of the mean" if declared.undefined == "skip" else "counted 0 in the mean"
     yield f"Undefined values are {done}."
     yield "Parameters:"
@@ -92,7 +93,7 @@ def _described(declared: Declaration) -> Iterator[str]:
         default = declared.defaults.get(word)
         how = "needed" if word in declared.required else f"default {default}"
         if default is None and word in declared.defaults:
-            how = "all of them if left out"
+            how = "all of them if left out" if word == "k" else "may be left out"
         yield f"  {word:<12} {VOCABULARY[word].meaning} ({how}; {VOCABULARY[word].domain})"
     also = ", ".join(declared.also)
     if also:
@@ -118,4 +119,4 @@ def _elsewhere(declared: Declaration) -> Iterator[str]:
 
 def _twin(declared: Declaration) -> str:
     twins = dict.fromkeys(filter(None, (declared.trec, declared.trec_cut)))
-    return ", ".join(twin.replace("{recall:.2f}", "{recall}") for twin in twins)
+    return ", ".join(twin.replace(":.2f}", "}") for twin in twins)

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rankgauge.asked import judged_by
 from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
 from rankgauge.comparison import COMPARED, Comparison, compare
@@ -90,14 +91,15 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         >>> page.splitlines()[0], "<h1>mine</h1>" in page
         ('<!DOCTYPE html>', True)
     """
-    truth, named = Qrels.of(qrels), _named(runs)
+    judged = judged_by(qrels, COMPARED if measures is None else measures)
+    truth, named = Qrels.of(judged), _named(runs)
     if result is not None and (measures is not None or baseline is not None):
         raise InputError(
             "measures and baseline are those of the result", where="html_report",
             fix="leave them out, or give them to compare()",
         )  # fmt: skip
     if result is None:
-        result = _measured(truth, named, measures, baseline)
+        result = _measured(judged, named, measures, baseline)
     if isinstance(result, Comparison):
         comparison, evaluations = result, result.evaluations
     else:
@@ -165,7 +167,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _measured(
-    truth: Qrels, runs: Mapping[str, Run], measures: Any, baseline: str | None
+    truth: Any, runs: Mapping[str, Run], measures: Any, baseline: str | None
 ) -> Evaluation | Comparison:
     if len(runs) > 1:
         return compare(truth, runs, measures, baseline=baseline)
@@ -372,6 +374,7 @@ class _Report:
                 queries=[ids[query] for query in e.query_ids],
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
+                unjudged=e.policies.unjudged,
                 # A curve may be of measures without a closed form that were not asked for.
                 draws=e.policies.draws or (_DRAWS if e.policies.ties == "mean" else 0),
                 seed=e.policies.seed,

@@ -1,0 +1,87 @@
+"""What policies of ties cost beside the usual one: prints a table in Markdown.
+
+    python benchmarks/ties.py [--tiny] [--large] [--rounds 5] [--write PAGE]
+
+One process, one run of dicts, judgments prepared; each policy in turn with the others, round after
+round; numbers are medians of the processor's time. Asked are the measures of the other tables but
+ERR, whose mean has no closed form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from page import number, put, table
+from workloads import MEASURES, Rankings, Work, mappings
+
+from rankgauge import Qrels, evaluate, parse
+
+SMALL = (Work(100, 100, 10), Work(50, 1000, 10), Work(700, 1000, 10))
+LARGE = (Work(7000, 1000, 10),)
+TINY = (Work(20, 20, 4),)
+POLICIES = ("trec", "best", "mean")
+HEAD = ("queries × documents", "scores", "queries tied", *(f"{p} ms" for p in POLICIES),
+        "best / trec", "mean / trec")  # fmt: skip
+GOAL = 2
+
+
+def scored(run: Rankings, habit: str) -> Rankings:
+    """The run with fewer different scores, and so more ties."""
+    if habit == "as they are":
+        return run
+    if habit == "all equal":
+        return {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
+    return {query: {doc: round(score) + 0.0 for doc, score in docs.items()}
+            for query, docs in run.items()}  # fmt: skip
+
+
+def took(qrels: Qrels, run: Rankings, rounds: int) -> tuple[Mapping[str, float], int]:
+    """Milliseconds of each policy, and the queries that ties could change."""
+    measures = [name for name in MEASURES if parse(name).averages]
+    times: dict[str, list[float]] = {ties: [] for ties in POLICIES}
+    touched = 0
+    for _ in range(rounds + 1):
+        for ties, seen in times.items():
+            start = time.process_time()
+            found = evaluate(qrels, run, measures, ties=ties)  # type: ignore[arg-type] # one of them
+            seen.append(1000 * (time.process_time() - start))
+            touched = found.counts["tied"]
+    # The first call of each warms what can be warmed.
+    return {ties: statistics.median(seen[1:]) for ties, seen in times.items()}, touched
+
+
+def rows(works: Iterable[Work], rounds: int) -> Iterable[tuple[str, ...]]:
+    """A line for each workload and habit of scores."""
+    for work in works:
+        judgments, run = mappings(work)
+        qrels = Qrels.of(judgments)
+        for habit in ("as they are", "whole numbers", "all equal"):
+            spent, touched = took(qrels, scored(run, habit), rounds)
+            times = spent["mean"] / spent["trec"]
+            said = f"{times:.2f}" + ("" if times < GOAL else f" (goal: under {GOAL})")
+            numbers = [number(spent[ties]) for ties in POLICIES]
+            best = f"{spent['best'] / spent['trec']:.2f}"
+            yield str(work), habit, f"{touched:,}", *numbers, best, said
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", type=Path)
+    given = parser.parse_args()
+    works = TINY if given.tiny else (*SMALL, *LARGE) if given.large else SMALL
+    said = table(HEAD, rows(works, given.rounds), words=2)
+    print(said)
+    if given.write:
+        put(given.write, "ties", said)
+
+
+if __name__ == "__main__":
+    main()

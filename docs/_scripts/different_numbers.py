@@ -1,0 +1,189 @@
+"""Three numbers of others, reproduced and explained: the sessions of why-is-my-number-different.md.
+
+    export RANKGAUGE_TEST_DATA=/path/to/data
+    python docs/_scripts/different_numbers.py           print them
+    python docs/_scripts/different_numbers.py --write   into the page
+    python docs/_scripts/different_numbers.py --ranx    ask ranx again
+
+The folder holds ``cranfield/trec/qrels.txt`` and ``cranfield/runs/bm25-coarse-scores.run.gz``. The
+values of pytrec_eval are computed by it each time, those of the tutorial by the loop below. The
+values of ranx stand in ``given/``, with its version: ``--ranx`` writes them, in an environment that
+has ranx. Each session stands in the page behind a comment with its name; a test holds the page
+against what is printed.
+"""
+
+import gzip
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+Grades = dict[str, dict[str, int]]
+Scores = dict[str, dict[str, float]]
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "howto" / "why-is-my-number-different.md"
+OF_RANX = HERE / "given" / "ranx-0.3.21.json"
+_PART = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^```$")
+
+WHY = "rankgauge explain qrels.txt tied.run nDCG@10"
+SESSIONS = {
+    "ours": ("rankgauge evaluate qrels.txt tied.run -m nDCG@10",),
+    "by-hand": (f"{WHY} --query 118",),
+    "tutorial": (f"{WHY} --against-values tutorial.csv",),
+    "tutorial-mean": (f"{WHY} --against-mean {{tutorial}} | head -n 14",),
+    "pytrec_eval": (
+        f"{WHY} --against-values pytrec_eval.json | head -n 12",
+        "rankgauge explain qrels.txt fine.run nDCG@10 --against-values fine.json",
+    ),
+    "ranx": (f"{WHY} --against-values ranx.json",),
+}
+
+
+def data() -> Path:
+    """Where the data is."""
+    named = os.environ.get("RANKGAUGE_TEST_DATA")
+    if not named:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/")
+    return Path(named) / "cranfield"
+
+
+def read() -> tuple[Grades, Scores, list[str]]:
+    """The judgments and the tied run, and its lines."""
+    qrels: Grades = {}
+    for line in (data() / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines():
+        query, _, document, grade = line.split()
+        qrels.setdefault(query, {})[document] = int(grade)
+    run: Scores = {}
+    packed = (data() / "runs" / "bm25-coarse-scores.run.gz").read_bytes()
+    lines = gzip.decompress(packed).decode().splitlines()
+    for line in lines:
+        query, _, document, _, score, _ = line.split()
+        run.setdefault(query, {})[document] = float(score)
+    return qrels, run, lines
+
+
+def of_tutorial(qrels: Grades, run: Scores, k: int = 10) -> dict[str, float]:
+    """nDCG@k as many tutorials have it: the ideal ranking is that of the retrieved documents."""
+    found = {}
+    for query, scores in run.items():
+        grades = qrels.get(query, {})
+        ranking = sorted(scores, key=scores.__getitem__, reverse=True)
+        gains = [max(grades.get(document, 0), 0) for document in ranking]
+        dcg, best = (
+            sum(gain / math.log2(rank + 1) for rank, gain in enumerate(order[:k], start=1))
+            for order in (gains, sorted(gains, reverse=True))
+        )
+        found[query] = dcg / best if best else 0.0
+    return found
+
+
+def of_pytrec_eval(qrels: Grades, run: Scores) -> dict[str, dict[str, float]]:
+    """What pytrec_eval says."""
+    import pytrec_eval
+
+    values: dict[str, dict[str, float]]
+    values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
+    return values
+
+
+def write_ranx() -> None:
+    """Ask ranx, and keep what it says."""
+    from importlib.metadata import version
+
+    import ranx
+
+    qrels, run, _ = read()
+    found = ranx.Run(run)
+    ranx.evaluate(ranx.Qrels(qrels), found, "ndcg@10")
+    values = {query: float(value) for query, value in found.scores["ndcg@10"].items()}
+    target = OF_RANX.with_name(f"ranx-{version('ranx')}.json")
+    target.write_text(json.dumps({"ndcg@10": values}, indent=0) + "\n", encoding="utf-8")
+
+
+def finer(lines: list[str]) -> list[str]:
+    """The same run by scores that say the old order beyond what 32 bits can hold."""
+    rows = [line.split() for line in lines]
+    return [
+        " ".join([*row[:4], repr(float(row[4]) + 1 - int(row[3]) * 1e-9), row[5]]) for row in rows
+    ]
+
+
+def make(folder: Path) -> dict[str, str]:
+    """The files of all sessions, and what stands in the commands."""
+    qrels, run, lines = read()
+    text = (data() / "trec" / "qrels.txt").read_text(encoding="utf-8")
+    fine = finer(lines)
+    scores: Scores = {}
+    for line in fine:
+        query, _, document, _, score, _ = line.split()
+        scores.setdefault(query, {})[document] = float(score)
+    tutorial = of_tutorial(qrels, run)
+    rows = "".join(f"{query},{value:.4f}\n" for query, value in tutorial.items())
+    for name, content in {
+        "qrels.txt": text,
+        "tied.run": "\n".join(lines) + "\n",
+        "fine.run": "\n".join(fine) + "\n",
+        "tutorial.csv": f"query_id,nDCG@10\n{rows}",
+        "pytrec_eval.json": json.dumps(of_pytrec_eval(qrels, run)),
+        "fine.json": json.dumps(of_pytrec_eval(qrels, scores)),
+        "ranx.json": OF_RANX.read_text(encoding="utf-8"),
+    }.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return {"tutorial": f"{math.fsum(tutorial.values()) / len(qrels):.4f}"}
+
+
+def sessions() -> dict[str, str]:
+    """Name to the session, as a block of Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = make(Path(folder))
+        found = {}
+        for name, commands in SESSIONS.items():
+            filled_in = [command.format(**words) for command in commands]
+            lines = [f"$ {command}\n{printed(command, folder)}" for command in filled_in]
+            found[name] = f"<!-- session: {name} -->\n```text\n{''.join(lines)}```"
+        return found
+
+
+def printed(command: str, folder: str) -> str:
+    """What a command prints, on both channels, and how it ends."""
+    here = str(Path(sys.executable).parent)
+    done = subprocess.run(  # noqa: S602 - the commands are those above
+        command,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        encoding="utf-8",
+    )
+    text = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    return text + (f"(exit code {done.returncode})\n" if done.returncode else "")
+
+
+def filled(page: str) -> str:
+    """The page with its sessions as they are now."""
+    found = sessions()
+    named = _PART.findall(page)
+    if sorted(named) != sorted(found):
+        sys.exit(f"the page has {sorted(named)}, wanted {sorted(found)}")
+    return _PART.sub(lambda part: found[part["name"]], page)
+
+
+def main() -> None:
+    """Print the sessions, put them into the page, or ask ranx."""
+    if "--ranx" in sys.argv:
+        write_ranx()
+    elif "--write" in sys.argv:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        sys.stdout.write("\n\n".join(sessions().values()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Bugs in the names of other tools, and in what is made of unjudged documents."""
+
+from planted.bug import Bug
+
+__all__ = ["BUGS"]
+
+BUGS = (
+    # ---- names
+    Bug("a clash takes the first meaning", "kernels/dialects.py",
+        "if len(meant) > 1:", "if len(meant) > 9:"),
+    Bug("a bare name is all that was retrieved in any dialect", "kernels/dialects.py",
+        "means = row.bare if bare and tool is not None else row.means",
+        "means = row.bare if bare else row.means"),
+    Bug("ranx: the level is lost", "kernels/dialects.py",
+        'params = {"rel": level[1]} if level else {}', "params = {}"),
+    Bug("a dialect gives way to our own names", "kernels/dialects.py",
+        'if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:',
+        'if plain_key(spelled.name) in NAMES and "(" not in key:'),
+    Bug("a family needs no dialect", "kernels/dialects.py",
+        "if not given or (not listed and not own and plain_key(name) in NAMES):",
+        "if not given:"),
+    Bug("set_F: the weight is beta", "kernels/dialects.py",
+        "beta = math.sqrt(float(given))", "beta = float(given)"),
+    Bug("MAP@k of sentence-transformers is divided by R", "kernels/spellings.py",
+        '    Spelling("map", "AP(norm=min(k,R))", "AP"),\n))',
+        '    Spelling("map", "AP", "AP"),\n))'),
+    Bug("a name keeps no dialect in mind", "kernels/measure.py",
+        "return _translated(text, dialect) or _named(text, None)", "return _named(text, None)"),
+    # ---- unjudged
+    Bug("removed: only where a measure is asked to", "gather.py",
+        "self.measures = plan.condensed if self.condensed else plan.measures",
+        "self.measures = plan.measures"),
+    Bug("removed: first ranks of the whole list", "gather.py",
+        "seen = first(judged_only=True) if self.condensed else first", "seen = first"),
+    Bug("removed: ties with what is removed count", "join.py",
+        "        if not condensed:\n            lowest",
+        "        if members is not None:\n            lowest"),
+    Bug("all relevant: below the cut-off, too", "unjudged.py",
+        "return block.depth(int(k) if isinstance(k, int) else None)", "return block.depth(None)"),
+    Bug("all relevant: none of them in the ideal", "unjudged.py",
+        "np.where(given, fill, -1.0)", "np.where(given, -1.0, -1.0)"),
+    Bug("all relevant: the judged get the grade, too", "unjudged.py",
+        "grades[rows, block.rank[rows, columns] - 1] = block.grade[rows, columns]",
+        "grades[rows, block.rank[rows, columns] - 1] = grades.max()"),
+    Bug("drawn: run and pool is the pool", "unjudged.py",
+        "return np.where(rng.random(shape) < 0.5, from_run, from_pool)", "return from_pool"),
+    Bug("drawn: one stream for all queries", "unjudged.py",
+        "PCG64([seed, key])", "PCG64([seed, key % 2])"),
+    Bug("left out: what others brought, too", "pooling.py",
+        "pairs.difference(*others)", "set(pairs)"),
+    Bug("left out: places by all judgments", "pooling.py",
+        "ranks_without=_places(self.measures, part, name)",
+        "ranks_without=_places(self.measures, whole, name)"),
+    Bug("tau: ties count as agreement", "pooling.py",
+        "pairs = untied * untied_other", "pairs = (len(one) * (len(one) - 1) // 2) ** 2"),
+    Bug("largest drop: of a measure that is better low", "pooling.py",
+        'better = -1 if wanted.declaration.better == "lower" else 1', "better = 1"),
+)  # fmt: skip

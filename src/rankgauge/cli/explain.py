@@ -1,0 +1,127 @@
+"""``rankgauge explain``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Literal
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option, queries_of
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["explain"]
+
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
+
+
+@click.command(short_help="Work out a value by hand.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("run", metavar="RUN")
+@click.argument("measure", metavar="MEASURE")
+@click.option(
+    "--query", metavar="ID",
+    help="The query to work out. Without: one that shows how the measure works.",
+)  # fmt: skip
+@click.option(
+    "--against", metavar="PROFILE",
+    help="Why the number of another tool differs: its profile, such as pytrec_eval. What it does "
+    "otherwise, what each of that adds, and one query on both sides.",
+)  # fmt: skip
+@click.option(
+    "--against-values", "values", metavar="FILE",
+    help="How values from somewhere else came about, and why ours differ: lines of trec_eval -q or "
+    "ir_measures, CSV, TSV, JSON (of pytrec_eval or ours) or JSON lines.",
+)  # fmt: skip
+@click.option(
+    "--against-mean", "mean", metavar="NUMBER",
+    help="The same of a mean alone, with all the digits that are known: 0.4123.",
+)  # fmt: skip
+@click.option(
+    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
+    show_default=True, help="Order of documents with equal scores, as rankgauge evaluate has it.",
+)  # fmt: skip
+@click.option(
+    "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
+    help="Which queries count: all that are judged, those that are also in the run, or those in "
+    "a file, one id a line.",
+)  # fmt: skip
+@click.option(
+    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
+    show_default=True, help="A document that stands twice in a ranking.",
+)  # fmt: skip
+@click.option(
+    "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
+    help="What an undefined value does in the mean.",
+)  # fmt: skip
+@format_option
+@qrels_format_option
+@click.option(
+    "--as", "form", default="table", show_default=True, help="How to print.",
+    type=click.Choice(["table", "markdown", "html", "json"]),
+)  # fmt: skip
+def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
+    qrels: str,
+    run: str,
+    measure: str,
+    query: str | None,
+    against: str | None,
+    values: str | None,
+    mean: str | None,
+    ties: Literal["trec", "input", "best", "worst", "mean"],
+    queries: str,
+    duplicates: Literal["error", "first", "best"],
+    undefined: Literal["zero", "skip"],
+    run_format: str | None,
+    qrels_format: str | None,
+    form: str,
+) -> None:
+    """Work out by hand what MEASURE says of one query of RUN.
+
+    Prints the ranking with what each document contributes, the ideal ranking where the measure has
+    one, and the formula with the numbers put in. The numbers are made by loops of their own, and
+    held against what rankgauge evaluate says. With --against and its like: why two means differ.
+
+    \b
+    Examples:
+      rankgauge explain qrels.txt bm25.run nDCG@10
+      rankgauge explain qrels.txt bm25.run AP --query q17
+      rankgauge explain qrels.txt bm25.run 'RBP(p=0.8)@10' --as markdown
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against pytrec_eval
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against-values theirs.csv
+      rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
+    """  # noqa: D301 - click reads the \b
+    if sum(given is not None for given in (against, values, mean)) > 1:
+        raise click.UsageError("give one of --against, --against-values and --against-mean")
+    if mean is not None and not _NUMBER.fullmatch(mean):
+        raise click.BadParameter(
+            f"got {mean!r}, wanted a number such as 0.4123", param_hint="--against-mean"
+        )
+    color = form == "table" and sys.stdout.isatty()
+    with working(f"working out {measure}"):
+        truth = rankgauge.read_qrels(qrels, format=qrels_format)
+        found = rankgauge.read_run(run, format=run_format)
+        chosen = queries_of(queries)
+        if against is not None:
+            two = rankgauge.reconcile(
+                truth, found, measure, against, query=query, ties=ties, queries=chosen,
+                duplicates=duplicates, undefined=undefined,
+            )  # fmt: skip
+            text = rankgauge.report_reconciliation(two, form, color=color)
+        elif values is not None or mean is not None:
+            given = rankgauge.GivenValues.of(mean if values is None else values, measure)
+            made = rankgauge.reproduce(
+                truth, found, measure, given, query=query, ties=ties, queries=chosen,
+                duplicates=duplicates, undefined=undefined,
+            )  # fmt: skip
+            text = rankgauge.report_reproduction(made, form, color=color)
+        else:
+            one = rankgauge.explain(
+                truth, found, measure, query, ties=ties, queries=chosen, duplicates=duplicates,
+                undefined=undefined,
+            )  # fmt: skip
+            text = rankgauge.report_explanation(one, form, color=color)
+    say(text, color=color)

@@ -1,0 +1,81 @@
+"""``rankgauge reliability``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
+from rankgauge.cli.output import say
+from rankgauge.cli.progress import working
+
+__all__ = ["reliability"]
+
+
+@click.command(short_help="Say whether judgments are fair to a run that came later.")
+@click.argument("qrels", metavar="QRELS")
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
+@click.option(
+    "-m", "--measure", "names", multiple=True, default=("AP", "nDCG@10"), show_default=True,
+    metavar="NAME", help="A measure; again for more.",
+)  # fmt: skip
+@click.option(
+    "-k", "--depth", type=click.IntRange(min=1), metavar="RANKS",
+    help="Down to which rank each run brought documents to be judged. Without: all of it.",
+)  # fmt: skip
+@click.option(
+    "--group", "pairs", multiple=True, metavar="RUN=GROUP",
+    help="The system or team of a run (a file, as it was given): what only a group brought is left "
+    "out for all of its runs. Again for more; a run without one is its own.",
+)  # fmt: skip
+@click.option(
+    "--as", "form", default="table", show_default=True, help="How to print.",
+    type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
+)  # fmt: skip
+@format_option
+@qrels_format_option
+def reliability(  # noqa: PLR0917 - one parameter an option
+    qrels: str,
+    runs: tuple[str, ...],
+    names: tuple[str, ...],
+    depth: int | None,
+    pairs: tuple[str, ...],
+    form: str,
+    run_format: str | None,
+    qrels_format: str | None,
+) -> None:
+    """Measure each RUN once more without the judgments that only it brought into the pool.
+
+    The runs are those whose documents were judged. How much a run loses says how much a later run,
+    which had no part in the judgments QRELS, may be measured too low.
+
+    \b
+    Examples:
+      rankgauge reliability qrels.txt bm25.run dense.run hybrid.run
+      rankgauge reliability qrels.txt *.run -k 100 -m AP -m nDCG@10
+      rankgauge reliability qrels.txt a1.run a2.run b.run --group a1.run=a --group a2.run=a
+    """  # noqa: D301 - click reads the \b
+    groups = dict(_pair(text, runs) for text in pairs)
+    with working(f"reading {qrels}"):
+        truth = rankgauge.read_qrels(qrels, format=qrels_format)
+        found = read_runs(runs, run_format)
+    named = None
+    if groups:
+        named = {
+            run.name: groups.get(path, run.name) for path, run in zip(runs, found, strict=True)
+        }
+    with working(f"leaving out each of {len(found)} runs"):
+        result = rankgauge.reliability(truth, found, names, depth=depth, groups=named)
+    color = form == "table" and sys.stdout.isatty()
+    say(rankgauge.report_reliability(result, form, color=color), color=color)
+
+
+def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:
+    path, equals, group = text.rpartition("=")
+    if not equals or not group or path not in runs:
+        raise click.BadParameter(
+            f"got {text!r}, wanted RUN=GROUP, with a RUN as it was given", param_hint="--group"
+        )
+    return path, group

@@ -1,0 +1,255 @@
+"""What may have been done otherwise: the deviations that a number is searched with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgauge.catalogue import Value
+from rankgauge.errors import UnknownName
+from rankgauge.join import ranked
+from rankgauge.kernels.measure import Measure
+from rankgauge.model import Qrels, Run
+from rankgauge.profiles.deviations import Case, Deviation
+from rankgauge.profiles.known import PROFILES
+from rankgauge.table import FloatArray, PairTable
+
+__all__ = ["AVERAGED", "ORDERS", "Way", "of_data", "of_measure", "of_profiles"]
+
+# More deviations than this at once explain anything.
+_MOST = 3
+_LEVELS = (1, 2, 3)
+_TOPS = (1, 2, 3, 4, 5)
+
+
+class Way(NamedTuple):
+    """Deviations that are taken together.
+
+    Attributes:
+        name: What it is called: its deviations, or the profile.
+        deviations: They, in order.
+        profile: Whether it is that of a tool.
+    """
+
+    name: str
+    deviations: tuple[Deviation, ...]
+    profile: bool = False
+
+
+class _Choice(NamedTuple):
+    """A deviation of a group: of each group one is taken at most."""
+
+    group: str
+    deviation: Deviation
+
+
+# ---- what changes judgments, run or order
+
+
+def _run(name: str, why: str, change: Callable[[Case], Run]) -> Deviation:
+    return Deviation(name, why, "run", lambda case: case._replace(run=change(case)))
+
+
+def _single(case: Case) -> Run:
+    with np.errstate(over="ignore"):
+        values = case.run.table.values.astype(np.float32).astype(np.float64)
+    return replace(case.run, table=replace(case.run.table, values=values))
+
+
+def _by_place(table: PairTable) -> FloatArray:
+    """Scores that fall from row to row of each query."""
+    starts = np.repeat(table.offsets[:-1], np.diff(table.offsets))
+    return (starts - np.arange(len(table))).astype(np.float64)
+
+
+def _as_given(case: Case) -> Run:
+    """Equal scores in the order of the rows."""
+    first = ranked(_once(case), ties="input")
+    return replace(first, table=replace(first.table, values=_by_place(first.table)))
+
+
+def _ascending(case: Case) -> Run:
+    """Equal scores by id ascending: rows upside down, then put in order by negative scores."""
+    run = _once(case)
+    negative = replace(run, table=replace(run.table, values=-run.table.values))
+    last = ranked(negative, ties="trec")
+    values = -_by_place(last.table)
+    return replace(last, table=replace(last.table, values=values))
+
+
+def _rows(case: Case) -> Run:
+    run = _once(case)
+    return replace(run, table=replace(run.table, values=_by_place(run.table)))
+
+
+def _upside_down(case: Case) -> Run:
+    return replace(case.run, table=replace(case.run.table, values=-case.run.table.values))
+
+
+def _once(case: Case) -> Run:
+    return replace(case.run, table=case.run.without_repeats(case.policies.duplicates))
+
+
+def _grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
+    def changed(case: Case) -> Case:
+        table = case.qrels.table
+        return case._replace(qrels=Qrels(replace(table, values=change(table.values))))
+
+    return Deviation(name, why, "judgments", changed)
+
+
+def _reversed(values: FloatArray) -> FloatArray:
+    top = values.max(initial=0.0)
+    return np.where(values > 0, top + 1 - values, values)
+
+
+_DATA = (
+    _Choice("order", _run(
+        "ties as given", "equal scores stand in the order of the file (a stable sort)", _as_given,
+    )),
+    _Choice("order", _run(
+        "ties by ascending id", "equal scores stand by document id ascending", _ascending,
+    )),
+    _Choice("order", _run(
+        "order as given", "documents are ranked as they stand in the file, by no score", _rows,
+    )),
+    _Choice("order", _run(
+        "lowest score first", "the ranking is upside down, as of distances", _upside_down,
+    )),
+    _Choice("precision", _run(
+        "32-bit scores", "what differs beyond 32 bits is a tie", _single,
+    )),
+    _Choice("grades", _grades(
+        "binary grades", "every grade from 1 on is 1",
+        lambda values: np.where(values >= 1, 1.0, np.minimum(values, 0.0)),
+    )),
+    _Choice("grades", _grades(
+        "grades reversed", "the best grade is taken for the worst", _reversed,
+    )),
+    _Choice("grades", _grades(
+        "grade 0 counts", "what was judged not relevant counts as relevant",
+        lambda values: np.where(values == 0, 1.0, values),
+    )),
+)  # fmt: skip
+
+
+ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
+"""The names of those that put documents in another order."""
+
+
+# ---- what changes the measure
+
+
+# Of each word: the group, what it is called, why, and the value that it may have instead.
+_WORDS: tuple[tuple[str, str, str, Value], ...] = (
+    ("gain", "gain 2^grade - 1", "the gain is exponential", "exp"),
+    ("gain", "gain = grade", "the gain is the grade itself", "linear"),
+    ("ideal", "ideal of what was retrieved",
+     "the best ranking is made of the documents retrieved only", "retrieved"),
+    ("ideal", "ideal of all that was judged", "the best ranking is made of all judged documents",
+     "judged"),
+    ("ideal", "ideal of the first k", "the best ranking is made of the first k documents only",
+     "topk"),
+    ("b", "no discount at rank 2", "ranks 1 and 2 weigh the same, as first published", 2),
+    *(("norm", f"divided by {norm}", f"the sum is divided by {said}", norm) for norm, said in (
+        ("R", "all relevant documents, found or not"),
+        ("min(k,R)", "k, or by all relevant documents where these are fewer"),
+        ("k", "k, however many relevant documents there are"),
+        ("retrieved", "the relevant documents found"),
+    )),
+    *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level} on",
+       level) for level in _LEVELS),
+    ("judged_only", "judged documents only", "documents without a judgment are removed first",
+     True),
+    *(("top", f"top grade {top}", f"the scale ends at grade {top}", top) for top in _TOPS),
+)  # fmt: skip
+
+
+def _of_words(measure: Measure) -> Iterator[_Choice]:
+    """What a measure of this name may be taken for; what is not possible is left out later."""
+    has = measure.declaration.words
+    graded = measure.declaration.reads == "grades"
+    for word, name, why, value in _WORDS:
+        # Grade 1 is the lowest that brings a gain at all.
+        if word in has and not (graded and word == "rel" and value == 1):
+            yield _worded(word, name, why, value)
+    k = dict(measure.params).get("k")
+    if isinstance(k, int):
+        for other in (k - 1, k + 1):
+            yield _worded("k", f"cut-off {other}", f"{other} ranks are looked at", other)
+        yield _worded("k", "no cut-off", "the whole ranking is looked at", None)
+
+
+def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
+    def change(case: Case) -> Case:
+        return case._replace(measure=case.measure(**{word: value}).complete())
+
+    return _Choice(word, Deviation(name, why, "measure", change))
+
+
+# ---- combinations
+
+
+def of_data(most: int) -> Iterator[Way]:
+    """So many deviations of judgments, run or order at most; none first."""
+    yield from (_way(found) for found in _combined(_DATA, most))
+
+
+def of_measure(measure: Measure) -> Iterator[tuple[Way, Measure]]:
+    """The measures that it may be taken for, each once; the measure itself first."""
+    seen: set[Measure] = set()
+    for found in _combined(tuple(_of_words(measure)), _MOST):
+        way, changed = _way(found), measure
+        try:
+            for deviation in way.deviations:
+                # Only the measure of a case is read.
+                changed = deviation.change(Case(None, None, changed, None)).measure  # type: ignore[arg-type]
+        except UnknownName:
+            continue
+        if changed not in seen:
+            seen.add(changed)
+            yield way, changed
+
+
+def _run_only(case: Case) -> Case:
+    return case._replace(policies=replace(case.policies, queries="intersection"))
+
+
+def _skipped(case: Case) -> Case:
+    return case._replace(policies=replace(case.policies, undefined="skip"))
+
+
+AVERAGED = (
+    Deviation("only queries of the run", "judged queries that the run lacks are left out of the "
+              "mean", "policy", _run_only),
+    Deviation("undefined left out", "queries without a relevant document are left out of the mean",
+              "policy", _skipped),
+)  # fmt: skip
+"""What may be done otherwise where values are averaged."""
+
+
+def of_profiles(measure: Measure) -> Iterator[Way]:
+    """The ways of other tools that have the measure."""
+    for profile in PROFILES.values():
+        try:
+            deviations = profile.deviations(measure)
+        except UnknownName:
+            continue
+        if deviations:
+            yield Way(profile.name, deviations, profile=True)
+
+
+def _combined(choices: Sequence[_Choice], most: int) -> Iterator[tuple[_Choice, ...]]:
+    for size in range(most + 1):
+        for found in combinations(choices, size):
+            if len({choice.group for choice in found}) == size:
+                yield found
+
+
+def _way(found: Sequence[_Choice]) -> Way:
+    deviations = tuple(choice.deviation for choice in found)
+    return Way(" + ".join(deviation.name for deviation in deviations), deviations)

@@ -1,0 +1,132 @@
+"""What is decided where definitions are silent: ties, queries, duplicates, undefined, unjudged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias, get_args
+
+from rankgauge.errors import InputError, UnknownName
+
+__all__ = [
+    "BY_GRADE",
+    "Duplicates",
+    "Order",
+    "Policies",
+    "Ties",
+    "Undefined",
+    "Unjudged",
+    "order_of",
+]
+
+Order: TypeAlias = Literal["trec", "input"]
+Ties: TypeAlias = Literal["trec", "input", "best", "worst", "mean"]
+Duplicates: TypeAlias = Literal["error", "first", "best"]
+Undefined: TypeAlias = Literal["zero", "skip"]
+Unjudged: TypeAlias = Literal["not relevant", "removed"]
+
+# These policies of ties need to know what is relevant.
+BY_GRADE = frozenset({"best", "worst", "mean"})
+_MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What is done where a definition is silent; printed under every number.
+
+    Attributes:
+        ties: Order of documents with equal scores: ``trec`` (document id descending, byte by byte),
+            ``input`` (the order given), ``best`` (the higher grade first), ``worst`` (the lower
+            grade first), or ``mean``: the mean of the values over all orders.
+        queries: Which queries are averaged: ``all`` that are judged (one that is missing from the
+            run has an empty ranking), ``intersection`` (judged and in the run), or ``given``.
+        duplicates: A document that stands twice in a ranking is an ``error``; ``first`` keeps its
+            first place in the input, ``best`` its highest score.
+        undefined: A value that is not defined counts as ``zero`` in the mean, or is left out
+            (``skip``). A measure may ask for ``skip`` by itself, where 0 would mean something else.
+        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
+            the rankings first (condensed lists, Sakai 2007), for every measure that takes the word
+            judged_only.
+        draws: How many orders are drawn at random for a measure whose mean over all of them has no
+            closed form; 0 refuses such a measure. For ``ties="mean"`` only.
+        seed: Where the draws begin.
+
+    Example:
+        >>> Policies(ties="input").ties
+        'input'
+    """
+
+    ties: Ties = "trec"
+    queries: Literal["all", "intersection", "given"] = "all"
+    duplicates: Duplicates = "error"
+    undefined: Undefined = "zero"
+    unjudged: Unjudged = "not relevant"
+    draws: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        allowed: dict[str, tuple[str, ...]] = {
+            "ties": get_args(Ties),
+            "queries": ("all", "intersection", "given"),
+            "duplicates": get_args(Duplicates),
+            "undefined": get_args(Undefined),
+            "unjudged": get_args(Unjudged),
+        }
+        for name, choices in allowed.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise UnknownName(
+                    f"{name}={value!r} is not possible", fix=f"choose one of: {', '.join(choices)}"
+                )
+        for name, least in {"draws": 0, "seed": 0}.items():
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= _MOST_DRAWS[name]:
+                raise InputError(
+                    f"{name}={value!r:.60} is not possible",
+                    where="policies",
+                    fix=f"give a whole number from {least} to {_MOST_DRAWS[name]:,}",
+                )
+        if self.draws == 1:
+            raise InputError(
+                "draws=1 says nothing of its error", where="policies", fix="draw more: draws=1000"
+            )
+        if self.seed and not self.draws:
+            raise InputError(
+                f"seed={self.seed} without draws: nothing is drawn",
+                where="policies",
+                fix="say how many orders are drawn (draws=1000), or leave seed out",
+            )
+        if self.draws and self.ties != "mean":
+            raise InputError(
+                f"draws={self.draws} with ties={self.ties}: orders are drawn for their mean only",
+                where="policies",
+                fix='ask for ties="mean" (--ties mean), or leave draws out',
+            )
+
+    def said(self) -> dict[str, str | int]:
+        """Every policy by its name; those of drawing only where something is drawn.
+
+        Example:
+            >>> list(Policies().said())
+            ['ties', 'queries', 'duplicates', 'undefined', 'unjudged']
+        """
+        drawing = () if self.draws else ("draws", "seed")
+        names = (part.name for part in fields(self))
+        return {name: getattr(self, name) for name in names if name not in drawing}
+
+    def __repr__(self) -> str:
+        return f"Policies({', '.join(f'{name}={value!r}' for name, value in self.said().items())})"
+
+
+def order_of(ties: str) -> Order:
+    """An order that needs no judgments.
+
+    Raises:
+        UnknownName: If it is another policy, or none.
+    """
+    for order in get_args(Order):
+        if ties == order:
+            return order
+    raise UnknownName(
+        f"ties={ties!r:.40} is not possible here",
+        fix="choose one of: trec, input (what is best or worst takes judgments to say)",
+    )

@@ -1,0 +1,251 @@
+"""Why two numbers differ, as text: the steps between them, the queries, one query on both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from rankgauge.catalogue import unknown
+from rankgauge.explaining.explanation import Explanation
+from rankgauge.explaining.reconciliation import Moved, Reconciliation
+from rankgauge.explaining.tables import UNJUDGED, grade_of, terms_of
+from rankgauge.explaining.working import Term, Worked, number
+from rankgauge.notes import many
+from rankgauge.render import Cell, Table, render
+from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
+
+__all__ = ["parted", "reconciliation_parts", "report_reconciliation"]
+
+_FORMS = ("table", "markdown", "html", "json")
+_QUERIES, _RANKS, _MOST = 5, 10, 20
+_DOCUMENT, _STEP, _BY = 20, 44, 44
+_FEWEST, _MANY = 6, 12
+
+
+def report_reconciliation(
+    found: Reconciliation, form: str = "table", *, color: bool = False
+) -> str:
+    """Why two numbers differ, as text.
+
+    Args:
+        found: Made by :func:`reconcile`.
+        form: ``table`` (for a terminal, 100 columns wide), ``markdown``, ``html`` or ``json``
+            (everything, in one document).
+        color: Whether a table may use the colours of a terminal.
+
+    Raises:
+        UnknownName: For another form.
+
+    Example:
+        >>> from rankgauge.explaining.reconciliation import reconcile
+        >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
+        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
+        >>> print(report_reconciliation(found).split("•")[0].rstrip())
+        RR of run: 1 here, 0.5000 by pytrec_eval
+        step                           mean      change   queries
+        ─────────────────────────────────────────────────────────
+        rankgauge                  1.000000
+        32-bit scores              0.500000   -0.500000         1
+        only queries of the run    0.500000   +0.000000         0
+        pytrec_eval                0.500000   -0.500000         1
+    """
+    if form not in _FORMS:
+        raise unknown("form", form, _FORMS)
+    if form == "json":
+        return found.to_json() + "\n"
+    return "\n".join(filter(None, reconciliation_parts(found, form, color=color)))
+
+
+def reconciliation_parts(found: Reconciliation, form: str, *, color: bool) -> Iterator[str]:
+    """The parts of it, one after the other."""
+    yield render(_steps(found), form, color=color)
+    yield notes_text((*found.notes, *_summed_up(found)), form)
+    if found.moved:
+        yield render(_queries(found), form, color=color)
+    if found.sides is not None:
+        ours, theirs = found.sides
+        yield render(_side_by_side(ours, theirs), form, color=color)
+        yield steps_text(_formulas(ours, theirs), form)
+        yield notes_text((parted(ours, theirs),), form)
+
+
+def _steps(found: Reconciliation) -> Table:
+    """The way from our mean to the other; changes are those of the means as they are printed."""
+    digits = _digits(found)
+    rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
+    before = round(found.ours, digits)
+    for one in found.contributions:
+        after = round(one.mean, digits)
+        gone = one.left + one.entered
+        touched = f"{one.touched}" + (f" (-{one.left} +{one.entered})" if gone else "")
+        rows.append((one.name, f"{after:.{digits}f}", f"{after - before:+.{digits}f}", touched))
+        before = after
+    last = round(found.theirs, digits)
+    if found.rest:
+        rows.append((found.left_over(), f"{last:.{digits}f}", f"{last - before:+.{digits}f}", ""))
+    whole = last - round(found.ours, digits)
+    rows.append(
+        (found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved)))
+    )
+    cut = tuple((middle_cut(str(row[0]), _STEP), *row[1:]) for row in rows)
+    return Table(
+        ("step", "mean", "change", "queries"), cut, title=found.title(), right=frozenset({1, 2, 3})
+    )
+
+
+def _digits(found: Reconciliation) -> int:
+    """So many decimals that the smallest change can be seen."""
+    changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
+    least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
+    return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
+
+
+def _summed_up(found: Reconciliation) -> Iterator[str]:
+    here, there = found.queries
+    averaged = f"{many(here, 'query')} averaged on both sides"
+    if here != there:
+        averaged = f"{many(here, 'query')} averaged here, {there} there"
+    if not found.moved:
+        yield f"{averaged}; none of them has another value there"
+    else:
+        yield f"{averaged}; {len(found.moved)} differ"
+    if any(one.left or one.entered for one in found.contributions):
+        yield "queries: those it changes (-those it leaves out of the mean +those it brings in)"
+
+
+def _queries(found: Reconciliation) -> Table:
+    shown = found.moved[:_QUERIES]
+    rows: list[tuple[Cell, ...]] = [
+        (one.query, _value(one.ours), _value(one.theirs), _change(one), _by(one)) for one in shown
+    ]
+    left = len(found.moved) - len(shown)
+    notes = (f"{many(left, 'more query')} moved",) if left else ()
+    return Table(
+        ("query", "here", "there", "change", "moved by"), tuple(rows),
+        title="the queries that moved most", right=frozenset({1, 2, 3}), notes=notes,
+    )  # fmt: skip
+
+
+def _value(value: float | None) -> str:
+    return "left out" if value is None else f"{value:.4f}"
+
+
+def _change(one: Moved) -> str:
+    return "" if math.isnan(one.change) else f"{one.change:+.4f}"
+
+
+def _by(one: Moved) -> str:
+    if len(one.by) == 1:
+        return middle_cut(one.by[0][0], _BY)
+    # What moved it most first; of what has no room the number is told.
+    by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
+    parts = [
+        middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}")
+        for name, change in by
+    ]
+    shown = [part for place, part in enumerate(parts) if len(", ".join(parts[: place + 1])) <= _BY]
+    left = len(parts) - len(shown)
+    return ", ".join(shown) + (f", {left} more" if left else "")
+
+
+def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
+    """The same query on both sides, rank by rank."""
+    pairs = list(zip_longest(ours.rows, theirs.rows))
+    kept = [
+        place
+        for place, pair in enumerate(pairs)
+        if place < _RANKS or any(row is not None and row.counts for row in pair)
+    ][:_MOST]
+    sides = [
+        _cells(one, [pairs[place][side] for place in kept])
+        for side, one in enumerate((ours, theirs))
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    for place, left, right in zip(kept, *sides, strict=True):
+        mark = "" if _same(*pairs[place]) else "<"
+        rows.append((str(place + 1), *left, *right, mark))
+    heads = ("document", "grade", _head(ours))
+    return Table(
+        ("rank", *heads, *(f"{head} there" for head in ("document", "grade")), _head(theirs), ""),
+        tuple(rows),
+        title=f"query {ours.query} on both sides: {number(ours.value)} here, "
+        f"{number(theirs.value)} there",
+        right=frozenset({0, 2, 3, 5, 6}),
+    )
+
+
+def _head(found: Explanation) -> str:
+    place = _contribution(found)
+    return found.working.columns[place] if found.working.columns else "counts"
+
+
+def _contribution(found: Explanation) -> int:
+    """The term of a document that says most of what it adds."""
+    columns = found.working.columns
+    return columns.index("contribution") if "contribution" in columns else len(columns) - 1
+
+
+def _cells(found: Explanation, rows: Sequence[Worked | None]) -> list[tuple[str, str, str]]:
+    place = _contribution(found)
+    terms: list[tuple[Term, ...]] = [
+        (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),)
+        for row in rows
+    ]
+    return [
+        ("", "", "")
+        if row is None
+        else (middle_cut(row.listed.document, _DOCUMENT), grade_of(row.listed.grade), term)
+        for row, (term,) in zip(rows, terms_of(terms), strict=True)
+    ]
+
+
+def _same(left: Worked | None, right: Worked | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return _seen(left) == _seen(right) and left.counts == right.counts
+
+
+def _seen(row: Worked) -> tuple[str, float | None]:
+    return row.listed.document, row.listed.grade
+
+
+def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
+    """The lines of the workings that differ."""
+    same = set(ours.steps) & set(theirs.steps)
+    lines: list[str] = []
+    for side, found in (("here:  ", ours), ("there: ", theirs)):
+        own = [step for step in found.steps if step not in same]
+        lines += [f"{'       ' if place else side}{step}" for place, step in enumerate(own)]
+    return tuple(lines)
+
+
+def parted(ours: Explanation, theirs: Explanation) -> str:
+    """Where two workings of a query part, in a sentence."""
+    if str(ours.measure) != str(theirs.measure):
+        also = f"; here {ours.measure}, there {theirs.measure}"
+    else:
+        also = ""
+    for rank, (left, right) in enumerate(zip_longest(ours.rows, theirs.rows), start=1):
+        if left is None or right is None:
+            side = "there" if left is None else "here"
+            return f"they part at rank {rank}: only {side} it is looked at{also}"
+        if left.listed.document != right.listed.document:
+            tie = " (a tie here)" if left.listed.tied else ""
+            tie += " (a tie there)" if right.listed.tied and not left.listed.tied else ""
+            return f"they part at rank {rank}: another document stands there{tie}{also}"
+        if left.listed.grade != right.listed.grade:
+            grades = f"grade {_graded(left)} here, {_graded(right)} there"
+            return f"they part at rank {rank}: {grades}{also}"
+        if left.terms != right.terms:
+            return f"the same ranking, but they part at rank {rank} in what it is worth{also}"
+    for place, (one, other) in enumerate(
+        zip_longest(ours.working.ideal, theirs.working.ideal), start=1
+    ):
+        if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
+            return f"the same ranking; the ideal rankings part at place {place}{also}"
+    return f"the same ranking{also or ': the same working'}"
+
+
+def _graded(row: Worked) -> str:
+    return UNJUDGED if row.listed.grade is None else number(row.listed.grade)

@@ -1,0 +1,73 @@
+"""``rankgauge explain``, as a process."""
+
+import json
+import subprocess
+import sys
+
+import rankgauge
+
+QRELS = str(rankgauge.sample_path("qrels.txt"))
+BM25 = str(rankgauge.sample_path("runs/bm25.run"))
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", "explain", *words],
+        capture_output=True, text=True, timeout=60, encoding="utf-8", check=False,
+    )  # fmt: skip
+
+
+def test_it_prints_what_the_library_reports():
+    done = run(QRELS, BM25, "nDCG@10", "--query", "q05")
+    assert done.returncode == 0, done.stderr
+    found = rankgauge.explain(QRELS, rankgauge.read_run(BM25), "nDCG@10", "q05")
+    assert done.stdout == rankgauge.report_explanation(found)
+
+
+def test_policies_are_passed_on(tmp_path):
+    ids = tmp_path / "ids.txt"
+    ids.write_text("q03\n", encoding="utf-8")
+    done = run(QRELS, BM25, "AP", "--queries", str(ids), "--ties", "input", "--as", "json")
+    data = json.loads(done.stdout)
+    assert (data["query"], data["queries"], data["policies"]["ties"]) == ("q03", 1, "input")
+
+
+def test_a_query_that_is_not_judged_is_an_error():
+    done = run(QRELS, BM25, "AP", "--query", "nobody")
+    assert done.returncode == 2
+    assert "query 'nobody' is not judged" in done.stderr
+
+
+def test_against_a_profile_it_says_why_the_number_differs():
+    done = run(QRELS, BM25, "nDCG@10", "--against", "pytrec_eval")
+    assert done.returncode == 0, done.stderr
+    found = rankgauge.reconcile(QRELS, rankgauge.read_run(BM25), "nDCG@10", "pytrec_eval")
+    assert done.stdout == rankgauge.report_reconciliation(found)
+
+
+def test_a_profile_nobody_knows_is_an_error():
+    done = run(QRELS, BM25, "AP", "--against", "pytrek_eval")
+    assert done.returncode == 2
+    assert "did you mean pytrec_eval" in done.stderr
+
+
+def test_values_and_a_mean_are_explained(tmp_path):
+    there = rankgauge.evaluate(QRELS, BM25, "nDCG(ideal=retrieved)@10")
+    path = tmp_path / "theirs.csv"
+    rows = zip(there.query_ids, there.per_query[:, 0].tolist(), strict=True)
+    path.write_text("query_id,nDCG@10\n" + "".join(f"{q},{v:.4f}\n" for q, v in rows), "utf-8")
+    done = run(QRELS, BM25, "nDCG@10", "--against-values", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "found: ideal of what was retrieved" in done.stdout
+    mean = f"{there.mean()['nDCG(ideal=retrieved)@10']:.7f}"
+    done = run(QRELS, BM25, "nDCG@10", "--against-mean", mean, "--as", "json")
+    assert json.loads(done.stdout)["fits"][0]["name"] == "ideal of what was retrieved"
+
+
+def test_two_targets_at_once_or_a_mean_that_is_none_are_refused():
+    done = run(QRELS, BM25, "AP", "--against", "pytrec_eval", "--against-mean", "0.4")
+    assert done.returncode == 2
+    assert "give one of" in done.stderr
+    done = run(QRELS, BM25, "AP", "--against-mean", "high")
+    assert done.returncode == 2
+    assert "wanted a number such as 0.4123" in done.stderr

@@ -1,0 +1,95 @@
+"""``rankgauge evaluate --unjudged`` and ``--unjudged-report``, ``rankgauge reliability``."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import rankgauge
+
+FOLDER = rankgauge.sample_path("qrels.txt").parent
+QRELS, BM25, KEYWORD = (
+    str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
+)
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, timeout=60, encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
+    )  # fmt: skip
+
+
+def test_what_is_removed_is_what_the_library_removes():
+    done = run("evaluate", QRELS, BM25, "-m", "AP", "--unjudged", "removed", "--as", "json")
+    found = json.loads(done.stdout)
+    assert found["policies"]["unjudged"] == "removed"
+    wanted = rankgauge.evaluate(QRELS, BM25, "AP", unjudged="removed").mean()["AP"]
+    assert found["measures"][0]["mean"] == wanted
+
+
+def test_the_report_is_that_of_the_library_a_table_a_run():
+    names = ["nDCG@10", "AP"]
+    done = run("evaluate", QRELS, BM25, KEYWORD, "-m", *["nDCG@10", "-m", "AP"],
+               "--unjudged-report", "--as", "markdown")  # fmt: skip
+    assert done.returncode == 0
+    tables = [
+        rankgauge.report_unjudged(rankgauge.unjudged_report(QRELS, path, names), "markdown")
+        for path in (BM25, KEYWORD)
+    ]
+    assert done.stdout == "\n".join(tables)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--save",), ("--as", "trec"), ("--unjudged", "removed")],
+    ids=["saved", "for trec", "removed"],
+)
+def test_a_report_is_no_evaluation(words, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "h.db"))
+    done = run("evaluate", QRELS, BM25, "--unjudged-report", *words)
+    assert done.returncode == 2
+    assert "--unjudged-report is for QRELS and RUN" in done.stderr
+
+
+def test_a_report_needs_a_run():
+    assert "--unjudged-report is for" in run("evaluate", QRELS, "--unjudged-report").stderr
+
+
+def test_reliability_is_that_of_the_library():
+    words = ("-k", "3", "-m", "RR", "-m", "nDCG@5", "--as", "json")
+    done = run("reliability", QRELS, BM25, KEYWORD, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD)]
+    found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], depth=3)
+    assert json.loads(done.stdout) == json.loads(rankgauge.report_reliability(found, "json"))
+
+
+def test_runs_of_one_group_are_left_out_together(tmp_path):
+    hybrid = str(tmp_path / "hybrid.run")
+    rankgauge.write_run(rankgauge.fuse([BM25, KEYWORD], name="hybrid"), hybrid)
+    words = ("--group", f"{BM25}=old", "--group", f"{KEYWORD}=old", "-k", "3", "--as", "json")
+    done = run("reliability", QRELS, BM25, KEYWORD, hybrid, *words)
+    runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD, hybrid)]
+    groups = {runs[0].name: "old", runs[1].name: "old", runs[2].name: "new"}
+    found = rankgauge.reliability(QRELS, runs, depth=3, groups=groups)
+    assert json.loads(done.stdout) == json.loads(rankgauge.report_reliability(found, "json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((BM25,), "fewer than two runs"),
+        ((BM25, KEYWORD, "--group", "bm25"), "wanted RUN=GROUP"),
+        ((BM25, KEYWORD, "--group", "x.run=a"), "wanted RUN=GROUP"),
+        ((BM25, KEYWORD, "-m", "num_q"), "is no measure here"),
+    ],
+    ids=["one run", "no group", "no such run", "no measure"],
+)
+def test_what_cannot_be_left_out_is_said(words, said):
+    done = run("reliability", QRELS, *words)
+    assert done.returncode == 2
+    assert said in done.stderr

@@ -1,0 +1,128 @@
+"""explain(): which query, what is said beside it, and the forms it comes in."""
+
+import json
+from importlib import resources
+
+import jsonschema
+import pytest
+
+import rankgauge
+from rankgauge import InputError, UnknownName, explain, report_explanation, sample_path
+
+QRELS = sample_path("qrels.txt")
+BM25 = sample_path("runs/bm25.run")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return explain(QRELS, BM25, "nDCG@10")
+
+
+def test_without_a_query_one_is_chosen_that_teaches_and_it_is_said_why(found):
+    evaluation = rankgauge.evaluate(QRELS, BM25, ["nDCG@10", "NumRelRet@10"])
+    hits = evaluation.value(found.query, "NumRelRet@10")
+    assert 2 <= hits <= 5
+    assert 0 < found.value < 1
+    assert "two to five relevant documents in the first 10" in found.why
+    assert found.mean == evaluation.mean()["nDCG@10"]
+    nearest = min(
+        abs(evaluation.value(query, "nDCG@10") - found.mean)
+        for query in evaluation.query_ids
+        if 2 <= evaluation.value(query, "NumRelRet@10") <= 5
+    )
+    assert abs(found.value - found.mean) == pytest.approx(nearest)
+
+
+def test_others_are_named_the_lowest_the_middle_and_the_highest(found):
+    values = rankgauge.evaluate(QRELS, BM25, "nDCG@10").per_query[:, 0]
+    by_name = {other.what: other.value for other in found.others}
+    assert by_name["lowest"] == values.min()
+    assert by_name["highest"] == values.max()
+
+
+def test_where_no_query_teaches_any_is_taken():
+    assert explain({"q": {"a": 0}}, {"q": ["a"]}, "AP").query == "q"
+    assert explain({"q": {"a": 1}}, {"q": ["a"]}, "AP").why.startswith("of the only query")
+
+
+def test_a_query_that_the_run_lacks_has_an_empty_ranking():
+    found = explain({"q": {"a"}, "p": {"a"}}, {"p": ["a"]}, "AP", "q")
+    assert found.rows == ()
+    assert found.value == 0
+    text = report_explanation(found)
+    assert "the run does not have this query: an empty ranking" in text
+    assert text.startswith("AP = 0 of query q")
+
+
+def test_what_the_measure_does_not_look_at_is_cut_short():
+    ranking = [f"d{n:02}" for n in range(40)]
+    text = report_explanation(explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q"))
+    assert "... 35 more documents below the cut-off, 1 relevant, at 31" in " ".join(text.split())
+    assert "d05" not in text
+
+
+def test_between_the_first_ranks_and_what_counts_stands_one_line():
+    ranking = [f"d{n:02}" for n in range(40)]
+    lines = report_explanation(explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q"))
+    assert "20 more documents, none relevant" in lines
+    assert "9 more documents, none relevant" in lines
+
+
+def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_100_columns():
+    name = "http://example.org/" + "x" * 200 + "-7"
+    run = {"q": [name, "d2"]}
+    text = report_explanation(explain({"q": {name: 1}}, run, "AP", "q"))
+    rows = text.split("\n\n")[0].splitlines()[1:]
+    assert max(map(len, rows)) <= 100
+    assert "x-7" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_every_form_says_the_same(form, found):
+    text = report_explanation(found, form)
+    assert found.steps[-1] in text
+    assert "was chosen" in text
+    assert "\x1b" not in text
+
+
+def test_what_stands_in_html_is_escaped():
+    found = explain({"q": {"<b>": 1}}, {"q": ["<b>"]}, "RR", "q")
+    assert "<b>" not in report_explanation(found, "html").replace("<strong>", "")
+    assert "&lt;b&gt;" in found._repr_html_()
+
+
+def test_json_is_by_the_published_schema(found):
+    path = resources.files("rankgauge.schemas").joinpath("explanation-1.json")
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    undefined = explain({"q": {"a": 0}}, {"q": ["a"]}, "nDCG@10")
+    for one in (found, undefined, explain(QRELS, BM25, "IPrecAvg")):
+        data = json.loads(one.to_json())
+        jsonschema.validate(data, schema)
+        assert len(data["rows"]) == len(one.rows)
+    assert json.loads(report_explanation(undefined, "json"))["value"] is None
+
+
+def test_policies_are_those_of_evaluate():
+    qrels = {"q": {"a": 1}, "p": {"a": 1}}
+    twice = rankgauge.Run.of([("q", "b", 3.0), ("q", "a", 2.0), ("q", "b", 1.0)])
+    with pytest.raises(InputError, match="duplicates"):
+        explain(qrels, twice, "RR", "q")
+    assert explain(qrels, twice, "RR", "q", duplicates="first").value == 0.5
+    only = explain(qrels, twice, "RR", duplicates="first", queries=["q"])
+    assert (only.mean, only.queries) == (0.5, 1)
+    assert explain(qrels, twice, "RR", duplicates="first", queries="intersection").mean == 0.5
+
+
+def test_a_query_that_is_left_out_is_refused():
+    with pytest.raises(InputError, match="left out"):
+        explain({"q": {"a"}, "p": {"a"}}, {"p": ["a"]}, "AP", "q", queries="intersection")
+
+
+def test_a_query_that_nobody_judged_is_refused_with_some_that_are():
+    with pytest.raises(InputError, match="judged: 'q01'"):
+        explain(QRELS, BM25, "AP", "q99")
+
+
+def test_an_unknown_form_is_refused(found):
+    with pytest.raises(UnknownName, match="markdown"):
+        report_explanation(found, "markdwon")

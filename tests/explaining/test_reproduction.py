@@ -1,0 +1,216 @@
+"""How a number came about: what made it is found, and how sure that is is told honestly."""
+
+import json
+import math
+from importlib import resources
+
+import jsonschema
+import pytest
+import pytrec_eval
+from strategies import batch
+
+from rankgauge import (
+    InputError,
+    MismatchError,
+    UnknownName,
+    evaluate,
+    report_reproduction,
+    reproduce,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data():
+    drawn = batch(21, queries=120, grades=(0, 0, 1, 1, 2, 3), missing=False)
+    return drawn.qrels, drawn.run
+
+
+def values(evaluation, digits=None):
+    column = evaluation.per_query[:, 0].tolist()
+    pairs = zip(evaluation.query_ids, column, strict=True)
+    shown = {query: 0.0 if math.isnan(value) else value for query, value in pairs}
+    return {q: v if digits is None else round(v, digits) for q, v in shown.items()}
+
+
+@pytest.mark.parametrize(
+    ("asked", "made", "ties", "found"),
+    [
+        ("nDCG@10", "nDCG(ideal=retrieved)@10", "trec", "ideal of what was retrieved"),
+        ("nDCG@10", "nDCG(ideal=topk)@10", "trec", "ideal of the first k"),
+        ("nDCG@10", "nDCG(gain=exp)@10", "trec", "gain 2^grade - 1"),
+        ("nDCG(gain=exp)@10", "nDCG@10", "trec", "gain = grade"),
+        ("nDCG@10", "nDCG@9", "trec", "cut-off 9"),
+        ("nDCG@10", "nDCG(judged_only=true)@10", "trec", "judged documents only"),
+        ("nDCG@10", "nDCG@10", "input", "ties as given"),
+        ("nDCG@10", "nDCG(ideal=retrieved)@10", "input",
+         "ties as given + ideal of what was retrieved"),
+        ("AP@10", "AP(norm='min(k,R)')@10", "trec", "divided by min(k,R)"),
+        ("AP@10", "AP(norm=retrieved)@10", "trec", "divided by retrieved"),
+        ("P@5", "P(rel=2)@5", "trec", "relevant from grade 2"),
+        ("RR", "RR", "input", "ties as given"),
+        ("ERR(top=4)@10", "ERR(top=3)@10", "trec", "top grade 3"),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("digits", [None, 4])
+def test_what_made_the_values_is_found(asked, made, ties, found, digits, data):
+    there = evaluate(*data, made, ties=ties)
+    result = reproduce(*data, asked, values(there, digits))
+    assert result.best.name == found
+    assert result.sure == "sure"
+    assert result.best.missed == 0
+    whole = result.reconciliation
+    assert abs(whole.theirs - there.mean()[str(there.measures[0])]) <= 1e-4
+    parts = [*(one.change for one in whole.contributions), whole.rest]
+    assert abs(math.fsum(parts) - whole.difference) <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda grade: min(grade, 1), "binary grades"),
+        (lambda grade: 4 - grade if grade > 0 else grade, "grades reversed"),
+    ],
+    ids=["binary", "reversed"],
+)
+def test_judgments_that_were_read_otherwise_are_found(change, found, data):
+    qrels, run = data
+    theirs = {q: {d: change(grade) for d, grade in docs.items()} for q, docs in qrels.items()}
+    result = reproduce(qrels, run, "nDCG@10", values(evaluate(theirs, run, "nDCG@10"), 4))
+    assert (result.best.name, result.sure) == (found, "sure")
+
+
+def test_documents_by_ascending_id_and_upside_down_are_found(data):
+    qrels, run = data
+    up = {q: dict(sorted(docs.items(), key=lambda p: (-p[1], p[0].encode())))
+          for q, docs in run.items()}  # fmt: skip
+    found = reproduce(qrels, run, "nDCG@10", values(evaluate(qrels, up, "nDCG@10", ties="input")))
+    assert found.best.name == "ties by ascending id"
+    down = {q: {d: -s for d, s in docs.items()} for q, docs in run.items()}
+    found = reproduce(qrels, run, "nDCG@10", values(evaluate(qrels, down, "nDCG@10")))
+    assert found.best.name == "lowest score first"
+
+
+def test_values_of_pytrec_eval_are_found_where_32_bits_make_ties():
+    drawn = batch(5, queries=40, grades=(0, 1, 2), missing=False)
+    qrels = {q: {d: int(g) for d, g in docs.items()} for q, docs in drawn.qrels.items()}
+    run = {q: {d: 0.5 + n % 7 * 1e-9 for n, d in enumerate(docs)} for q, docs in drawn.run.items()}
+    del run["q1"]
+    said = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
+    found = reproduce(qrels, run, "nDCG@10", said)
+    assert found.best.missed == 0
+    assert found.best.name == "pytrec_eval"
+    assert found.reconciliation.queries == (40, 39)
+    assert abs(found.reconciliation.rest) < 1e-12
+
+
+def test_which_queries_were_averaged_is_found():
+    drawn = batch(8, queries=80)
+    there = evaluate(drawn.qrels, drawn.run, "AP", queries="intersection")
+    found = reproduce(drawn.qrels, drawn.run, "AP", values(there))
+    assert found.best.name == "only queries of the run"
+    assert found.best.missed == 0
+
+
+def test_equal_numbers_say_that_there_is_nothing_to_explain(data):
+    found = reproduce(*data, "nDCG@10", values(evaluate(*data, "nDCG@10"), 4))
+    assert found.best.ours
+    assert found.best.name == "as rankgauge has it"
+    assert found.reconciliation.contributions == ()
+    assert found.reconciliation.left_over() == "rounding"
+
+
+def test_what_no_query_tells_apart_is_undecided():
+    qrels, run = {"q1": {"a": 1, "b": 0}}, {"q1": ["a", "b"]}
+    found = reproduce(qrels, run, "nDCG@10", {"q1": 1.0})
+    assert found.sure in {"likely", "undecided"}
+    assert "1 value" in found.title()
+
+
+def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named():
+    # 2 / (3 + 2/log2(3) + 1/log2(4)) = .42, without a discount at rank 2 .36: both are .4.
+    qrels, run = {"q1": {"a": 2, "b": 3, "c": 1}}, {"q1": ["a"]}
+    found = reproduce(qrels, run, "nDCG@10", {"q1": 0.4})
+    assert (found.best.ours, found.sure) == (True, "undecided")
+    assert "but so they are by 'no discount at rank 2'" in found.why
+    assert "no query tells them apart to 1 digits" in found.why
+
+
+def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
+    qrels = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"a": 1}}
+    run = {"q1": ["a", "b", "x"], "q2": ["a"]}
+    found = reproduce(qrels, run, "nDCG@3", {"q1": 1.0, "q2": 1.0})
+    assert found.sure == "likely"
+    assert "1 query tells this way from the next best" in found.why
+
+
+def test_what_a_sort_without_a_rule_made_is_told_from_what_ties_cannot_make(data):
+    qrels, run = data
+    given = values(evaluate(qrels, run, "nDCG@10"))
+    high = values(evaluate(qrels, run, "nDCG@10", ties="best"))
+    low = values(evaluate(qrels, run, "nDCG@10", ties="worst"))
+    wide = [query for query in given if high[query] - low[query] > 0.01][:5]
+    for query in wide:
+        given[query] = low[query] + 0.3 * (high[query] - low[query])
+    first = next(query for query in given if query not in wide and high[query] == low[query] > 0)
+    given[first] = 0.987654321
+    found = reproduce(qrels, run, "nDCG@10", given)
+    assert (found.best.ours, found.best.missed, found.tied) == (True, 6, 5)
+    assert "5 of the 6 values that are missed lie within" in " ".join(
+        report_reproduction(found).split()
+    )
+
+
+def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
+    wrong = dict.fromkeys(data[0], 0.123)
+    found = reproduce(*data, "nDCG@10", wrong)
+    assert found.sure == "not found"
+    assert found.reconciliation.contributions == ()
+    assert found.reconciliation.rest == pytest.approx(found.reconciliation.difference)
+    text = report_reproduction(found)
+    assert "left over" in text
+    assert "found:" not in text.replace("not found:", "")
+
+
+def test_a_mean_alone_finds_what_is_the_only_one_and_says_the_chance(data):
+    there = evaluate(*data, "nDCG(ideal=retrieved)@10").mean()["nDCG(ideal=retrieved)@10"]
+    found = reproduce(*data, "nDCG@10", f"{there:.8f}")
+    assert (found.best.name, found.sure) == ("ideal of what was retrieved", "sure")
+    vague = reproduce(*data, "nDCG@10", f"{there:.1f}")
+    assert vague.sure == "undecided"
+    assert "give the values of each query" in vague.why
+    strange = reproduce(*data, "nDCG@10", "0.999999")
+    assert strange.sure == "not found"
+    assert strange.fits[0].mean == max(fit.mean for fit in strange.fits)
+
+
+def test_it_is_the_same_each_time(data):
+    given = values(evaluate(*data, "nDCG(gain=exp,ideal=topk)@10", ties="input"), 3)
+    first, again = (reproduce(*data, "nDCG@10", given) for _ in range(2))
+    assert first.to_json() == again.to_json()
+    assert len(first.reconciliation.contributions) == 3
+
+
+def test_values_of_other_queries_are_refused(data):
+    with pytest.raises(MismatchError, match="nobody"):
+        reproduce(*data, "AP", {"nobody": 0.5})
+
+
+def test_a_way_that_cannot_be_is_passed_over():
+    qrels = {"q1": {"a": 1000, "b": 2}, "q2": {"b": 5}}
+    found = reproduce(qrels, {"q1": ["b", "a"], "q2": ["b"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
+    assert found.tried > 10
+    with pytest.raises(InputError):
+        evaluate(qrels, {"q1": ["b", "a"]}, "nDCG(gain=exp)@10")
+
+
+def test_every_form_and_the_published_schema(data):
+    path = resources.files("rankgauge.schemas").joinpath("reproduction-1.json")
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    for given in (dict.fromkeys(data[0], 0.5), "0.5", values(evaluate(*data, "P@10"))):
+        found = reproduce(*data, "nDCG@10", given)
+        jsonschema.validate(json.loads(report_reproduction(found, "json")), schema)
+        for form in ("table", "markdown", "html"):
+            assert found.why[:20] in " ".join(report_reproduction(found, form).split())
+    with pytest.raises(UnknownName):
+        report_reproduction(found, "text")

@@ -1,0 +1,144 @@
+"""What is worked out by hand is what the kernels say, and what a person gets on paper."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import batch, batches, bound
+
+from rankgauge import Policies, Qrels, Run, evaluate, explain, measures, parse
+from rankgauge.explaining import binary, graded
+from rankgauge.explaining.explanation import alike, work_out
+from rankgauge.explaining.listing import listing_of
+from rankgauge.explaining.working import WORKED
+from rankgauge.profiles.deviations import Case
+
+FAMILIES = (binary, graded)
+RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
+# Names, to measures that take every branch of the workings.
+NAMES = (
+    "P@5", "P(judged_only=true,rel=2)@3", "R@5", "F1@5", "F2@10", "Success@3", "RR", "RR(rel=2)@4",
+    "FirstRel", "AP", "AP(rel=3)", "AP@5", "AP(norm=k)@5", "AP(norm='min(k,R)')@5",
+    "AP(norm=retrieved)", "AP(judged_only=true)", "GMAP", "Rprec", "SetP", "SetR",
+    "SetF(beta=2)", "SetAP", "IPrec@0.3", "IPrec@1", "IPrecAvg", "RBP(p=0.7)@20", "RBP(p=0.5)",
+    "RBPres(p=0.5)@10", "Judged@10", "NumRet", "NumRel(rel=2)", "NumRelRet@5", "Bpref",
+    "Bpref(rel=2)", "infAP", "DCG@10", "DCG(gain=exp)", "nDCG", "nDCG@5", "nDCG(gain=exp)@10",
+    "nDCG(gain={1:2,2:7})@10", "nDCG(ideal=retrieved)@5", "nDCG(ideal=topk)@5",
+    "nDCG(judged_only=true)@5", "nDCG(rel=2)@5", "nDCG(b=2)@5", "DCG(b=3,gain=exp,rel=1.5)",
+    "ERR@10", "ERR(top=6)",
+)  # fmt: skip
+
+
+def differing(qrels, run, names, policies):
+    """The queries and measures where the two are not the same."""
+    truth, found = Qrels.of(qrels), Run.of(run)
+    evaluation = evaluate(truth, found, names, ties=policies.ties)
+    wrong, looked_at = [], 0
+    for column, measure in enumerate(evaluation.measures):
+        case = Case(truth, found, measure, policies)
+        for row, query in enumerate(truth.table.queries.tolist()):
+            kernel = float(evaluation.per_query[row, column])
+            worked = work_out(measure, listing_of(case, query), kernel)
+            looked_at += 1
+            if not alike(worked.value, kernel):
+                wrong.append((str(measure), query, worked.value, kernel))
+    assert looked_at
+    return wrong
+
+
+def test_every_measure_with_a_working_is_among_those_held_against_the_kernels():
+    assert {parse(name).name for name in NAMES} == set(WORKED)
+
+
+@pytest.mark.parametrize("ties", ["trec", "input", "best", "worst"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_value_worked_out_by_hand_is_that_of_the_kernel(name, ties):
+    drawn = batch(11, queries=60)
+    assert differing(drawn.qrels, drawn.run, [name], Policies(ties=ties)) == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches(), st.sampled_from([m for m in measures() if m.name in WORKED]).flatmap(bound))
+def test_with_any_parameters_too(drawn, measure):
+    assert differing(drawn.qrels, drawn.run, [measure], Policies()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "ranking", "grades", "value"),
+    [
+        # Hand-worked, from the plan of this project and from papers' examples.
+        ("R@3", "3 1 7 2 5 8 4", {"1": 1, "2": 1, "4": 1, "6": 1}, 0.25),
+        ("F1@5", "1 2 3 4 5", {"1": 1, "3": 1, "6": 1, "7": 1}, 4 / 9),
+        ("nDCG@5", "a b c d e", {"a": 1, "b": 3, "c": 0, "d": 2, "e": 1}, 0.7975),
+        ("nDCG@5", "a b c d e", {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}, 0.5316),
+        ("DCG@4", "a b c d", {"a": 2, "b": 0, "c": 2, "d": 1}, 3.4307),
+        ("DCG@5", "c a d b e", {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 4.1410),
+        ("nDCG(gain=exp)@5", "c a d b e", {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 0.7223),
+        ("ERR(top=3)", "c a d b e", {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 0.5198),
+        ("nDCG(ideal=retrieved)@3", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.1325),
+        ("nDCG(ideal=topk)@3", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.6309),
+        ("AP", "1 3 5 2 7", {"1": 1, "2": 1, "4": 1}, (1 + 2 / 4) / 3),
+        ("RR", "6 8 1 9 2", {"1": 1, "2": 1}, 1 / 3),
+        ("RBP(p=0.5)", "1 3 5 2 7", {"1": 1, "2": 1}, 0.5 * (1 + 0.125)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_person_gets_on_paper(name, ranking, grades, value):
+    found = explain({"q": grades}, {"q": ranking.split()}, name, "q")
+    assert found.value == pytest.approx(value, abs=5e-5)
+    assert found.agrees()
+
+
+def test_the_formula_has_the_numbers_put_in():
+    found = explain({"q": {"a": 2, "b": 3, "x": 1}}, {"q": ["a", "u", "b"]}, "nDCG@10", "q")
+    assert found.steps == (
+        "gain of a document: its grade",
+        "ideal: the best order of all judged documents, found or not",
+        "DCG@10  = 2/log2(2) + 3/log2(4)",
+        "        = 2 + 1.5000 = 3.5000",
+        "IDCG@10 = 3/log2(2) + 2/log2(3) + 1/log2(4)",
+        "        = 3 + 1.2619 + 0.5000 = 4.7619",
+        "nDCG@10 = DCG / IDCG = 3.5000 / 4.7619 = 0.7350",
+    )
+    assert [row.document for row in found.working.ideal] == ["b", "a", "x"]
+
+
+def test_average_precision_is_written_as_the_fractions_it_is_made_of():
+    found = explain({"q": {"d1": 1, "d2": 1, "d9": 1}}, RUN, "AP", "q")
+    assert found.steps[1:] == ("AP = (1/2 + 2/4) / 3", "   = 1 / 3 = 0.3333")
+
+
+def test_a_long_sum_is_cut_short_with_its_last_term():
+    ranking = [f"d{n}" for n in range(30)]
+    found = explain({"q": set(ranking)}, {"q": ranking}, "RBP(p=0.5)", "q")
+    assert "... (23 more terms) ... + 0.5000^29" in found.steps[1]
+
+
+def test_ties_and_what_nobody_judged_are_marked():
+    run = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
+    found = explain({"q": {"a": 1, "c": -1}}, run, "P@2", "q")
+    first, second = (row.listed for row in found.rows)
+    assert (first.document, first.tied, first.first, first.last, first.grade) == (
+        "b",
+        True,
+        1,
+        2,
+        None,
+    )
+    assert (second.document, second.judged) == ("a", True)
+    assert not found.listing.documents[2].judged
+
+
+@pytest.mark.parametrize(("ties", "order"), [("trec", "b10 b1 a"), ("input", "b1 a b10")])
+def test_equal_scores_stand_by_the_policy(ties, order):
+    run = {"q": {"b1": 1.0, "a": 1.0, "b10": 1.0}}
+    found = explain({"q": {"a": 1}}, run, "RR", "q", ties=ties)
+    assert [listed.document for listed in found.listing.documents] == order.split()
+
+
+def test_an_undefined_value_says_why():
+    found = explain({"q": {"a": 0}, "p": {"a": 1}}, {"q": ["a"], "p": ["a"]}, "AP", "q")
+    assert math.isnan(found.value)
+    assert found.agrees()
+    assert any("undefined: counted 0" in note for note in found.notes)
