@@ -78,6 +78,12 @@ TESTS_OF = {
             "bands", "causes", "cures", "diagnosis", "potential", "slices", "views", "wording",
         )), ("tests/diagnosing",),
     ),
+    **dict.fromkeys(
+        (
+            *(f"profiles/{name}.py" for name in ("benchmarks", "steps", "trec")),
+            "profiled.py",
+        ), ("tests/profiles", "tests/test_profiled.py", "tests/tools", "tests/test_evaluation.py"),
+    ),
     "drawing.py": ("tests/test_drawing.py",),
     "judged.py": (*TESTS, "tests/kernels/test_expected.py"),
     "kernels/expected.py": ("tests/kernels/test_expected.py",),
@@ -183,7 +189,9 @@ TESTS_OF = {
         (f"cli/{name}.py" for name in ("evaluate", "fuse", "main", "progress")),
         ("tests/test_startup.py",),
     ),
-    "evaluation.py": ("tests/test_streamed.py", "tests/test_startup.py"),
+    "evaluation.py": (
+        "tests/test_profiled.py", "tests/test_streamed.py", "tests/test_startup.py",
+    ),
     "formats/files.py": (
         "tests/formats/test_files.py",
         "tests/formats/test_thirds.py",
