@@ -54,7 +54,7 @@ TESTS_OF = {
     **dict.fromkeys(
         ("kernels/dialects.py", "kernels/spellings.py"), ("tests/kernels/test_dialects.py",)
     ),
-    "join.py": (*TESTS, "tests/test_unjudged.py"),
+    "join.py": (*TESTS, "tests/test_unjudged.py", "tests/checking/test_measuring.py"),
     "unjudged.py": ("tests/test_unjudged.py",),
     "pooling.py": ("tests/test_pooling.py",),
     "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),

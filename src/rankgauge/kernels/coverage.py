@@ -111,6 +111,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values
     bounds=(0.0, math.inf),
     judged_only=False,
     expected="linear",
+    monotone=False,
 )
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
     """How many of the first k were judged not relevant; the mean is the sum over queries.

@@ -216,7 +216,7 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
     return np.where(whole > 0, total / np.maximum(relevant, 1), np.nan)
 
 
-@measure(trec="G", reads="grades")
+@measure(trec="G", reads="grades", monotone=False)
 def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     r"""Normalised gain: gains discounted by how far a ranking has fallen behind the ideal one.
 

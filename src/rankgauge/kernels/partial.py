@@ -31,7 +31,7 @@ def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
     return _bpref(run, rel)
 
 
-@measure(trec="gm_bpref", mean="geometric", judged_only=False)
+@measure(trec="gm_bpref", mean="geometric", judged_only=False, expected=expected_bpref)
 def GMBpref(run: JudgedRun, *, rel: float = 1) -> Values:
     r"""Binary preference whose mean over queries is geometric (no value below 0.00001).
 

@@ -89,7 +89,7 @@ def INST(
     return _rate(run, _Worth(rel, top), k, _towards(goal))
 
 
-@measure(better="lower", reads="grades", stated=("goal",), judged_only=False)
+@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
 def INSTres(
     run: JudgedRun,
     *,
@@ -180,7 +180,7 @@ def BPM(
     return _rate(run, _Worth(rel, top), k, _until(goal))
 
 
-@measure(better="lower", reads="grades", stated=("goal",), judged_only=False)
+@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
 def BPMres(
     run: JudgedRun,
     *,
