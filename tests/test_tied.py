@@ -146,10 +146,8 @@ def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
     """Of every measure whose value never falls where a better document moves up."""
     made = short(seed)
     asked = [*dict.fromkeys(
-        [
-            bare(**params) for bare in measures() for params in _params(bare)
-            if bare.declaration.reads not in SPECIAL
-        ]
+        [bare(**params) for bare in measures()
+         if bare.declaration.reads not in SPECIAL for params in _params(bare)]
     )]  # fmt: skip
     asked += map(parse, MORE)
     by = {ties: evaluate(made.qrels, made.run, asked, ties=ties).per_query
@@ -176,11 +174,62 @@ def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
 
 
 def _params(bare: Any) -> list[dict[str, Any]]:
-    base = {word: {"k": 4, "recall": 0.35, "mult": 0.6}[word] for word in bare.declaration.required}
+    needed = {"k": 4, "recall": 0.35, "mult": 0.4}
+    base = {word: needed[word] for word in bare.declaration.required}
     words = bare.declaration.words
-    more = {"k": 3, "rel": 2, "gain": "exp", "judged_only": True, "norm": "min(k,R)"}
+    more = {
+        "k": 3,
+        "rel": 2,
+        "gain": "exp",
+        "judged_only": True,
+        "norm": "min(k,R)",
+        "top": 4,
+        "goal": 2.5,
+        "mult": 1.6,
+        "p": 0.3,
+        "among": "retrieved",
+        "normalize": False,
+        "b": 2,
+        "recall": 1.0,
+    }
     found = [base, *({**base, word: value} for word, value in more.items() if word in words)]
     return [{"k": 4, **params} if params.get("norm") else params for params in found]
+
+
+def _grade_order(grades: dict[str, float]) -> list[str]:
+    """A ranking by descending grade, where what nobody judged stands last."""
+    return sorted("abcde", key=lambda doc: -grades.get(doc, -9.0))
+
+
+def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_reverse() -> None:
+    """The law again, against every order there is; and who breaks it on a few documents."""
+    rng = random.Random(5)
+    asked = [*dict.fromkeys(
+        [bare(**params) for bare in measures() if bare.declaration.better != "neither"
+         and bare.declaration.reads not in SPECIAL for params in _params(bare)]
+    )]  # fmt: skip
+    broken: set[str] = set()
+    for _ in range(60):
+        grades = {
+            doc: rng.choice((-1, 0, 0, 0.5, 1, 1, 2, 2.5, 3, 4))
+            for doc in "abcdefg"
+                if rng.random() < 0.8
+        } or {"a": 1}  # fmt: skip
+        best = _grade_order(grades)
+        ranked = [best, best[::-1], *map(list, itertools.permutations("abcde"))]
+        run = {f"q{number:03}": docs for number, docs in enumerate(ranked)}
+        values = evaluate(dict.fromkeys(run, grades), run, asked).per_query
+        for column, measure in enumerate(asked):
+            high, low, *others = values[:, column].tolist()
+            if measure.declaration.better == "lower":
+                high, low = low, high
+            outside = [value for value in others if not low - 1e-12 <= value <= high + 1e-12]
+            if outside and not math.isnan(high + low):
+                assert not measure.monotone, (measure, grades)
+                broken.add(measure.name)
+    assert broken == {
+        "BPMres", "G", "INSTres", "NumNonrelRet", "infAP",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -191,6 +240,8 @@ def _params(bare: Any) -> list[dict[str, Any]]:
         ("nDCG(gain=exp)", True), ("nDCG(gain={1:2,2:5,3:0.25})", False),
         ("nDCG(gain={1:2,2:5,3:9})", False), ("nDCG(gain={1:1,2:3,3:4})", True),
         ("DCG(gain={0:1,2:0})", False), ("DCG(gain={0:1})", True), ("Bpref", True),
+        ("BPM@3", False), ("PairAcc@3", True), ("PairAcc(among=retrieved)@3", False),
+        ("NumNonrelRet", False),
     ],
 )  # fmt: skip
 def test_where_grades_do_not_say_what_is_best_is_known(name: str, monotone: bool) -> None:  # noqa: FBT001

@@ -6,6 +6,7 @@
 A test holds the page against it.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ def twins(tool: str) -> Iterator[Written]:
         declared = bare.declaration
         cut = f"@{declared.at}"
         for twin in dict.fromkeys(filter(None, (declared.trec, declared.trec_cut))):
-            name = twin.replace("{recall:.2f}", "x").replace("{", "").replace("}", "")
+            name = re.sub(r"\{\w+:[^}]*\}", "x", twin).replace("{", "").replace("}", "")
             means = f"{declared.name}{cut}" if "{" in twin else declared.name
             yield Written(tool, name, means, "")
 

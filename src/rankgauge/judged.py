@@ -184,6 +184,10 @@ class JudgedRun:
         """(Q, J) whether a document stands in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
+    def share(self, k: int) -> FloatArray:
+        """(Q, J) how much of a document stands in the first `k`: 1 or 0."""
+        return self.once(("share", k), lambda: self.within(k).astype(np.float64))
+
     def least(self, rel: Level) -> float | FloatArray:
         """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
         if isinstance(rel, str):

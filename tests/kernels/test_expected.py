@@ -92,6 +92,8 @@ def variants(bare: Measure) -> list[Measure]:
         "judged_only": (False, True),
         "beta": (1, 2),
         "mult": (0.4, 1, 1.6),
+        "goal": (0.4, 2),
+        "top": (None, 3),
     }
     declared = bare.declaration
     words = [word for word in grid if word in declared.words]

@@ -21,7 +21,7 @@ _MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 
 @measure(trec="P_{k}", also=("Precision",), expected="linear")
-def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Precision: the share of the first k ranks that hold a relevant document.
 
     $$ P@k = \frac{1}{k} \left| \{ i \le k : g_i \ge rel \} \right| $$
@@ -37,7 +37,7 @@ def P(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
 
 
 @measure(trec="recall_{k}", also=("Recall",), expected="linear")
-def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Recall: the share of the relevant documents that stand in the first k ranks.
 
     $$ R@k = \frac{1}{R} \left| \{ i \le k : g_i \ge rel \} \right| $$
@@ -54,7 +54,7 @@ def R(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
 
 
 @measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), expected="linear")
-def RelP(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
 
     $$ RelP@k = \frac{| \{ i \le k : g_i \ge rel \} |}{\min(k, R)} $$
@@ -75,7 +75,7 @@ def RelP(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
     expected="linear",
     also={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}, "F-measure": {}},
 )
-def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
+def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
     r"""F-measure: the harmonic mean of precision and recall at k; beta weighs recall.
 
     $$ F_\beta@k = \frac{(1 + \beta^2)\, P@k\, R@k}{\beta^2 P@k + R@k} $$
@@ -91,7 +91,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: float = 1) -> Values:
 
 
 @measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), expected=chance_of_success)
-def Success(run: JudgedRun, *, k: int, rel: float = 1) -> Values:
+def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
 
     $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
@@ -133,7 +133,7 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     expected=expected_ap,
     upset={"norm": "retrieved"},
 )
-def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R") -> Values:
+def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R") -> Values:
     r"""Average precision: the mean of the precisions at the ranks of the relevant documents.
 
     $$ AP@k = \frac{1}{N} \sum_{i \le k,\; g_i \ge rel} P@i $$
@@ -158,7 +158,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: float = 1, norm: str = "R")
 
 
 @measure(trec="gm_map", mean="geometric", also=("gm_map",), expected=expected_gmap)
-def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
+def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Average precision whose mean over queries is geometric (no value below 0.00001).
 
     $$ GMAP = \exp\Big( \frac{1}{|Q|} \sum_q \log \max(AP_q, 10^{-5}) \Big) $$
@@ -173,7 +173,7 @@ def GMAP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="yaap", bounds=(-math.inf, math.inf))
-def YAAP(run: JudgedRun, *, rel: float = 1) -> Values:
+def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Yet another average precision: AP on a scale of log odds, smoothed.
 
     $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
@@ -193,7 +193,7 @@ def YAAP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="Rprec", also=("R-Precision", "RPrecision"), expected="linear")
-def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
+def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""R-precision: precision at rank R, the number of relevant documents of the query.
 
     $$ Rprec = \frac{1}{R} \left| \{ i \le R : g_i \ge rel \} \right| $$
@@ -209,7 +209,7 @@ def Rprec(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, expected="linear")
-def RprecMult(run: JudgedRun, *, mult: float, rel: float = 1) -> Values:
+def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
 
     $$ RprecMult@m = \frac{| \{ i \le n : g_i \ge rel \} |}{n}, \qquad
@@ -228,7 +228,7 @@ def RprecMult(run: JudgedRun, *, mult: float, rel: float = 1) -> Values:
 
 
 @measure(trec="set_P", also=("SetPrecision",), expected="same")
-def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
+def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set precision: the share of all retrieved documents that are relevant.
 
     $$ SetP = |\{ i : g_i \ge rel \}| / n $$
@@ -244,7 +244,7 @@ def SetP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="set_recall", also=("SetRecall",), expected="same")
-def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
+def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set recall: the share of the relevant documents that were retrieved at any rank.
 
     $$ SetR = |\{ i : g_i \ge rel \}| / R $$
@@ -260,7 +260,7 @@ def SetR(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="set_relative_P", expected="same")
-def SetRelP(run: JudgedRun, *, rel: float = 1) -> Values:
+def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set relative precision: set precision as a share of the best that it can be.
 
     $$ SetRelP = \frac{|\{ i : g_i \ge rel \}|}{\min(n, R)} $$
@@ -275,7 +275,7 @@ def SetRelP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="set_F", expected="same")
-def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
+def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
     r"""Set F-measure: the harmonic mean of set precision and set recall; beta weighs recall.
 
     $$ SetF_\beta = \frac{(1 + \beta^2)\, SetP\, SetR}{\beta^2 SetP + SetR} $$
@@ -291,7 +291,7 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: float = 1) -> Values:
 
 
 @measure(trec="set_map", expected="same")
-def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
+def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set average precision: set precision times set recall.
 
     $$ SetAP = SetP \cdot SetR $$
@@ -308,7 +308,7 @@ def SetAP(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
-def IPrec(run: JudgedRun, *, recall: float, rel: float = 1, points: str = "up") -> Values:
+def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") -> Values:
     r"""Interpolated precision: the highest precision at any rank where this recall is reached.
 
     $$ IPrec@r = \max \{ P@i : |\{ j \le i : g_j \ge rel \}| \ge \lfloor r R + 0.9 \rfloor \} $$
@@ -326,7 +326,7 @@ def IPrec(run: JudgedRun, *, recall: float, rel: float = 1, points: str = "up") 
 
 
 @measure(trec="11pt_avg", also=("11pt_avg", "11pt", "IPrec11"))
-def IPrecAvg(run: JudgedRun, *, rel: float = 1, points: str = "up") -> Values:
+def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
     r"""Eleven-point average: the mean of interpolated precision at recall 0.0, 0.1 ... 1.0.
 
     $$ \frac{1}{11} \sum_{r \in \{0, .1, \dots, 1\}} IPrec@r $$
@@ -342,7 +342,7 @@ def IPrecAvg(run: JudgedRun, *, rel: float = 1, points: str = "up") -> Values:
 
 
 @measure(stated=("p",), also=("rank-biased precision",), expected="linear")
-def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: float = 1) -> Values:
+def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: Level = 1) -> Values:
     r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
 
     $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
@@ -391,17 +391,17 @@ def _f_measure(found: Counts, relevant: IntArray, looked_at: IntArray, beta: flo
     return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
 
 
-def _precisions(run: JudgedRun, k: int | None, rel: float) -> Values:
+def _precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     """The sum of the precisions at the relevant ranks."""
     return run.total(np.where(run.hits(rel, k), _upto(run, rel) / run.rank, 0.0))
 
 
-def _upto(run: JudgedRun, rel: float) -> IntArray:
+def _upto(run: JudgedRun, rel: Level) -> IntArray:
     """(Q, J) the relevant documents down to each document."""
     return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
 
 
-def _interpolated(run: JudgedRun, recall: float, rel: float, points: str) -> Values:
+def _interpolated(run: JudgedRun, recall: float, rel: Level, points: str) -> Values:
     counts = _upto(run, rel)
     # As trec_eval: the number of relevant documents that makes this recall.
     wanted = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)

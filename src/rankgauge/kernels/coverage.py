@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankgauge.judged import UNRANKED, JudgedRun, Values
+from rankgauge.judged import UNRANKED, JudgedRun, Level, Values
 from rankgauge.kernels.declaring import measure
 from rankgauge.kernels.expected import expected_first
 
@@ -77,7 +77,7 @@ def NumRet(run: JudgedRun) -> Values:
     judged_only=False,
     expected="same",
 )
-def NumRel(run: JudgedRun, *, rel: float = 1) -> Values:
+def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     """How many documents are relevant, retrieved or not; the mean is the sum over queries.
 
     Use: to see what recall is a share of.
@@ -94,7 +94,7 @@ def NumRel(run: JudgedRun, *, rel: float = 1) -> Values:
     judged_only=False,
     expected="linear",
 )
-def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """How many relevant documents stand in the first k; the mean is the sum over queries.
 
     Use: recall as a count.
@@ -113,7 +113,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values
     expected="linear",
     monotone=False,
 )
-def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: float = 1) -> Values:
+def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """How many of the first k were judged not relevant; the mean is the sum over queries.
 
     Use: beside NumRelRet: what of the rest is known to be wrong, and not merely unjudged.
@@ -130,7 +130,7 @@ def Utility(
     hit: float = 1,
     noise: float = -1,
     miss: float = 0,
-    rel: float = 1,
+    rel: Level = 1,
 ) -> Values:
     r"""Set utility: a worth for each document found, for each other retrieved, for each missed.
 
@@ -157,7 +157,7 @@ def Utility(
     also=("first_relevant_rank",),
     expected=expected_first,
 )
-def FirstRel(run: JudgedRun, *, rel: float = 1) -> Values:
+def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""The rank of the first relevant document.
 
     $$ FirstRel = \min \{ i : g_i \ge rel \} $$

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rankgauge.catalogue import LONGEST, Spelled, plain_key, split
 from rankgauge.errors import UnknownName
 from rankgauge.kernels.declaring import DECLARED, NAMES, TREC, Declaration
-from rankgauge.kernels.spellings import FAMILIES, FLAGS, NICKNAMES, TOOLS, Spelling
+from rankgauge.kernels.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
 
 __all__ = ["DIALECTS", "Written", "no_such_name", "offered", "translated", "written"]
 
@@ -129,9 +129,10 @@ def _each(text: str, *, own: bool) -> tuple[str, ...] | None:
 
 def _gains(name: str, given: str) -> tuple[str, ...] | None:
     """``ndcg.1=3.5,2=9``: a grade is worth another gain."""
-    if name not in TREC or "=" not in given:
+    if "=" not in given:
         return None
-    return (f"{TREC[name][0]}(gain={{{given.replace('=', ':')}}})",)
+    ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
+    return (f"{ours}(gain={{{given.replace('=', ':')}}})",)
 
 
 def _levels(_name: str, given: str) -> tuple[str, ...]:
@@ -166,6 +167,8 @@ def _worths(name: str, given: str) -> tuple[str, ...] | None:
 
 # What stands behind the point of these is no list of cut-offs.
 _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
+    "G": _gains,
+    "dcg": _gains,
     "ndcg": _gains,
     "ndcg_rel": _gains,
     "Rndcg": _gains,
@@ -206,6 +209,7 @@ def _looked_up(text: str, spelled: Spelled, tool: str | None) -> str | None:
         if key == of and word in params:
             name = names[params.pop(word).lower() == "true"]
             return _named(name, params, spelled.at) if _is_offered(name) else None
+    _drop_implied(text, key, params)
     key = _conditioned(key, params)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
         return f"RBP(p=0.{spelled.at})"
@@ -226,6 +230,13 @@ def _looked_up(text: str, spelled: Spelled, tool: str | None) -> str | None:
         means = row.bare if bare and tool is not None else row.means
         return _named(means, params, spelled.at) if _is_offered(means) else None
     return None
+
+
+def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
+    """Take out what is so here anyway; refuse what is said to be otherwise."""
+    for (of, word), implied in IMPLIED.items():
+        if key == of and word in params and params.pop(word) != implied.value:
+            raise UnknownName(f"{text!r} is no measure here: {implied.why}", fix=implied.instead)
 
 
 def _conditioned(key: str, params: Mapping[str, str]) -> str:
@@ -354,9 +365,12 @@ def written(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[Written]:
         for row in filter(offered, tool.spellings):
             # What stands in parentheses is a condition, not a part of the name.
             cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
-            shown = tool.shown.format(name=row.name, k="k") if cut and has_cut else row.name
+            shown = row.name
+            if cut and has_cut:
+                shown = tool.shown.format(name=row.name, k=_declared(row.means).at)
             needed = cut and (has_cut or _needs_cut(row.means))
             means = f"{row.means}@{_declared(row.means).at}" if needed else row.means
-            yield Written(name, shown, means, row.why)
+            if has_cut or not row.bare:
+                yield Written(name, shown, means, row.why)
             if row.bare:
                 yield Written(name, row.name, row.bare, row.why)

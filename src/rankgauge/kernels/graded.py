@@ -141,7 +141,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
 
 
-@measure(reads="grades", also=("nCG",))
+@measure(reads="grades", also=("nCG",), expected="linear")
 def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = None) -> Values:
     r"""Normalised cumulated gain: the gains of the first k ranks as a share of the most possible.
 
@@ -157,7 +157,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     """
     scale = _Scale(gain, rel)
     best = run.total(_best(run, scale)[:, :k])
-    found = run.total(np.where(run.within(k), _gains(run, scale), 0.0))
+    found = run.total(_gains(run, scale) * run.share(k))
     return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
 
 
@@ -244,7 +244,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
 
 
 @measure(trec="binG")
-def binG(run: JudgedRun, *, rel: float = 1) -> Values:
+def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Binary G: each relevant document discounted by the number of others above it.
 
     $$ binG = \frac{1}{R} \sum_{i:\, g_i \ge rel} \frac{1}{\log_2 (2 + n_i)} $$

@@ -36,6 +36,7 @@ _WORDS = {
     "top_k": "k",
     "max_rel": "top",
     "beta": "p",
+    "T": "goal",
 }
 
 

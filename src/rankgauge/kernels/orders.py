@@ -49,7 +49,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     return np.where(relevant > 0, found / np.where(relevant > 0, best, 1.0), np.nan)
 
 
-@measure(also=("PairwiseAccuracy",))
+@measure(also=("PairwiseAccuracy",), upset={"among": "retrieved"})
 def PairAcc(
     run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
 ) -> Values:

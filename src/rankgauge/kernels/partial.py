@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankgauge.ids import IntArray
-from rankgauge.judged import BoolArray, JudgedRun, Values
+from rankgauge.judged import BoolArray, JudgedRun, Level, Values
 from rankgauge.kernels.declaring import measure
 from rankgauge.kernels.expected import expected_bpref
 
@@ -14,7 +14,7 @@ _EPSILON = 0.00001
 
 
 @measure(trec="bpref", judged_only=False, expected=expected_bpref)
-def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
+def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Binary preference: how rarely a judged non-relevant document stands above a relevant one.
 
     $$ bpref = \frac{1}{R} \sum_{r} \left( 1 - \frac{\min(n_r, R)}{\min(N, R)} \right) $$
@@ -32,7 +32,7 @@ def Bpref(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="gm_bpref", mean="geometric", judged_only=False, expected=expected_bpref)
-def GMBpref(run: JudgedRun, *, rel: float = 1) -> Values:
+def GMBpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Binary preference whose mean over queries is geometric (no value below 0.00001).
 
     $$ GMBpref = \exp\Big( \frac{1}{|Q|} \sum_q \log \max(bpref_q, 10^{-5}) \Big) $$
@@ -47,7 +47,7 @@ def GMBpref(run: JudgedRun, *, rel: float = 1) -> Values:
 
 
 @measure(trec="infAP", judged_only=False, monotone=False)
-def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
+def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Inferred average precision: AP estimated from a pool of which only a sample was judged.
 
     $$ infAP = \frac{1}{R} \sum_{i:\, g_i \ge rel} \left( \frac{1}{i} + \frac{i-1}{i} \cdot
@@ -74,7 +74,7 @@ def infAP(run: JudgedRun, *, rel: float = 1) -> Values:
     return np.where(relevant > 0, total / np.maximum(relevant, 1), np.nan)
 
 
-def _bpref(run: JudgedRun, rel: float) -> Values:
+def _bpref(run: JudgedRun, rel: Level) -> Values:
     found = run.hits(rel)
     relevant = run.relevant(rel)
     above = np.cumsum(run.judged & ~found, axis=1, dtype=np.int64)

@@ -112,7 +112,7 @@ def INSTres(
     return _residual(run, _Worth(rel, top), k, _towards(goal))
 
 
-@measure(reads="grades", stated=("goal",))
+@measure(reads="grades", stated=("goal",), expected="linear")
 def INSQ(
     run: JudgedRun,
     *,
@@ -138,7 +138,7 @@ def INSQ(
     return run.total(_gains(run, worth) * _squares(run, goal, k))
 
 
-@measure(better="lower", reads="judged", stated=("goal",), judged_only=False)
+@measure(better="lower", reads="judged", stated=("goal",), judged_only=False, expected="linear")
 def INSQres(run: JudgedRun, *, goal: float = 1, k: int = _FAR) -> Values:
     r"""Residual of INSQ: how much it could rise if every unjudged document gained 1.
 
@@ -156,7 +156,7 @@ def INSQres(run: JudgedRun, *, goal: float = 1, k: int = _FAR) -> Values:
     return np.maximum(1 - known, 0.0)
 
 
-@measure(reads="grades", stated=("goal",))
+@measure(reads="grades", stated=("goal",), monotone=False)
 def BPM(
     run: JudgedRun,
     *,
@@ -203,7 +203,7 @@ def BPMres(
     return _residual(run, _Worth(rel, top), k, _until(goal))
 
 
-@measure(reads="grades")
+@measure(reads="grades", expected="linear")
 def SDCG(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
     r"""Scaled DCG: DCG as a share of that of k documents of the top grade.
 
@@ -217,11 +217,10 @@ def SDCG(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None 
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
     """
-    seen = _gains(run, _Worth(rel, top)) * run.discounts()
-    return run.total(np.where(run.within(k), seen, 0.0)) / _discounted(k)
+    return run.total(_gains(run, _Worth(rel, top)) * run.discounts(k)) / _discounted(k)
 
 
-@measure(better="lower", reads="judged", judged_only=False)
+@measure(better="lower", reads="judged", judged_only=False, expected="linear")
 def SDCGres(run: JudgedRun, *, k: int) -> Values:
     r"""Residual of SDCG: how much it could rise if every unjudged document gained 1.
 
@@ -235,7 +234,7 @@ def SDCGres(run: JudgedRun, *, k: int) -> Values:
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
     """
-    seen = run.total(np.where(run.judged & run.within(k), run.discounts(), 0.0))
+    seen = run.total(np.where(run.judged, run.discounts(k), 0.0))
     return np.maximum(1 - seen / _discounted(k), 0.0)
 
 
@@ -482,9 +481,13 @@ def _squared(start: Values, ranks: Values) -> _Leaps:
 
 def _squares(run: JudgedRun, goal: float, k: int) -> Values:
     """(Q, J) the weight of each rank in INSQ, 0 below rank k."""
-    at = np.where(run.within(k), run.rank, 1) + (2 * goal - 1)
     ends = _trigamma(np.array([2.0 * goal, 2.0 * goal + k]))
-    return np.where(run.within(k), 1 / (at * at) / float(ends[0] - ends[1]), 0.0)
+
+    def table(ranks: int) -> Values:
+        at = np.arange(1, ranks + 1) + (2 * goal - 1)
+        return np.append(0.0, 1 / (at * at) / float(ends[0] - ends[1]))
+
+    return run.weights(("squares", goal, k), table, k)
 
 
 def _trigamma(numbers: Values) -> Values:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FAMILIES", "FLAGS", "NICKNAMES", "TOOLS", "Spelling", "Tool"]
+__all__ = ["FAMILIES", "FLAGS", "IMPLIED", "NICKNAMES", "TOOLS", "Implied", "Spelling", "Tool"]
 
 
 class Spelling(NamedTuple):
@@ -54,6 +54,8 @@ _ITEMS = "it depends on what the documents are; a run and judgments do not say i
 _LABELS = "it is about predicted numbers, not about an order of documents"
 _BY_RANK = "take a measure of rankings: AP, nDCG@10"
 _GROUP = "as the tool has it where all documents were given to it; of a run: those retrieved"
+_HOLE = "a document judged for any other query is no hole there"
+_NEAR_HOLE = "Unjudged@10 asks for judgments of the query itself"
 _BINARY = "the tool knows only relevant or not: the same number for judgments of one grade"
 
 
@@ -63,8 +65,10 @@ def _why(why: str, instead: str, *names: str) -> tuple[Spelling, ...]:
 
 _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
     Spelling("rbp", "RBP(p=0.9)", cut=False,
-             why="version 10 weighs by gains: the same number for one grade"),
-    Spelling("unj", "Unjudged"),
+             why="version 10 weighs by grades, and scales them by numbers that it never sets: "
+             "compare where grades are 0 and 1 only"),
+    Spelling("rbp_resid", "RBPres(p=0.9)", cut=False,
+             why="version 10 has 0 where all that was retrieved is judged"),
     *_why("it is the name of the run", "it stands at the head of its column", "runid"),
     *_why("it is the number of queries", "it stands under every table", "num_q"),
     *_why("it is a text, the grades of the first documents, and has no mean",
@@ -72,14 +76,13 @@ _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
     *_why("it is a property of the judgments alone", "DCG divided by nDCG gives it",
           "ideal_dcg"),
     *_why("it averages over several judges of one document", _JUDGE,
-          "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
+          "map_avgjg", "P_avgjg", "Rprec_mult_avgjg", "qrels_jg"),
 ))  # fmt: skip
 
 _IR_MEASURES = Tool("ir_measures", "{name}@{k}", (
     Spelling("NumRet(rel)", "NumRelRet"),
-    Spelling("SetRelP", "SetRelP"),
-    Spelling("Accuracy", "PairAccuracy"),
-    Spelling("MAP_IA", "AP_IA"),
+    Spelling("Accuracy", "PairAcc(among=retrieved)"),
+    Spelling("MAP_IA", "AP_IA", cut=False),
     *_why("it is the number of queries", "it stands under every table", "NumQ"),
 ))  # fmt: skip
 
@@ -110,7 +113,7 @@ _BEIR = Tool("beir", "{name}@{k}", (
     Spelling("mrr_cut", "RR"),
     Spelling("R_cap", "RelP"),
     Spelling("recall_cap", "RelP"),
-    Spelling("Hole", "Unjudged", why="the tool asks whether any query has a judgment of it"),
+    *_why(_HOLE, _NEAR_HOLE, "Hole"),
     Spelling("Accuracy", "Success"),
     Spelling("top_k_accuracy", "Success"),
     Spelling("top_k_acc", "Success"),
@@ -127,7 +130,7 @@ _MTEB = Tool("mteb", "{name}_at_{k}", (
     Spelling("mrr", "RR"),
     Spelling("hit_rate", "Success"),
     Spelling("R_cap", "RelP"),
-    Spelling("Hole", "Unjudged", why="the tool asks whether any query has a judgment of it"),
+    *_why(_HOLE, _NEAR_HOLE, "Hole"),
     Spelling("accuracy", "Success", "R@1", why="without a number it is Recall@1"),
     *_why("it is the measure that a task was given, mostly nDCG@10", "name that measure",
           "main_score"),
@@ -329,3 +332,33 @@ FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("setp", "relative"): ("SetP", "SetRelP"),
     ("setrelp", "relative"): ("SetP", "SetRelP"),
 }
+
+
+class Implied(NamedTuple):
+    """A word of another tool whose one value says what is so here anyway.
+
+    Attributes:
+        value: The value.
+        why: Why another one is not possible.
+        instead: What to do instead.
+    """
+
+    value: str
+    why: str
+    instead: str
+
+
+_GAINS = {"inst", "insq", "bpm", "sdcg", "nerr8", "nerr9", "nerr10", "nerr11"}
+IMPLIED: Mapping[tuple[str, str], Implied] = {
+    ("sdcg", "dcg"): Implied(
+        "log2", "gains are grades divided by the top one",
+        "map the grades of the judgments to the gains that are meant",
+    ),
+    **dict.fromkeys(
+        ((key, "min_rel") for key in sorted(_GAINS)),
+        Implied(
+            "0", "a gain of 0 is a grade of 0 here",
+            "subtract the lowest grade from the grades of the judgments, and from top",
+        ),
+    ),
+}  # fmt: skip
