@@ -54,7 +54,7 @@ TESTS_OF = {
     **dict.fromkeys(
         ("kernels/dialects.py", "kernels/spellings.py"), ("tests/kernels/test_dialects.py",)
     ),
-    "join.py": (*TESTS, "tests/test_unjudged.py"),
+    "join.py": (*TESTS, "tests/test_unjudged.py", "tests/checking/test_measuring.py"),
     "unjudged.py": ("tests/test_unjudged.py",),
     "pooling.py": ("tests/test_pooling.py",),
     "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),
@@ -77,6 +77,12 @@ TESTS_OF = {
         (f"diagnosing/{name}.py" for name in (
             "bands", "causes", "cures", "diagnosis", "potential", "slices", "views", "wording",
         )), ("tests/diagnosing",),
+    ),
+    **dict.fromkeys(
+        (
+            *(f"profiles/{name}.py" for name in ("benchmarks", "steps", "trec")),
+            "profiled.py",
+        ), ("tests/profiles", "tests/test_profiled.py", "tests/tools", "tests/test_evaluation.py"),
     ),
     "drawing.py": ("tests/test_drawing.py",),
     "judged.py": (*TESTS, "tests/kernels/test_expected.py"),
@@ -183,7 +189,9 @@ TESTS_OF = {
         (f"cli/{name}.py" for name in ("evaluate", "fuse", "main", "progress")),
         ("tests/test_startup.py",),
     ),
-    "evaluation.py": ("tests/test_streamed.py", "tests/test_startup.py"),
+    "evaluation.py": (
+        "tests/test_profiled.py", "tests/test_streamed.py", "tests/test_startup.py",
+    ),
     "formats/files.py": (
         "tests/formats/test_files.py",
         "tests/formats/test_thirds.py",

@@ -26,6 +26,7 @@ from rankgauge import (
     read_qrels,
     read_run,
 )  # fmt: skip
+from rankgauge.formats.beir import CORPUS, QUERIES, write_beir
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.sample import sample_path
 
@@ -364,6 +365,22 @@ def test_texts_are_read_in_the_format_that_is_named(tmp_path):
     assert (tmp_path / "b.jsonl").read_text() == '{"_id": "q1", "text": "to be, or not"}\n'
     with pytest.raises(UnknownName, match="no texts are in the format 'letor'"):
         convert(tmp_path / "a.dat", tmp_path / "c.tsv", kind="queries", source_format="letor")
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new", "an empty folder"])
+def test_of_a_collection_that_cannot_be_written_to_its_end_nothing_stays(there, tmp_path):
+    target = tmp_path / "collection"
+    if there:
+        target.mkdir()
+
+    def breaking():
+        yield b"one line\n"
+        raise InputError("the source ends here", fix="mend it")
+
+    with pytest.raises(InputError, match="the source ends here"):
+        write_beir(target, {CORPUS: [b"{}\n"], QUERIES: breaking()})
+    assert list(tmp_path.iterdir()) == ([target] if there else [])
+    assert not there or list(target.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.xlsx", "a.rar", "a.tar.gz", "A.DB"])

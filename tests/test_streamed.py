@@ -12,6 +12,7 @@ from rankgauge import MismatchError, RankgaugeError, evaluate, read_qrels, read_
 from rankgauge import evaluation as evaluating
 from rankgauge.formats import quick
 from rankgauge.ids import Ids
+from rankgauge.model import run_blocks
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref", "Judged@10", "infAP"]
 
@@ -105,6 +106,16 @@ def test_queries_that_stand_apart_are_read_whole(tmp_path, qrels, streamed):
     rows = list(rows_of(20, 50))
     random.Random(3).shuffle(rows)
     path = written(tmp_path, rows)
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [False]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_was_gathered_before_a_query_came_back_is_forgotten(tmp_path, qrels, streamed):
+    rows = list(rows_of(20, 50))
+    rows.append(rows.pop(3))
+    path = written(tmp_path, rows)
+    assert len([*run_blocks(path)]) > 2
     assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
     assert streamed == [False]
 

@@ -237,6 +237,17 @@ def test_a_tie_of_documents_that_cover_different_subtopics_is_counted() -> None:
     assert evaluate(same, {"q": {"d": 1.0, "g": 1.0}}, "NRBP").counts["tied"] == 1
 
 
+@pytest.mark.parametrize("ties", ["best", "worst", "mean"])
+def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
+    """The highest grade of a document does not say what it is worth after the others."""
+    with pytest.raises(InputError) as error:
+        evaluate(JUDGED, RUN, ["alpha_nDCG@5", "AP", "NRBP"], ties=ties)
+    assert f"ties={ties}: alpha_nDCG@5, NRBP" in str(error.value)
+    assert "is not known for measures of subtopics" in error.value.what
+    assert "ties='trec'" in error.value.fix
+    assert evaluate(SubtopicQrels.of(JUDGED), RUN, "AP", ties=ties).mean()
+
+
 def test_judgments_without_subtopics_are_refused_where_a_measure_reads_them(
     tmp_path: Path,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from oracles import Seen
-from strategies import batch, by_loop
+from strategies import Batch, by_loop
 
 import rankgauge
 from rankgauge import InputError, Run, evaluate, measures, parse, tie_report
@@ -120,32 +120,57 @@ def test_it_shows_itself() -> None:
 # ---- laws
 
 
-def test_no_order_leads_out_of_worst_to_best() -> None:
+MORE = ["INST(goal=2,top=3)", "INSQ(goal=2,top=3)", "BPM(goal=2,top=3)@4", "NERR8(top=3)@4",
+        "NERR11(goal=2,top=3)", "INSTres(goal=2,top=3)", "BPMres(goal=2,top=3)@4"]  # fmt: skip
+
+
+def short(seed: int, queries: int = 3000) -> Batch:
+    """Rankings of few documents with one score or two: most of what order can do happens here."""
+    rng = random.Random(seed)
+    qrels: dict[str, dict[str, float]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for query in (f"q{number}" for number in range(queries)):
+        docs = [f"d{number}" for number in range(rng.choice((2, 3, 3, 4, 4, 5, 6, 8)))]
+        rng.shuffle(docs)
+        known = {doc: rng.choice((None, -1, 0, 0, 1, 1, 2, 3)) for doc in docs}
+        known |= {f"n{number}": rng.choice((0, 1, 2, 3)) for number in range(rng.choice((0, 1, 3)))}
+        judged = {doc: float(grade) for doc, grade in known.items() if grade is not None}
+        qrels[query] = judged or {"never": 1.0}
+        levels = rng.choice((1, 2))
+        run[query] = {doc: float(rng.randrange(levels)) for doc in docs}
+    return Batch(qrels, run)
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
     """Of every measure whose value never falls where a better document moves up."""
-    made = batch(11, queries=500, deepest=25)
+    made = short(seed)
     asked = [*dict.fromkeys(
         [bare(**params) for bare in measures()
          if bare.declaration.reads not in SPECIAL for params in _params(bare)]
     )]  # fmt: skip
-    chosen = [measure for measure in asked if measure.monotone]
-    assert len(chosen) >= 50
-    closed = [measure for measure in chosen if measure.averages]
-    by = {ties: evaluate(made.qrels, made.run, chosen, ties=ties).per_query
+    asked += map(parse, MORE)
+    by = {ties: evaluate(made.qrels, made.run, asked, ties=ties).per_query
           for ties in ("worst", "trec", "input", "best")}  # fmt: skip
+    closed = [measure for measure in asked if measure.averages]
     mean = evaluate(made.qrels, made.run, closed, ties="mean").per_query
-    moved = 0
-    for column, measure in enumerate(chosen):
+    outside, moved = set(), 0
+    for column, measure in enumerate(asked):
         low, high = by["worst"][:, column], by["best"][:, column]
         moved += int((low != high).sum())
         if measure.declaration.better == "lower":
             low, high = high, low
         middle = [by["trec"][:, column], by["input"][:, column]]
-        if measure in closed:
+        if measure.averages:
             middle.append(mean[:, closed.index(measure)])
         for values in middle:
             inside = (values >= low - 1e-12) & (values <= high + 1e-12)
-            assert (inside | (values != values)).all(), measure  # noqa: PLR0124 - NaN
+            if not (inside | (values != values)).all():  # noqa: PLR0124 - NaN
+                outside.add(measure)
     assert moved > 1000
+    assert [str(measure) for measure in outside if measure.monotone] == []
+    # What is said not to be whole is not: seen here, but for what gains or divisors make of it.
+    assert {"NumNonrelRet", "G", "infAP", "INSTres", "BPMres"} <= {m.name for m in outside}
 
 
 def _params(bare: Any) -> list[dict[str, Any]]:

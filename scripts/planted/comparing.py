@@ -77,7 +77,8 @@ BUGS = (
     Bug("shallow rankings are no warning", "remarks.py",
         "if bound and most < int(bound)]", "if bound and most > int(bound)]"),
     Bug("evaluations of other queries are compared", "comparison.py",
-        'for what in ("measures", "policies", "query_ids"):', 'for what in ("measures",):'),
+        'for what in ("measures", "policies", "profile", "query_ids"):',
+        'for what in ("measures",):'),
     # ---- statistics
     Bug("p of b / draws", "stats/randomised.py",
         "p[sampled] = (reaching + 1) / (draws + 1)", "p[sampled] = reaching / draws"),

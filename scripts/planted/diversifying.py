@@ -39,6 +39,10 @@ BUGS = (
         "    if len(twice):", "    if len(twice) > 9:"),
     Bug("subtopics: a line may have any width", "formats/wide.py",
         "        if len(parts) != width:", "        if len(parts) < 2:"),
+    Bug("subtopics: grades alone decide about ties", "gather.py",
+        "if policies.ties in BY_GRADE:", "if policies.ties == 'mean':"),
+    Bug("subtopics: the best grade of a query is a negative one", "judged.py",
+        "return np.where(highest > 0, highest, np.inf)", "return highest"),
     # ---- samples
     Bug("samples: a judged document stands for itself alone", "sampled.py",
         "share = np.where(drawn > 0, whole / np.maximum(drawn, 1), 0.0)",

@@ -65,7 +65,7 @@ BUGS = (
         "reached = run.hits(rel) & (counts >= wanted[:, None])",
         "reached = run.hits(rel) & (counts == wanted[:, None])"),
     Bug("IPrecAvg: ten points", "kernels/binary.py",
-        "run.total(points) / len(_LEVELS)", "run.total(points[:, 1:]) / 10"),
+        "run.total(found) / len(_LEVELS)", "run.total(found[:, 1:]) / 10"),
     Bug("RBP: exponent starts at 1", "kernels/binary.py",
         "powers[:2] = 0.0, 1.0", "powers[:2] = 0.0, p"),
     Bug("RBP: not normalised", "kernels/binary.py",

@@ -140,7 +140,7 @@ BUGS = (
         "    except InputError:\n        return False\n    return True",
         "    except MismatchError:\n        return False\n    return True"),
     Bug("blocks: what was gathered before a fault stays", "evaluation.py",
-        "            gathering = _gathering((truth, truth), plan, policies, chosen)\n"
+        "            gathering = _gathering(truth, plan, policies, chosen)\n"
         "            gathering.add(run)",
         "            gathering.add(run)"),
     Bug("blocks: the sample is overwritten", "gather.py",

@@ -140,7 +140,7 @@ class Evaluation:
         for column in range(len(self.measures)):
             counted = np.flatnonzero(~self.left_out[:, column])
             if rows is not None:
-                counted = counted[np.isin(counted, rows)]
+                counted = rows[~self.left_out[rows, column]]
             means.update(self._columns_mean(counted, [column]))
         return means
 

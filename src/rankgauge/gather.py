@@ -29,7 +29,7 @@ from rankgauge.notes import (
     undefined_notes,
 )
 from rankgauge.planning import Plan
-from rankgauge.policies import Policies
+from rankgauge.policies import BY_GRADE, Policies
 from rankgauge.table import PairTable, distinct
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ class Gathering:
         self.values = np.full((len(qrels), len(plan.measures)), np.nan, order="F")
         self.judged = np.full((len(qrels), len(plan.depths)), np.nan, order="F")
         self.averaged = policies.ties == "mean"
+        if policies.ties in BY_GRADE:
+            plan.refuse_special(policies.ties)
         if self.averaged:
             plan.refuse_open(policies.draws)
         # The errors of what is estimated.

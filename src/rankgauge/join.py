@@ -86,6 +86,18 @@ class Joined:
         """
         return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
+    def reordered(self, ties: str) -> Joined:
+        """The same with equal scores in the order of their grades.
+
+        Args:
+            ties: ``best`` or ``worst``.
+        """
+        numbers = np.repeat(self.numbers, np.diff(self.offsets))
+        rank = by_grade(numbers, (self.tie_first, self.tie_last), self.grade, ties)
+        order = np.lexsort((rank, numbers))
+        # What is in one group stays there: its bounds need not move.
+        return replace(self, rank=rank[order], grade=self.grade[order], rows=self.rows[order])
+
     def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Where the entries of each query start, how many there are, and documents retrieved."""
         nothing = np.zeros(len(queries), dtype=np.int64)

@@ -14,7 +14,16 @@ import numpy.typing as npt
 from rankgauge.ids import IntArray, freeze
 from rankgauge.table import FloatArray
 
-__all__ = ["UNRANKED", "Averaged", "Counts", "JudgedRun", "Level", "Values", "discounts"]
+__all__ = [
+    "UNRANKED",
+    "Averaged",
+    "Counts",
+    "JudgedRun",
+    "Level",
+    "Values",
+    "best_grade",
+    "discounts",
+]
 
 Values: TypeAlias = FloatArray
 # Of one order they are whole numbers, of all orders at once their means.
@@ -81,6 +90,17 @@ def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray
     ranked = np.where(ranks < UNRANKED, ranks, 0)
     result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
     return result
+
+
+def best_grade(pool: FloatArray) -> FloatArray:
+    """(Q, 1) the highest grade of each query: the least that is relevant where the best alone is.
+
+    Args:
+        pool: (Q, N) grades of its documents.
+    """
+    highest: FloatArray = pool.max(axis=1, keepdims=True)
+    # Of a query without a grade above 0 no document is relevant.
+    return np.where(highest > 0, highest, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +211,7 @@ class JudgedRun:
     def least(self, rel: Level) -> float | FloatArray:
         """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
         if isinstance(rel, str):
-            # Of a query without a grade above 0 no document is relevant.
-            return np.where(self.ideal[:, :1] > 0, self.ideal[:, :1], np.inf)
+            return best_grade(self.ideal[:, :1])
         return rel
 
     def hits(self, rel: Level, k: int | None = None) -> BoolArray:

@@ -69,6 +69,25 @@ class Plan:
         """The numbers of those without a closed form for the mean over all orders of ties."""
         return tuple(n for n in self.columns if not self.measures[n].averages)
 
+    def refuse_special(self, ties: str) -> None:
+        """Refuse measures of more than grades where only grades say what comes first.
+
+        Args:
+            ties: How grades decide about equal scores: ``best``, ``worst`` or ``mean``.
+
+        Raises:
+            InputError: Naming them.
+        """
+        if self.special:
+            known = {"best": "best order", "worst": "worst order"}
+            raise InputError(
+                f"{', '.join(str(self.measures[n]) for n in self.special)}: the "
+                f"{known.get(ties, 'mean over all orders')} of equal scores is not known for "
+                f"measures of {self.reads}",
+                where=f"ties={ties}",
+                fix="leave it out, or take other ties (ties='trec' or ties='input')",
+            )
+
     def refuse_open(self, draws: int) -> None:
         """Refuse measures whose mean over all orders of equal scores is not known.
 
@@ -78,13 +97,6 @@ class Plan:
         Raises:
             InputError: Naming them.
         """
-        if self.special:
-            raise InputError(
-                f"{', '.join(str(self.measures[n]) for n in self.special)}: the mean over all "
-                f"orders of equal scores is not known for measures of {self.reads}",
-                where="ties=mean",
-                fix="leave it out, or take other ties (ties='trec')",
-            )
         if self.open and not draws:
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "

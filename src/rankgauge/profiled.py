@@ -14,7 +14,7 @@ from rankgauge.ids import IntArray
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
-from rankgauge.notes import alone_note
+from rankgauge.notes import SHOWN, alone_note
 from rankgauge.planning import Plan
 from rankgauge.policies import Policies
 from rankgauge.profiles.deviations import Case, Deviation, Profile
@@ -345,8 +345,15 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     said = dict.fromkeys(note for notes in every for note in notes)
     for note in said:
         own = [part for part, notes in zip(parts, every, strict=True) if note in notes]
-        names = ", ".join(str(measure) for part in own for measure in part.measures)
-        yield note if len(own) == len(parts) else f"{names}: {note}"
+        names = [str(measure) for part in own for measure in part.measures]
+        yield note if len(own) == len(parts) else f"{_listed(names)}: {note}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names, of many the first few and how many there are."""
+    if len(names) <= 2 * SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
 
 
 def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
@@ -356,7 +363,7 @@ def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) 
         grouped.setdefault(names, []).append(str(measure))
     for names, of in grouped.items():
         how = "; ".join(names) or "as we do"
-        yield f"as {found.tool} (profile {found.name}): {', '.join(of)}: {how}"
+        yield f"as {found.tool} (profile {found.name}): {_listed(of)}: {how}"
     for measure, name in zip(measures, applied.asked, strict=True):
         if str(measure) != name:
             yield f"{name} of {found.name} is {measure} here"

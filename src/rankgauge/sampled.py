@@ -14,7 +14,7 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.wide import Wide, WideRows, wide_rows
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.join import Joined, numbered
-from rankgauge.judged import BoolArray, JudgedRun
+from rankgauge.judged import BoolArray, JudgedRun, Level, best_grade
 from rankgauge.model import Qrels, Run
 from rankgauge.table import FloatArray, PairTable, distinct
 
@@ -226,6 +226,12 @@ class SampledRun:
     pool: FloatArray
     pool_stratum: IntArray
     pool_judged: BoolArray
+
+    def least(self, rel: Level) -> float | FloatArray:
+        """The least grade that is relevant; see :meth:`JudgedRun.least`."""
+        if isinstance(rel, str):
+            return best_grade(np.where(self.pool_judged, self.pool, 0.0))
+        return rel
 
     def expansion(self, stratum: IntArray) -> FloatArray:
         """How many documents of the pool a judged one of these strata stands for; 0 for padding.

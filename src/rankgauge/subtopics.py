@@ -15,7 +15,7 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.wide import Wide, WideRows, row_place, wide_rows
 from rankgauge.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.join import Joined, numbered
-from rankgauge.judged import UNRANKED, BoolArray, JudgedRun
+from rankgauge.judged import UNRANKED, BoolArray, JudgedRun, Level, best_grade
 from rankgauge.model import Qrels, Run
 from rankgauge.table import FloatArray, PairTable, distinct, offsets_of
 
@@ -293,21 +293,28 @@ class SubtopicRun:
             freeze(found)
         return found
 
-    def hits(self, rel: float) -> BoolArray:
+    def reaches(self, grades: FloatArray, rel: Level) -> BoolArray:
+        """(Q, N, S) which of these grades are relevant; with ``best``, the highest of the query."""
+        if isinstance(rel, str):
+            return grades >= best_grade(self.pool.reshape(len(self.pool), -1))[:, :, None]
+        return grades >= rel
+
+    def hits(self, rel: Level) -> BoolArray:
         """(Q, J, S) whether a document is relevant to a subtopic."""
-        return self.once(("hits", rel), lambda: self.grade >= rel)
+        return self.once(("hits", rel), lambda: self.reaches(self.grade, rel))
 
     def within(self, k: int) -> BoolArray:
         """(Q, J) whether a document stands in the first `k`."""
         return self.once(("within", k), lambda: self.rank <= k)
 
-    def relevant(self, rel: float) -> IntArray:
+    def relevant(self, rel: Level) -> IntArray:
         """(Q, S) the relevant documents of each subtopic, retrieved or not."""
         return self.once(
-            ("relevant", rel), lambda: np.add.reduce(self.pool >= rel, axis=1, dtype=np.int64)
+            ("relevant", rel),
+            lambda: np.add.reduce(self.reaches(self.pool, rel), axis=1, dtype=np.int64),
         )
 
-    def subtopics(self, rel: float) -> FloatArray:
+    def subtopics(self, rel: Level) -> FloatArray:
         """(Q,) the subtopics with a relevant document; NaN where there is none.
 
         A value divided by it is then undefined.

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from strategies import batch
 
 from rankgauge import Qrels, Run, parse
-from rankgauge.checking.measuring import reordered, turned_round, unjudged_found, values_of
+from rankgauge.checking.measuring import all_found, means, turned_round, values_of
 from rankgauge.join import join
 
 
@@ -30,6 +30,7 @@ def test_ranks_turned_round_are_those_of_the_negated_scores(qrels, run):
     other = joined(qrels, {q: {d: -s for d, s in docs.items()} for q, docs in run.items()})
     for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
         assert getattr(one, part).tolist() == getattr(other, part).tolist()
+    assert one.qrels.table.values[one.rows].tolist() == one.grade.tolist()
 
 
 @pytest.mark.parametrize("name", ["nDCG@5", "AP", "P@3", "RR", "ERR@5", "Bpref", "R@4"])
@@ -41,7 +42,7 @@ def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
     found = joined(qrels, run)
     measure = parse(name)
     low, high = (
-        np.nan_to_num(values_of(reordered(found, best=best), measure)) for best in (False, True)
+        np.nan_to_num(values_of(found.reordered(ties), measure)) for ties in ("worst", "best")
     )
     for shift in (found, joined(qrels, {q: dict(reversed(d.items())) for q, d in run.items()})):
         value = np.nan_to_num(values_of(shift, measure))
@@ -51,6 +52,27 @@ def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
 
 def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
     made = batch(3)
-    found = unjudged_found(joined(made.qrels, made.run), 10, 1)
-    values = values_of(found, parse("Judged@10"), found.numbers)
+    found, seen = joined(made.qrels, made.run), all_found(10, 1)
+    values = values_of(found, parse("Judged@10"), found.numbers, seen=seen)
     assert set(values[~np.isnan(values)].tolist()) == {1.0}
+    deeper = values_of(found, parse("Judged@20"), found.numbers, seen=seen)
+    assert np.nanmin(deeper) < 1
+
+
+def test_what_is_found_is_part_of_the_ideal():
+    found = joined({"q": {"a": 1, "low": 0}}, {"q": ["x", "low", "a", "y"]})
+    seen = all_found(2, 1)
+    assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), seen=seen) == [0.5, 0.5, 1, 0.5]
+
+
+@pytest.mark.parametrize("ties", ["best", "worst"])
+def test_ranks_ordered_anew_are_those_of_a_join_by_that_policy(ties):
+    made = batch(5, queries=200, deepest=25)
+    run = Run.of(made.run)
+    wanted = join(Qrels.of(made.qrels), run, ties=ties, table=run.table)
+    for order in ("trec", "input"):
+        found = join(Qrels.of(made.qrels), run, ties=order, table=run.table).reordered(ties)
+        for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
+            assert getattr(found, part).tolist() == getattr(wanted, part).tolist(), part
+        docs = found.qrels.table.values[found.rows]
+        assert docs.tolist() == found.grade.tolist()

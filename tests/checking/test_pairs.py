@@ -168,11 +168,14 @@ def test_queries_without_judgments_are_counted():
     assert only(found, "P105").count == len(run.keys() - qrels.keys())
 
 
-def test_unjudged_documents_give_an_interval():
+@pytest.mark.parametrize("pooled", [False, True])
+def test_unjudged_documents_give_an_interval(pooled):
     qrels, run = good()
     rng = random.Random(4)
     few = {q: {d: g for d, g in docs.items() if rng.random() < 0.6} for q, docs in qrels.items()}
-    problem = only(check(few, run, ["nDCG@10", "P@10", "R@10"]), "P106")
+    # Where all was pooled, a negative grade says that it was not judged.
+    said = {q: dict.fromkeys(qrels[q], -1) | few[q] for q in few} if pooled else few
+    problem = only(check(said, run, ["nDCG@10", "P@10", "R@10"]), "P106")
     top = {q: sorted(docs, key=docs.get, reverse=True)[:10] for q, docs in run.items()}
     holes = {q: [d for d in docs if d not in few[q]] for q, docs in top.items()}
     assert problem.count == sum(map(len, holes.values()))

@@ -8,7 +8,7 @@ from rankgauge import FormatError, InFormat, InputError, check
 from rankgauge.checking.reading import Given, given_runs, read_whole
 from rankgauge.checking.salvage import salvaged
 from rankgauge.formats import files, quick
-from rankgauge.formats.layout import RUN
+from rankgauge.formats.layout import JUDGMENTS, RUN
 
 QRELS = {"q1": {"d1": 1, "d2": 0}}
 
@@ -168,6 +168,18 @@ def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
         assert given.whole.values.tolist() == scores
         assert [block.values.tolist() for block in given.blocks()] == [scores]
         assert read_whole(given).whole.values.tolist() == scores
+
+
+def test_of_a_broken_run_of_three_columns_nobody_knows_what_the_third_is(tmp_path):
+    path = tmp_path / "three.run"
+    path.write_text("q1 d1 0.5\nq1 d2\nq1 d3 0.25\n")
+    assert salvaged(path, RUN) is None
+    with pytest.raises(FormatError, match="line 2: got 2 fields, wanted 3"):
+        check(QRELS, path)
+    # Of judgments it is the grade.
+    found = salvaged(path, JUDGMENTS)
+    assert found is not None
+    assert found[0].docs.tolist() == [b"d1", b"d3"]
 
 
 @pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])

@@ -53,6 +53,17 @@ def test_policies_of_trec_and_csv_forms_stand_on_standard_error():
         assert "equal scores" not in done.stdout
 
 
+def test_another_tools_way_is_said_under_the_table_and_its_limits_in_an_error():
+    done = run("evaluate", QRELS, BM25, "-m", "mrr@10", "--profile", "ranx")
+    assert done.returncode == 0, done.stderr
+    assert "as ranx 0.3 (profile ranx): RR@10: whole grades; ties as given" in done.stdout
+    lacking = run("evaluate", QRELS, BM25, "-m", "F1@5", "--profile", "beir")
+    assert lacking.returncode == 2
+    assert "BEIR has no F1@5" in lacking.stderr
+    against = run("evaluate", QRELS, BM25, "--profile", "trec_eval-10", "--ties", "input")
+    assert "ties=input contradicts the profile trec_eval-10" in against.stderr
+
+
 def test_a_use_picks_the_measures_and_says_why():
     done = run("evaluate", QRELS, BM25, "--for", "qa")
     assert done.stdout.splitlines()[0].split() == ["run", "RR", "Success@1"]

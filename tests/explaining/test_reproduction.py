@@ -99,7 +99,9 @@ def test_values_of_pytrec_eval_are_found_where_32_bits_make_ties():
     said = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
     found = reproduce(qrels, run, "nDCG@10", said)
     assert found.best.missed == 0
-    assert found.best.name == "pytrec_eval"
+    # Here no other tool on top of trec_eval 9 comes to other values.
+    assert "pytrec_eval" in {found.best.name, *found.best.same}
+    assert found.best.profile
     assert found.reconciliation.queries == (40, 39)
     assert abs(found.reconciliation.rest) < 1e-12
 

@@ -64,6 +64,17 @@ def test_with_any_parameters_too(drawn, measure):
     assert differing(drawn.qrels, drawn.run, [measure], Policies()) == []
 
 
+@pytest.mark.parametrize("name", ["nDCG@5", "AP", "RBP(p=0.5)", "P@3", "RR"])
+def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
+    drawn = batch(12, queries=60)
+    truth, found = Qrels.of(drawn.qrels), Run.of(drawn.run)
+    evaluation = evaluate(truth, found, name, unjudged="removed")
+    for query in list(drawn.qrels)[:20]:
+        worked = explain(truth, found, name, query, unjudged="removed")
+        assert worked.agrees(), query
+        assert alike(worked.value, evaluation.value(query, name))
+
+
 @pytest.mark.parametrize(
     ("name", "ranking", "grades", "value"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,6 +120,17 @@ def test_cells_between_tabs_may_hold_blanks_and_be_few(tmp_path: Path) -> None:
     path.write_text("q1\td1\t1\n\tq1\td2\t2\n")
     with pytest.raises(FormatError, match="line 2: got 4 fields, wanted 3"):
         read_run(path)
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels], ids=["run", "judgments"])
+def test_a_blank_parts_no_cells_where_the_tabs_are_as_many_as_they_should_be(
+    read: Any, tmp_path: Path
+) -> None:
+    """Three fields, two tabs: only the blank says that they are no three cells."""
+    path = tmp_path / "a.tsv"
+    path.write_text("q1\td1\t1\nq1 d2\t2\t\n")
+    with pytest.raises(FormatError, match=r"line 2, column 3: .* '' is not a number"):
+        read(path)
 
 
 def test_five_fields_are_a_run_without_a_tag(tmp_path: Path) -> None:

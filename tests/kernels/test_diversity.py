@@ -274,3 +274,20 @@ def test_a_cut_off_without_an_end_is_added_up_as_far_as_it_counts() -> None:
     assert evaluate(SubtopicQrels.of(judged), {"q": ["d"]}, asked).mean()[asked] > 0.5
     with pytest.raises(ValueError, match="1,000,000,000 ranks have to be added up for alpha=0"):
         evaluate(SubtopicQrels.of(judged), {"q": ["d"]}, "alpha_DCG(alpha=0)@1000000000")
+
+
+def test_the_best_grade_of_each_query_is_its_level() -> None:
+    judged, run = diverse.batch(31)
+    asked = ["alpha_nDCG({})@5", "ERR_IA({})@5", "NRBP({})", "AP_IA({})", "P_IA({})@5",
+             "StRecall({})@5", "alpha_DCG({})@5", "nERR_IA({})@5", "nNRBP({})"]  # fmt: skip
+    names = [name.format("rel=best") for name in asked]
+    found = evaluate(SubtopicQrels.of(judged), run, names).per_query
+    best = [max(g for own in docs.values() for g in own.values()) for docs in judged.values()]
+    levels = {grade for grade in best if grade > 0}
+    assert len(levels) > 2
+    for level in levels:
+        plain = [name.format(f"rel={level:g}") for name in asked]
+        whole = evaluate(SubtopicQrels.of(judged), run, plain).per_query
+        rows = [row for row, grade in enumerate(best) if grade == level]
+        assert found[rows].tolist() == whole[rows].tolist()
+    assert np.isnan(found[[row for row, grade in enumerate(best) if grade <= 0]]).all()

@@ -142,6 +142,26 @@ def judged_of(judged: Any) -> SampledQrels:
     return SampledQrels.of(judged)
 
 
+def test_the_best_grade_of_each_query_is_its_level() -> None:
+    judged, run = batch(6)
+    found = evaluate(judged_of(judged), run, "xinfAP(rel=best)").per_query[:, 0]
+    best = [max(g for docs in strata.values() for g in docs.values()) for strata in judged.values()]
+    levels = evaluate(judged_of(judged), run, [f"xinfAP(rel={rel})" for rel in (1, 2, 3)])
+    nothing = [place for place, grade in enumerate(best) if grade <= 0]
+    assert np.isnan(found[nothing]).all()
+    for row, grade in enumerate(best):
+        if grade > 0:
+            assert found[row] == levels.per_query[row, int(grade) - 1]
+    assert len({*best} - {0.0, -1.0}) > 1
+
+
+@pytest.mark.parametrize("ties", ["best", "worst", "mean"])
+def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
+    judged, run = batch(7, queries=4)
+    with pytest.raises(InputError, match="not known for measures of samples"):
+        evaluate(judged_of(judged), run, ["AP", "infNDCG"], ties=ties)
+
+
 def test_where_all_was_judged_it_is_ndcg() -> None:
     judged, run = batch(2)
     whole = {q: {s: {d: abs(g) for d, g in docs.items()} for s, docs in strata.items()}

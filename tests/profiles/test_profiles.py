@@ -112,3 +112,45 @@ def test_bpref_of_ranx_is_refused_where_it_is_no_number():
 def test_rbp_that_sees_below_rank_1000_is_refused():
     with pytest.raises(UnknownName, match="cwl_eval"):
         PROFILES["ir_measures"].deviations(parse("RBP(p=0.99)"))
+
+
+TIED = ({"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}})
+CLOSE = ({"q": {"a": 1}}, {"q": {"a": 0.1234567892, "z": 0.1234567891}})
+MISSING = ({"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": {"a": 1.0}})
+SELF = ({"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}})
+EMPTY = ({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 1.0}, "q2": {"a": 1.0}})
+GRADED = ({"q": {"a": 1, "b": 3}}, {"q": {"a": 2.0, "b": 1.0}})
+SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in range(9)), "b"]})
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "inputs", "says"),
+    [
+        ("beir", "RR@10", TIED, 0.5),
+        ("beir", "nDCG@10", TIED, 1.0),
+        ("sentence-transformers", "RR@10", TIED, 0.5),
+        ("mteb", "RR@10", TIED, 1.0),
+        ("torchmetrics", "nDCG@10", TIED, (1 + 1 / np.log2(3)) / 2),
+        ("pytrec_eval", "RR", CLOSE, 0.5),
+        ("trec_eval-10", "RR", CLOSE, 1.0),
+        ("beir", "RR@10", CLOSE, 1.0),
+        ("beir", "AP@10", CLOSE, 0.5),
+        ("beir", "RR@10", MISSING, 0.5),
+        ("beir", "AP@10", MISSING, 1.0),
+        ("ir_measures", "NumRel", MISSING, 1.0),
+        ("haystack", "RR", MISSING, 0.5),
+        ("beir", "RR@10", SELF, 1.0),
+        ("mteb", "RR@10", SELF, 0.5),
+        ("sentence-transformers", "RR@10", EMPTY, 1.0),
+        ("llama-index", "RR", EMPTY, 1.0),
+        ("ranx", "RR", EMPTY, 0.5),
+        ("sentence-transformers", "nDCG@10", GRADED, 1.0),
+        ("llama-index", "nDCG", GRADED, 1.0),
+        # Version 9 wants two of seven relevant documents for a recall of 0.2, version 10 one.
+        ("trec_eval-9", "IPrec@0.2", SEVEN, 2 / 11),
+        ("trec_eval-10", "IPrec@0.2", SEVEN, 1.0),
+    ],
+)  # fmt: skip
+def test_small_inputs_have_the_numbers_that_the_tools_gave(profile, name, inputs, says):
+    (mean,) = evaluate(*inputs, parse(name), profile=profile).mean().values()
+    assert mean == pytest.approx(says, abs=1e-12)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from rankgauge.checking.problems import Effect
 from rankgauge.checking.survey import Survey
 from rankgauge.errors import InputError
-from rankgauge.ids import Ids, IntArray
+from rankgauge.ids import IntArray
 from rankgauge.join import Joined, join
-from rankgauge.judged import Values
+from rankgauge.judged import JudgedRun, Values
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
-from rankgauge.table import PairTable, offsets_of
+from rankgauge.unjudged import filled
 
 __all__ = [
-    "Look", "best_of", "cutoff_of", "least_rel", "means", "reordered", "turned_round",
-    "unjudged_found", "values_of",
+    "Look", "all_found", "best_of", "cutoff_of", "least_rel", "means", "precision",
+    "turned_round", "values_of",
 ]  # fmt: skip
+
+# Another look at a judged run.
+Seen: TypeAlias = Callable[[JudgedRun], JudgedRun]
 
 _DEPTH = 10
 
@@ -76,28 +80,38 @@ class Look:
         return self.effects(means(joined, self.measures), by)
 
 
-def values_of(joined: Joined, measure: Measure, queries: IntArray | None = None) -> Values | None:
+def values_of(
+    joined: Joined,
+    measure: Measure,
+    queries: IntArray | None = None,
+    *,
+    seen: Seen | None = None,
+) -> Values | None:
     """The value of a measure for each of these queries of the judgments, for all if left out.
 
-    None where the measure refuses the judgments.
+    None where the measure refuses the judgments. `seen` says as what a judged run is seen.
     """
     wanted = np.arange(len(joined.qrels)) if queries is None else queries
     found = np.full(len(wanted), np.nan)
     for places, block in joined.blocks(wanted):
         try:
-            found[places] = measure.values(block)
+            found[places] = measure.values(block if seen is None else seen(block))
         except InputError:
             return None
     return found
 
 
 def means(
-    joined: Joined, measures: Iterable[Measure], queries: IntArray | None = None
+    joined: Joined,
+    measures: Iterable[Measure],
+    queries: IntArray | None = None,
+    *,
+    seen: Seen | None = None,
 ) -> list[float]:
     """The mean of each measure over these queries; NaN where it refuses the judgments."""
     found = []
     for measure in measures:
-        values = values_of(joined, measure, queries)
+        values = values_of(joined, measure, queries, seen=seen)
         found.append(math.nan if values is None else measure.mean(values))
     return found
 
@@ -126,25 +140,8 @@ def turned_round(joined: Joined) -> Joined:
         tie_first=first[order],
         tie_last=(last - joined.tie_first)[order],
         grade=joined.grade[order],
+        rows=joined.rows[order],
     )
-
-
-def reordered(joined: Joined, *, best: bool) -> Joined:
-    """The ranks as they are if equal scores stand in the best order by grade, or in the worst."""
-    sizes = np.diff(joined.offsets)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    worth = np.maximum(joined.grade, 0.0)
-    order = np.lexsort((-worth if best else worth, joined.tie_first, query))
-    first, last = joined.tie_first[order], joined.tie_last[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (query[1:] != query[:-1]) | (first[1:] != first[:-1])
-    heads = np.flatnonzero(new)
-    members = np.diff(np.append(heads, len(order)))
-    inside = np.arange(len(order)) - np.repeat(heads, members)
-    # What is not judged stands where it does least harm, or most.
-    behind = np.repeat(members, members) - 1 - inside
-    rank = (first + inside if best else last - behind).astype(np.int64)
-    return replace(joined, rank=rank, grade=joined.grade[order], tie_first=first, tie_last=last)
 
 
 def best_of(joined: Joined, depth: int) -> Joined:
@@ -159,46 +156,17 @@ def best_of(joined: Joined, depth: int) -> Joined:
     return join(joined.qrels, Run(best), ties="trec", table=best)
 
 
-def unjudged_found(joined: Joined, k: int, grade: float) -> Joined:
-    """The same with every document of the first k ranks that is not judged judged with this grade.
+def all_found(k: int, grade: float) -> Seen:
+    """Sees every document of the first k ranks that is not judged as if it had this grade.
 
     Documents that nobody retrieved stay unknown.
     """
-    sizes = np.diff(joined.offsets)
-    depth = np.minimum(joined.retrieved, k)
-    starts = offsets_of(depth)
-    free = np.ones(int(starts[-1]), dtype=bool)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    shallow = joined.rank <= np.repeat(depth, sizes)
-    free[starts[:-1][query[shallow]] + joined.rank[shallow] - 1] = False
-    rows = np.flatnonzero(free)
-    owner = np.repeat(np.arange(len(depth)), depth)[rows]
-    rank = rows - starts[:-1][owner] + 1
-    everyone = np.concatenate([query, owner])
-    ranks = np.concatenate([joined.rank, rank])
-    order = np.lexsort((ranks, everyone))
-    more = np.full(len(rows), float(grade))
-    table = joined.qrels.table
-    judged = np.concatenate([table.query_numbers(), joined.numbers[owner]])
-    by_query = np.argsort(judged, kind="stable")
-    added = Ids.of([b"\x01%d" % row for row in range(len(rows))] or [b"\x01"])
-    docs = Ids.joined([table.docs, added.take(np.arange(len(rows)))])
-    wider = PairTable(
-        table.queries,
-        offsets_of(np.bincount(judged, minlength=len(table.queries))),
-        docs.take(by_query),
-        np.concatenate([table.values, more])[by_query],
-        unique=True,
-    )
-    return replace(
-        joined,
-        qrels=Qrels(wider),
-        offsets=offsets_of(np.bincount(everyone, minlength=len(sizes))),
-        rank=ranks[order],
-        tie_first=np.concatenate([joined.tie_first, rank])[order],
-        tie_last=np.concatenate([joined.tie_last, rank])[order],
-        grade=np.concatenate([joined.grade, more])[order],
-    )
+
+    def seen(block: JudgedRun) -> JudgedRun:
+        depth = block.depth(k)
+        return filled(block, depth, np.full((len(block), int(depth.max(initial=0))), float(grade)))
+
+    return seen
 
 
 def precision(k: int, rel: float) -> Measure:

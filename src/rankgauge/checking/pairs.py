@@ -10,11 +10,11 @@ import numpy as np
 
 from rankgauge.checking.measuring import (
     Look,
+    all_found,
     cutoff_of,
     least_rel,
     means,
     precision,
-    unjudged_found,
     values_of,
 )
 from rankgauge.checking.problems import KINDS, Problem, Spot
@@ -196,12 +196,13 @@ def _unjudged(look: Look) -> Iterator[Problem]:
         return
     k = cutoff_of(look.measures)
     shown = int(np.minimum(joined.retrieved, k).sum())
-    holes = shown - int((joined.rank <= k).sum())
+    # A negative grade says that it was pooled, and not judged.
+    holes = shown - int(((joined.rank <= k) & (joined.grade >= 0)).sum())
     if holes <= _HOLES * shown:
         return
-    filled = unjudged_found(joined, k, rel)
     measures = (*look.measures, *(m for m in (precision(k, rel),) if m not in look.measures))
     whole = Look(look.survey, look.qrels, measures, tuple(means(joined, measures)))
+    filled = means(joined, measures, seen=all_found(k, rel))
     yield Problem(
         KINDS["P106"], look.source,
         f"{holes} of {shown} documents in the first {k} of the rankings have no judgment "
@@ -209,7 +210,7 @@ def _unjudged(look: Look) -> Iterator[Problem]:
         holes, shown, "document", (),
         (
             *whole.effects(whole.now, "no unjudged document is relevant"),
-            *whole.if_joined(filled, f"every unjudged document has grade {rel:g}"),
+            *whole.effects(filled, f"every unjudged document has grade {rel:g}"),
         ),
         KINDS["P106"].mend,
     )  # fmt: skip

@@ -12,7 +12,6 @@ from rankgauge.checking.measuring import (
     best_of,
     cutoff_of,
     means,
-    reordered,
     turned_round,
     values_of,
 )
@@ -202,8 +201,8 @@ def _cut(look: Look) -> Iterator[Problem]:
 def _interval(look: Look) -> tuple[Effect, ...]:
     joined = look.survey.joined
     return (
-        *look.if_joined(reordered(joined, best=False), "the worst order of equal scores"),
-        *look.if_joined(reordered(joined, best=True), "the best order of equal scores"),
+        *look.if_joined(joined.reordered("worst"), "the worst order of equal scores"),
+        *look.if_joined(joined.reordered("best"), "the best order of equal scores"),
     )
 
 

@@ -57,6 +57,11 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
     "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
     help="What an undefined value does in the mean.",
 )  # fmt: skip
+@click.option(
+    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
+    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
+    "from the ranking first (condensed lists).",
+)  # fmt: skip
 @format_option
 @qrels_format_option
 @click.option(
@@ -75,6 +80,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     queries: str,
     duplicates: Literal["error", "first", "best"],
     undefined: Literal["zero", "skip"],
+    unjudged: Literal["not-relevant", "removed"],
     run_format: str | None,
     qrels_format: str | None,
     form: str,
@@ -105,23 +111,25 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.read_run(run, format=run_format)
         chosen = queries_of(queries)
+        kept: Literal["removed", "not relevant"]
+        kept = "removed" if unjudged == "removed" else "not relevant"
         if against is not None:
             two = rankgauge.reconcile(
                 truth, found, measure, against, query=query, ties=ties, queries=chosen,
-                duplicates=duplicates, undefined=undefined,
+                duplicates=duplicates, undefined=undefined, unjudged=kept,
             )  # fmt: skip
             text = rankgauge.report_reconciliation(two, form, color=color)
         elif values is not None or mean is not None:
             given = rankgauge.GivenValues.of(mean if values is None else values, measure)
             made = rankgauge.reproduce(
                 truth, found, measure, given, query=query, ties=ties, queries=chosen,
-                duplicates=duplicates, undefined=undefined,
+                duplicates=duplicates, undefined=undefined, unjudged=kept,
             )  # fmt: skip
             text = rankgauge.report_reproduction(made, form, color=color)
         else:
             one = rankgauge.explain(
                 truth, found, measure, query, ties=ties, queries=chosen, duplicates=duplicates,
-                undefined=undefined,
+                undefined=undefined, unjudged=kept,
             )  # fmt: skip
             text = rankgauge.report_explanation(one, form, color=color)
     say(text, color=color)

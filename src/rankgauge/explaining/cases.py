@@ -13,7 +13,7 @@ from rankgauge.ids import id_bytes
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
-from rankgauge.policies import Duplicates, Policies, Ties, Undefined
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case
 from rankgauge.subsets import keep_queries
 
@@ -29,6 +29,7 @@ def case_of(
     queries: Queries,
     duplicates: Duplicates,
     undefined: Undefined,
+    unjudged: Unjudged,
 ) -> Case:
     """What a number is made of; queries that were given by their ids are all that is left."""
     truth = Qrels.of(qrels)
@@ -37,7 +38,9 @@ def case_of(
     if ids is not None:
         truth = keep_queries(truth, ids)
         word = "all"
-    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
+    policies = Policies(
+        ties=ties, queries=word, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+    )
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
@@ -57,6 +60,7 @@ def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
         queries=queries,
         duplicates=policies.duplicates,
         undefined=policies.undefined,
+        unjudged=policies.unjudged,
         draws=policies.draws,
         seed=policies.seed,
     )

@@ -20,7 +20,7 @@ from rankgauge.explaining.working import WORKED, Worked, Working, level_of, numb
 from rankgauge.ids import Id
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many, some
-from rankgauge.policies import Duplicates, Policies, Ties, Undefined
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case
 from rankgauge.render import Table, to_html
 
@@ -158,6 +158,7 @@ def explain(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
 ) -> Explanation:
     """Work out the value of one query by hand: each document, what it is worth, and the sum.
 
@@ -173,6 +174,7 @@ def explain(
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
         undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
 
     Raises:
         UnknownName: For a measure or a policy nobody knows.
@@ -183,8 +185,9 @@ def explain(
         the first relevant document stands at rank 2; RR = 1 / 2 = 0.5000
     """
     case = case_of(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined
-    )
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
     return explained(case, query)
 
 

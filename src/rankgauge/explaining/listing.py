@@ -100,7 +100,8 @@ def listing_of(case: Case, query: bytes) -> Listing:
         for document, score in ranking
     ]
     shown = sorted(((show_id(d), grade) for d, grade in judgments), key=lambda pair: -pair[1])
-    return Listing(show_id(query), _numbered(documents), tuple(shown), in_run)
+    whole = Listing(show_id(query), _numbered(documents), tuple(shown), in_run)
+    return whole.judged_only() if case.policies.unjudged == "removed" else whole
 
 
 def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:

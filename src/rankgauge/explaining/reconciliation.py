@@ -14,7 +14,7 @@ from rankgauge.explaining.explanation import Explanation, explained
 from rankgauge.explaining.working import number
 from rankgauge.ids import Id
 from rankgauge.kernels.measure import Measure
-from rankgauge.policies import Duplicates, Policies, Ties, Undefined
+from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.known import profile_of
 from rankgauge.render import Table, to_html
@@ -207,7 +207,7 @@ class Reconciliation:
         return f"<Reconciliation: {self.title()}>"
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,
     run: Any,
     measure: str | Measure,
@@ -218,6 +218,7 @@ def reconcile(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
 ) -> Reconciliation:
     """Why another tool's number of the same run differs from ours.
 
@@ -234,6 +235,7 @@ def reconcile(
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
         undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
 
     Raises:
         UnknownName: For a profile nobody knows, or a measure that the tool does not have.
@@ -241,8 +243,9 @@ def reconcile(
     """
     profile = profile_of(against)
     case = case_of(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined
-    )
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
     return reconciled(case, profile.deviations(case.measure), Target(profile.name), query=query)
 
 

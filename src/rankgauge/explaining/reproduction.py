@@ -22,7 +22,7 @@ from rankgauge.ids import Id
 from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many, some
-from rankgauge.policies import Duplicates, Ties, Undefined
+from rankgauge.policies import Duplicates, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case
 from rankgauge.render import Table, to_html
 
@@ -147,7 +147,7 @@ class Reproduction:
         return f"<Reproduction of {self.title()}: {self.best.name}, {self.sure}>"
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,
     run: Any,
     measure: str | Measure,
@@ -158,6 +158,7 @@ def reproduce(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
 ) -> Reproduction:
     """Find out how numbers from somewhere else came about.
 
@@ -177,6 +178,7 @@ def reproduce(
         queries: Which queries are averaged.
         duplicates: A document twice in a ranking.
         undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
 
     Raises:
         UnknownName: For a measure or a policy nobody knows.
@@ -189,8 +191,9 @@ def reproduce(
         'ideal of what was retrieved'
     """
     case = case_of(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined
-    )
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
     given = GivenValues.of(values, case.measure)
     known = set(case.qrels.query_ids)
     if given.values and known.isdisjoint(given.values):

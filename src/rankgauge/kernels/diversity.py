@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.judged import UNRANKED, BoolArray, Values, discounts
+from rankgauge.judged import UNRANKED, BoolArray, Level, Values, discounts
 from rankgauge.kernels.declaring import measure
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _DEEPEST = 10**6
 
 
 @measure(reads="subtopics", also=("alpha-DCG",))
-def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> Values:
+def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
     r"""DCG with novelty: each further document of a subtopic is worth less than the one before it.
 
     $$ \alpha DCG@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{\log_2 (i + 1)}, \qquad
@@ -50,7 +50,7 @@ def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("alpha-nDCG", "a-nDCG"))
-def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> Values:
+def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
     r"""Normalised DCG with novelty: alpha-DCG as a share of that of an ideal ranking.
 
     $$ \alpha nDCG@k = \frac{\alpha DCG@k}{\alpha DCG^*@k} $$
@@ -71,7 +71,7 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) 
 
 
 @measure(reads="subtopics", also=("ERR-IA",))
-def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> Values:
+def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
     r"""Intent-aware ERR: where readers stop who each want one subtopic.
 
     $$ ERR\text{-}IA@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{i}, \qquad
@@ -93,7 +93,7 @@ def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> V
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("nERR-IA",))
-def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> Values:
+def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
     r"""Normalised intent-aware ERR: ERR-IA as a share of that of an ideal ranking.
 
     $$ nERR\text{-}IA@k = \frac{ERR\text{-}IA@k}{ERR\text{-}IA^*@k} $$
@@ -111,7 +111,7 @@ def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: float = 1) -> 
 
 
 @measure(reads="subtopics")
-def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1) -> Values:
+def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
     r"""Novelty- and rank-biased precision: RBP for readers who each want one subtopic.
 
     $$ NRBP = \frac{1 - (1 - \alpha) p}{S} \sum_i p^{\,i-1} n_i $$
@@ -130,7 +130,7 @@ def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1
 
 
 @measure(reads="subtopics", bounds=(0.0, _GREEDY))
-def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1) -> Values:
+def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
     r"""Normalised NRBP: NRBP as a share of that of an ideal ranking.
 
     $$ nNRBP = \frac{NRBP}{NRBP^*} $$
@@ -151,7 +151,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: float = 
 
 
 @measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
-def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: float = 1) -> Values:
+def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
     r"""Intent-aware average precision: the mean over the subtopics of AP for each of them alone.
 
     $$ AP\text{-}IA@k = \frac{1}{S} \sum_s AP_s@k $$
@@ -176,7 +176,7 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: float = 1) -> Values:
 
 
 @measure(reads="subtopics", also=("P-IA",))
-def P_IA(run: SubtopicRun, *, k: int, rel: float = 1) -> Values:
+def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     r"""Intent-aware precision: the mean over the subtopics of precision for each of them alone.
 
     $$ P\text{-}IA@k = \frac{1}{k\,S} \sum_s | \{ i \le k : g_{is} \ge rel \} | $$
@@ -194,7 +194,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: float = 1) -> Values:
 
 
 @measure(reads="subtopics", also=("S-recall", "subtopic recall", "strec"))
-def StRecall(run: SubtopicRun, *, k: int, rel: float = 1) -> Values:
+def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     r"""Subtopic recall: the share of the subtopics that the first k ranks cover.
 
     $$ StRecall@k = \frac{1}{S} | \{ s : \exists\, i \le k,\; g_{is} \ge rel \} | $$
@@ -216,7 +216,7 @@ def _share(gained: Values, best: Values) -> Values:
     return np.where(best > 0, gained / np.where(best > 0, best, 1.0), np.nan)
 
 
-def _gains(run: SubtopicRun, alpha: float, rel: float) -> Values:
+def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
     """(Q, J) what each document brings where it stands: less for each one above it."""
     return run.once(("gains", alpha, rel), lambda: _novelty(run.hits(rel), alpha))
 
@@ -235,10 +235,12 @@ def _discounts(run: SubtopicRun) -> Values:
     return run.once("discounts", lambda: discounts(run.rank))
 
 
-def _ideal(run: SubtopicRun, alpha: float, rel: float, k: int) -> Values:
+def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
     """(Q, I) what the documents of the ideal ranking bring, `k` of them at least if there are."""
     ranks = max(_LEAST, 1 << (min(k, run.pool.shape[1]) - 1).bit_length())
-    return run.once(("ideal", alpha, rel, ranks), lambda: _greedy(run.pool >= rel, alpha, ranks))
+    return run.once(
+        ("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks)
+    )
 
 
 def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:

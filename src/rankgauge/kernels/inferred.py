@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankgauge.judged import BoolArray, JudgedRun, Values, discounts
+from rankgauge.judged import BoolArray, JudgedRun, Level, Values, discounts
 from rankgauge.kernels.declaring import measure
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _EPSILON = 0.00001
 
 
 @measure(reads="samples", bounds=(0.0, math.inf), judged_only=False)
-def xinfAP(run: SampledRun, *, rel: float = 1) -> Values:
+def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     r"""Extended inferred AP: AP estimated from strata, of each of which a sample was judged.
 
     $$ xinfAP = \frac{1}{\hat R} \sum_{i:\, g_i \ge rel} w_{s(i)} \left( \frac{1}{i} + \frac{1}{i}
@@ -36,7 +36,8 @@ def xinfAP(run: SampledRun, *, rel: float = 1) -> Values:
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
     AP and NDCG, SIGIR.
     """
-    found = run.judged & (run.grade >= rel)
+    least = run.least(rel)
+    found = run.judged & (run.grade >= least)
     rank = run.rank.astype(np.float64)
     expected = 1 / rank
     for stratum in range(int(run.pool_stratum.max(initial=-1)) + 1):
@@ -46,7 +47,7 @@ def xinfAP(run: SampledRun, *, rel: float = 1) -> Values:
         chance = (relevant + _EPSILON) / (judged + 2 * _EPSILON)
         expected = expected + _above(inside) / rank * chance
     gained = JudgedRun.total(np.where(found, run.expansion(run.stratum) * expected, 0.0))
-    whole = _of_strata(run, run.pool_judged & (run.pool >= rel))
+    whole = _of_strata(run, run.pool_judged & (run.pool >= least))
     return np.where(whole > 0, gained / np.where(whole > 0, whole, 1.0), np.nan)
 
 

@@ -43,12 +43,12 @@ def report_reconciliation(
         >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
         >>> print(report_reconciliation(found).split("•")[0].rstrip())
         RR of run: 1 here, 0.5000 by pytrec_eval
-        step                           mean      change   queries
-        ─────────────────────────────────────────────────────────
-        rankgauge                  1.000000
-        32-bit scores              0.500000   -0.500000         1
-        only queries of the run    0.500000   +0.000000         0
-        pytrec_eval                0.500000   -0.500000         1
+        step                          mean      change   queries
+        ────────────────────────────────────────────────────────
+        rankgauge                 1.000000
+        32-bit scores             0.500000   -0.500000         1
+        only queries of the run   0.500000   +0.000000         0
+        pytrec_eval               0.500000   -0.500000         1
     """
     if form not in _FORMS:
         raise unknown("form", form, _FORMS)
