@@ -58,7 +58,10 @@ TESTS_OF = {
     "unjudged.py": ("tests/test_unjudged.py",),
     "pooling.py": ("tests/test_pooling.py",),
     "kernels/orders.py": (*TESTS, "tests/kernels/test_orders.py"),
-    "kernels/readers.py": (*TESTS, "tests/kernels/test_cwl_eval.py"),
+    "kernels/readers.py": (
+        *TESTS, "tests/kernels/test_cwl_eval.py", "tests/kernels/test_expected.py",
+        "tests/test_tied.py",
+    ),
     "plots.py": ("tests/test_plots.py",),
     "render.py": ("tests/test_render.py", "tests/test_comparison.py"),
     "reports/evaluations.py": ("tests/reports/test_report_evaluations.py",),

@@ -23,8 +23,8 @@ BUGS = (
         "ranks[:, ::2] = np.maximum(ends[:, 1:] - first[:, ::2], 0)",
         "ranks[:, ::2] = np.maximum(ends[:, 1:] - first[:, ::2] - 1, 0)"),
     Bug("SDCGres: pooled documents count as judged", "kernels/readers.py",
-        "np.where(run.judged & run.within(k), run.discounts(), 0.0)",
-        "np.where(run.in_qrels & run.within(k), run.discounts(), 0.0)"),
+        "np.where(run.judged, run.discounts(k), 0.0)",
+        "np.where(run.in_qrels, run.discounts(k), 0.0)"),
     # ---- orders
     Bug("Compat: from the higher of the two ranks on", "kernels/orders.py",
         "np.maximum(run.rank, ideal), k + 1)", "np.minimum(run.rank, ideal), k + 1)"),
@@ -46,6 +46,6 @@ BUGS = (
     Bug("b: discounts begin a rank early", "judged.py",
         "1.0 if rank <= b else", "1.0 if rank < b - 1 else"),
     Bug("rel=best: the best of all queries", "judged.py",
-        "np.where(self.ideal[:, :1] > 0, self.ideal[:, :1], np.inf)",
-        "np.where(self.ideal[:, :1] > 0, self.ideal[:, :1].max(), np.inf)"),
+        "return best_grade(self.ideal[:, :1])",
+        "return best_grade(np.full_like(self.ideal[:, :1], self.ideal.max()))"),
 )  # fmt: skip

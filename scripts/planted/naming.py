@@ -1,4 +1,4 @@
-"""Bugs in the names of other tools, and in what is made of unjudged documents."""
+"""Bugs in the names of other tools, in orders of equal scores, and around unjudged documents."""
 
 from planted.bug import Bug
 
@@ -26,6 +26,29 @@ BUGS = (
         '    Spelling("map", "AP", "AP"),\n))'),
     Bug("a name keeps no dialect in mind", "kernels/measure.py",
         "return _translated(text, dialect) or _named(text, None)", "return _named(text, None)"),
+    Bug("min_rel of ir_measures is dropped, whatever it is", "kernels/dialects.py",
+        "if key == of and word in params and params.pop(word) != implied.value:",
+        "if key == of and word in params and params.pop(word) is None:"),
+    Bug("T of ir_measures is the top grade", "kernels/measure.py", '"T": "goal"', '"T": "top"'),
+    Bug("Accuracy of ir_measures: of all judged documents", "kernels/spellings.py",
+        '"PairAcc(among=retrieved)"', '"PairAcc"'),
+    Bug("rbp_resid of trec_eval has our patience", "kernels/spellings.py",
+        '"RBPres(p=0.9)"', '"RBPres"'),
+    Bug("a tool without cut-offs means its first row", "kernels/dialects.py",
+        "if has_cut or not row.bare:", "if row:"),
+    Bug("gains of G and dcg stand for nothing", "kernels/dialects.py",
+        '    "G": _gains,\n    "dcg": _gains,\n', ""),
+    # ---- orders of equal scores
+    Bug("INSQ: ranks past k count in the mean over ties", "kernels/readers.py",
+        'return run.weights(("squares", goal, k), table, k)',
+        'return run.weights(("squares", goal, k), table)'),
+    Bug("NCG: the first k hold all", "judged.py",
+        "lambda: self.within(k).astype(np.float64)", "lambda: self.judged.astype(np.float64)"),
+    Bug("BPM: better documents further up never harm", "kernels/readers.py",
+        'stated=("goal",), monotone=False)\ndef BPM(', 'stated=("goal",))\ndef BPM('),
+    Bug("many groups of equal scores stand in the order given", "mapped.py",
+        "        yield from groups.values()\n        return\n",
+        "        yield from (group[::-1] for group in groups.values())\n        return\n"),
     # ---- unjudged
     Bug("removed: only where a measure is asked to", "gather.py",
         "self.measures = plan.condensed if self.condensed else plan.measures",

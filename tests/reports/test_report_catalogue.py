@@ -42,3 +42,18 @@ def test_a_measure_shows_what_other_tools_call_it():
     assert "  people                 " in text
     assert "rbp.95 = RBP(p=0.95)" in describe("RBP")
     assert "Names elsewhere" not in describe("FirstRel")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    {
+        "SetP": "Equal scores: their order never changes it.",
+        "P": "Equal scores: the mean over all orders is exact.",
+        "nDCG": "but with ideal=topk; with ideal=topk a better order may have a lower value.",
+        "ERR": "Equal scores: no exact mean over all orders; it can be estimated from orders drawn",
+        "infAP": "drawn at random; a better order may have a lower value.",
+        "INSTres": "drawn at random; a better order may have a higher value.",
+    }.items(),
+)
+def test_a_measure_says_what_ties_do_to_it(name: str, said: str) -> None:
+    assert said in describe(name)
