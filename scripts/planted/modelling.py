@@ -46,6 +46,6 @@ BUGS = (
     Bug("b: discounts begin a rank early", "judged.py",
         "1.0 if rank <= b else", "1.0 if rank < b - 1 else"),
     Bug("rel=best: the best of all queries", "judged.py",
-        "np.where(self.ideal[:, :1] > 0, self.ideal[:, :1], np.inf)",
-        "np.where(self.ideal[:, :1] > 0, self.ideal[:, :1].max(), np.inf)"),
+        "return best_grade(self.ideal[:, :1])",
+        "return best_grade(self.ideal[:, :1].max(keepdims=True))"),
 )  # fmt: skip
