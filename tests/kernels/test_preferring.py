@@ -169,7 +169,7 @@ def test_what_follows_from_two_sub_groups_is_a_preference() -> None:
 
 def test_a_tie_counts_where_it_could_change_a_value() -> None:
     judged = PreferenceQrels.of({"q": {"g": {"a": 1, "b": 1, "c": 0, "n": -1}}})
-    for docs, tied in (("ab", 0), ("ac", 1), ("an", 0), ("ax", 0), ("acx", 1)):
+    for docs, tied in (("ab", 0), ("ac", 1), ("an", 0), ("ax", 0), ("acx", 1), ("cx", 0)):
         run = {"q": dict.fromkeys(docs, 1.0)}
         assert evaluate(judged, run, "prefs_simp").counts["tied"] == tied
 
