@@ -43,6 +43,10 @@ TESTS_OF = {
         ("kernels/diversity.py", "subtopics.py", "formats/wide.py"), DIVERSITY,
     ),
     **dict.fromkeys(
+        ("kernels/preferring.py", "preferences.py"),
+        ("tests/kernels/test_preferring.py", "tests/test_preferences.py"),
+    ),
+    **dict.fromkeys(
         ("kernels/inferred.py", "sampled.py"), ("tests/kernels/test_inferred.py",),
     ),
     "comparison.py": ("tests/test_comparison.py",),

@@ -30,8 +30,8 @@ EVALUATION = {
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
     "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",
     "kernels.measure",
-    "kernels.orders", "kernels.partial", "kernels.readers", "mapped", "model", "notes",
-    "planning", "policies", "table",
+    "kernels.orders", "kernels.partial", "kernels.preferring", "kernels.readers",
+    "mapped", "model", "notes", "planning", "policies", "table",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

@@ -39,6 +39,7 @@ SUBTOPICS = {
 # What the measures read that do not read JUDGMENTS.
 SPECIAL = {
     "subtopics": SUBTOPICS,
+    "preferences": JUDGMENTS,
     "samples": {"q1": {"top": {"d1": 3, "d3": 0}, "deep": {"d2": -1, "d4": 1, "d5": 2}}},
 }
 # A second value for each parameter, to show what it changes.
@@ -197,6 +198,7 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "binary": "whether a document is relevant",
         "judged": "whether a document was judged at all",
         "grades": "how relevant a document is: its grade",
+        "preferences": "which of two documents is preferred",
         "samples": "grades, and the stratum that each document was sampled from",
         "subtopics": "the grades of a document for each subtopic",
     }

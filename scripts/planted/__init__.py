@@ -13,6 +13,7 @@ from planted.modelling import BUGS as _MODELLING
 from planted.naming import BUGS as _NAMING
 from planted.nesting import BUGS as _NESTING
 from planted.packing import BUGS as _PACKING
+from planted.preferring import BUGS as _PREFERRING
 from planted.profiling import BUGS as _PROFILING
 from planted.reading import BUGS as _READING
 from planted.releasing import BUGS as _RELEASING
@@ -27,5 +28,5 @@ __all__ = ["BUGS", "Bug"]
 BUGS = (
     *_MEASURES, *_COMPARING, *_EXPLAINING, *_RELEASING, *_BENCHING, *_RETRIEVING, *_READING,
     *_STARTING, *_CHECKING, *_CONVERTING, *_MENDING, *_NESTING, *_PACKING, *_SHAPING,
-    *_DIVERSIFYING, *_MODELLING, *_NAMING, *_PROFILING, *_TYING, *_WORKING,
+    *_DIVERSIFYING, *_MODELLING, *_NAMING, *_PREFERRING, *_PROFILING, *_TYING, *_WORKING,
 )  # fmt: skip

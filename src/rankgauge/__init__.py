@@ -139,6 +139,9 @@ if TYPE_CHECKING:
     from rankgauge.pooling import LeftOut as LeftOut
     from rankgauge.pooling import Reliability as Reliability
     from rankgauge.pooling import reliability as reliability
+    from rankgauge.preferences import PreferenceQrels as PreferenceQrels
+    from rankgauge.preferences import PreferenceRun as PreferenceRun
+    from rankgauge.preferences import read_preference_qrels as read_preference_qrels
     from rankgauge.profiled import AppliedProfile as AppliedProfile
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
@@ -282,6 +285,20 @@ if TYPE_CHECKING:
     nERR: Measure
     nERR_IA: Measure
     nNRBP: Measure
+    prefs_avgjg: Measure
+    prefs_avgjg_Rnonrel: Measure
+    prefs_avgjg_Rnonrel_ret: Measure
+    prefs_avgjg_imp: Measure
+    prefs_avgjg_ret: Measure
+    prefs_num_prefs_ful: Measure
+    prefs_num_prefs_ful_ret: Measure
+    prefs_num_prefs_poss: Measure
+    prefs_pair: Measure
+    prefs_pair_imp: Measure
+    prefs_pair_ret: Measure
+    prefs_simp: Measure
+    prefs_simp_imp: Measure
+    prefs_simp_ret: Measure
     xinfAP: Measure
 
 _HOMES = {
@@ -341,6 +358,7 @@ _HOMES = {
     "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
     "plotting": ("Panel", "Plot", "Series"),
     "policies": ("Policies",),
+    "preferences": ("PreferenceQrels", "PreferenceRun", "read_preference_qrels"),
     "profiled": ("AppliedProfile",),
     "profiles.known": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
@@ -387,7 +405,13 @@ _MEASURES = (
     "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
     "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
     "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
-    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "xinfAP",
+    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP",
+    "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret",
+    "prefs_avgjg_imp", "prefs_avgjg_ret", "prefs_num_prefs_ful",
+    "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss", "prefs_pair",
+    "prefs_pair_imp", "prefs_pair_ret", "prefs_simp",
+    "prefs_simp_imp", "prefs_simp_ret",
+    "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -135,8 +135,8 @@ def read_judgments(
         format: The format, where name and first line do not say it.
 
     Returns:
-        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels` or
-        `SampledQrels`.
+        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels`, `SampledQrels`
+        or `PreferenceQrels`.
 
     Raises:
         InputError: If the file cannot be read as such.

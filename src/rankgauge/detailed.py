@@ -12,6 +12,7 @@ from rankgauge.formats.lines import Source
 from rankgauge.ids import IntArray
 from rankgauge.join import Joined
 from rankgauge.model import Qrels
+from rankgauge.preferences import PreferenceQrels, read_preference_qrels
 from rankgauge.sampled import SampledQrels, read_sampled_qrels
 from rankgauge.subtopics import SubtopicQrels, read_subtopic_qrels
 
@@ -54,6 +55,7 @@ def read_detailed(reads: str, path: Source, form: str | None) -> Detailed:
 
 
 _NOUNS: dict[str, tuple[Any, Any]] = {
+    "preferences": (PreferenceQrels.of, read_preference_qrels),
     "samples": (SampledQrels.of, read_sampled_qrels),
     "subtopics": (SubtopicQrels.of, read_subtopic_qrels),
 }

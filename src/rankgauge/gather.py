@@ -177,7 +177,8 @@ class Gathering:
             )
         self.seen[joined.numbers] = True
         self._calculate(joined, graded, joined.numbers[self.wanted[joined.numbers]])
-        tied = self._tied(joined)
+        # By grades alone, if that is what any measure reads.
+        tied = self._tied(joined) if self.plan.columns else joined.numbers[:0]
         if graded is not joined:
             tied = distinct(np.append(tied, self._tied(graded)))
         if self.detail is not None:

@@ -266,6 +266,14 @@ class Ids:
         ]
         return np.lexsort((*keys, groups))
 
+    def ascending(self) -> IntArray:
+        """(n,) a number for each id: the same for the same, ascending by their bytes."""
+        codes, names = self.unique()
+        every = np.arange(len(names))
+        numbers = np.empty(len(names), dtype=np.int64)
+        numbers[names.descending(every, np.zeros(len(names), dtype=np.int64))[::-1]] = every
+        return numbers[codes]
+
     def unique(self) -> tuple[IntArray, Ids]:
         """The number of each id, in order of first appearance, and the ids themselves."""
         count = len(self)

@@ -351,7 +351,7 @@ def _made(rows: WideRows) -> SubtopicQrels:
     """The judgments of rows: sorted by query (as they came), document and subtopic."""
     _refuse_ordinary(rows)
     query, queries = rows.queries.unique()
-    doc, subtopic = _ordered(rows.docs), _ordered(rows.labels["subtopic"])
+    doc, subtopic = rows.docs.ascending(), rows.labels["subtopic"].ascending()
     order = np.lexsort((subtopic, doc, query))
     query, doc, subtopic = query[order], doc[order], subtopic[order]
     other = np.ones(len(order), dtype=bool)
@@ -404,15 +404,6 @@ def _refuse_ordinary(rows: WideRows) -> None:
             fix="give judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
             "document, grade)",
         )
-
-
-def _ordered(ids: Ids) -> IntArray:
-    """A number for each id, ascending by its bytes."""
-    codes, names = ids.unique()
-    every = np.arange(len(names))
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[names.descending(every, np.zeros(len(names), dtype=np.int64))[::-1]] = every
-    return ranks[codes]
 
 
 def _repeated(rows: WideRows, *places: int) -> InputError:

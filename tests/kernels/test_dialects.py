@@ -31,12 +31,7 @@ NEED_A_CUT = {
     "StRecall",
 }  # fmt: skip
 # Families of trec_eval that are not ours yet.
-OPEN_TREC_EVAL = {
-    "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg_imp",
-    "prefs_avgjg_ret", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss",
-    "prefs_pair", "prefs_pair_imp", "prefs_pair_ret", "prefs_simp", "prefs_simp_imp",
-    "prefs_simp_ret",
-}  # fmt: skip
+OPEN_TREC_EVAL: set[str] = set()
 # What version 10 has beside what pytrec_eval has of version 9.
 _VERSION_10 = {"dcg", "ideal_dcg", "rbp", "rbp_resid", "unj", "yaap"}
 

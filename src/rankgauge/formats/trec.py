@@ -168,8 +168,8 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
         fix += (
             "; judgments of a sample (query 0 document stratum grade) are read for measures of "
-            "samples, such as infNDCG; preferences (query, group, subgroup, document, preference) "
-            "are not measured here"
+            "samples, such as infNDCG; preferences (query group subgroup document grade) for "
+            "measures of preferences, such as prefs_simp"
         )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words

@@ -11,9 +11,11 @@ from rankgauge.kernels import (
     inferred,
     orders,
     partial,
+    preferring,
     readers,
 )
 
 __all__ = [
-    "binary", "coverage", "diversity", "graded", "inferred", "orders", "partial", "readers",
+    "binary", "coverage", "diversity", "graded", "inferred", "orders", "partial", "preferring",
+    "readers",
 ]  # fmt: skip

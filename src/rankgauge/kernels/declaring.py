@@ -16,10 +16,10 @@ __all__ = [
 
 Kernel: TypeAlias = Callable[..., Values]
 Expected: TypeAlias = Kernel | Literal["", "linear", "same"]
-Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics", "samples"]
+Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics", "samples", "preferences"]
 
 # What only judgments with more columns say; each has a noun in `rankgauge.detailed`.
-SPECIAL = ("subtopics", "samples")
+SPECIAL = ("subtopics", "samples", "preferences")
 
 
 class Declaration(NamedTuple):
