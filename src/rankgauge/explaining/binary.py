@@ -387,16 +387,12 @@ def _utility(name: str, query: Listing, words: Any) -> Working:
         rows.append(Worked(listed, (worth, total), counts))
     others, missed = len(rows) - found, query.relevant(words["rel"]) - found
     value = float(hit * found + noise * others + miss * missed)
-    steps = (
-        (
-            f"relevant{level(words)} and found: {found}, worth {number(hit)} each; others retrieved: "
-            f"{others}, worth {number(noise)}; relevant and missed: {missed}, worth {number(miss)}"
-        ),
-        (
-            f"{name} = {found} · {number(hit)} + {others} · {number(noise)} + "
-            f"{missed} · {number(miss)} = {number(value)}"
-        ),
+    of_each = (
+        f"found: {found}, worth {number(hit)} each; others retrieved: {others}, worth "
+        f"{number(noise)}; missed: {missed}, worth {number(miss)}"
     )
+    product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
+    steps = (f"relevant{level(words)} and {of_each}", f"{name} = {product} = {number(value)}")
     return Working(("worth", "sum"), tuple(rows), steps, value)
 
 

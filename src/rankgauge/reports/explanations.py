@@ -152,6 +152,8 @@ def _notes(found: Explanation) -> Iterator[str]:
     shown = [row.listed for row in shown_of(found.working)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
+    if any(listed.grade is not None and listed.grade < 0 for listed in shown):
+        yield "a grade below 0: nobody judged the document, and it counts as not relevant"
     if any(listed.tied for listed in shown):
         yield f"tie: the ranks of its equal scores; they stand by ties={found.policies.ties}"
     missed = found.listing.missed()
