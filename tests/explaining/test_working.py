@@ -165,6 +165,24 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
         ("ERR(top=3)", "c a d b e", {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 0.5198),
         ("nDCG(ideal=retrieved)@3", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.1325),
         ("nDCG(ideal=topk)@3", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.6309),
+        ("P@5", "1 2 3 4 5", {"1": 1, "3": 1, "6": 1, "7": 1}, 0.40),
+        ("R@5", "1 2 3 4 5", {"1": 1, "3": 1, "6": 1, "7": 1}, 0.50),
+        ("P@3", "1 5 3 2 4", {"1": 1, "3": 1, "6": 1}, 0.6667),
+        ("R@1", "1 5 3 2 4", {"1": 1, "3": 1, "6": 1}, 0.3333),
+        ("nDCG@4", "a b c d", {"a": 2, "b": 0, "c": 2, "d": 1}, 0.9120),
+        ("DCG@4", "a c d b", {"a": 2, "b": 0, "c": 2, "d": 1}, 3.7619),
+        ("nDCG(ideal=retrieved)@5", "a b c d e", {"a": 3, "b": 2, "c": 3, "d": 0, "e": 1}, 0.972),
+        ("nDCG(ideal=retrieved)@5", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.566),
+        ("Success@3", "9 8 1", {"1": 1}, 1.0),
+        # Two queries of a tutorial, one by one: their means are what is written there.
+        ("nDCG@3", "1 3 5 2 7", {"1": 1, "2": 1, "4": 1}, 0.4693),
+        ("nDCG@3", "6 8 1 9 2", {"1": 1, "2": 1}, 0.3066),
+        ("AP", "6 8 1 9 2", {"1": 1, "2": 1}, (1 / 3 + 2 / 5) / 2),
+        ("RelP@3", "1 3 5 2 7", {"1": 1, "2": 1, "4": 1}, 1 / 3),
+        ("NCG@3", "c a d b e", {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 4 / 6),
+        ("PairAcc", "c a d b e", {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}, 3 / 6),
+        ("INSQ(goal=1)@2", "x a", {"a": 1}, (1 / 9) / (1 / 4 + 1 / 9)),
+        ("BPM(goal=1)@5", "x a b", {"a": 1, "b": 1}, 1 / 2),
         ("AP", "1 3 5 2 7", {"1": 1, "2": 1, "4": 1}, (1 + 2 / 4) / 3),
         ("RR", "6 8 1 9 2", {"1": 1, "2": 1}, 1 / 3),
         ("RBP(p=0.5)", "1 3 5 2 7", {"1": 1, "2": 1}, 0.5 * (1 + 0.125)),
@@ -173,7 +191,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
 )  # fmt: skip
 def test_what_a_person_gets_on_paper(name, ranking, grades, value):
     found = explain({"q": grades}, {"q": ranking.split()}, name, "q")
-    assert found.value == pytest.approx(value, abs=5e-5)
+    assert found.value == pytest.approx(value, abs=5e-4 if value in {0.972, 0.566} else 5.1e-5)
     assert found.agrees()
 
 
