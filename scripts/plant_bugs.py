@@ -95,7 +95,9 @@ TESTS_OF = {
     "judged.py": (*TESTS, "tests/kernels/test_expected.py"),
     "kernels/expected.py": ("tests/kernels/test_expected.py",),
     **dict.fromkeys(
-        ("explaining/binary.py", "explaining/graded.py", "explaining/listing.py"),
+        (f"explaining/{name}.py" for name in (
+            "binary", "graded", "listing", "order", "readers", "tied", "working",
+        )),
         ("tests/explaining/test_working.py",),
     ),
     "explaining/given.py": ("tests/explaining/test_given.py",),

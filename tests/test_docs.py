@@ -370,6 +370,6 @@ def test_the_readme_shows_what_make_demo_runs():
     recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1].replace("$(SAMPLE)", sample)
     shown = re.findall(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))
     lines = [shlex.split(line) for line in recipe.splitlines()]
-    assert len(lines) == 4
+    assert len(lines) == 5
     for words, told in zip(lines, shown, strict=False):
         assert [word.removeprefix(".venv/bin/") for word in words] == shlex.split(told)

@@ -367,7 +367,7 @@ def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) 
     for measure, name in zip(measures, applied.asked, strict=True):
         if str(measure) != name:
             yield f"{name} of {found.name} is {measure} here"
-    if found.digits is not None:
+    if any(found.decimals(measure) is not None for measure in measures):
         yield f"{found.name} rounds means to {found.digits} decimals; here they are not"
     if found.beware:
         yield f"{found.name}: {found.beware}"

@@ -204,3 +204,16 @@ def test_an_unknown_profile_or_form_is_refused():
         reconcile(QRELS, RUN, "AP", "pytrek_eval")
     with pytest.raises(UnknownName, match="markdown"):
         report_reconciliation(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
+
+
+def test_what_one_must_beware_of_a_tool_is_told_and_its_rounding_is_a_step():
+    qrels, run = {"q1": {"a": 1, "b": 2, "c": 1}}, {"q1": ["c", "x", "a"]}
+    found = reconcile(qrels, run, "nDCG@10", "beir")
+    assert found.theirs == round(found.ours, 5) != found.ours
+    assert found.left_over() == "rounding"
+    text = report_reconciliation(found)
+    assert "\nrounding " in text
+    assert "of beir one must beware: MRR and Accuracy are computed after evaluate()" in text
+    unrounded = reconcile(qrels, {"q1": ["x", "y", "a"]}, "RR@10", "mteb")
+    assert unrounded.theirs == unrounded.ours == 1 / 3
+    assert not any("rounds means" in note for note in unrounded.notes)

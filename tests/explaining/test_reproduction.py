@@ -44,8 +44,8 @@ def values(evaluation, digits=None):
         ("nDCG@10", "nDCG@10", "input", "ties as given"),
         ("nDCG@10", "nDCG(ideal=retrieved)@10", "input",
          "ties as given + ideal of what was retrieved"),
-        ("AP@10", "AP(norm='min(k,R)')@10", "trec", "divided by min(k,R)"),
-        ("AP@10", "AP(norm=retrieved)@10", "trec", "divided by retrieved"),
+        ("AP@10", "AP(norm='min(k,R)')@10", "trec", "divided by min(k, R)"),
+        ("AP@10", "AP(norm=retrieved)@10", "trec", "divided by those found"),
         ("P@5", "P(rel=2)@5", "trec", "relevant from grade 2"),
         ("RR", "RR", "input", "ties as given"),
         ("ERR(top=4)@10", "ERR(top=3)@10", "trec", "top grade 3"),
@@ -135,7 +135,7 @@ def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named(
     found = reproduce(qrels, run, "nDCG@10", {"q1": 0.4})
     assert (found.best.ours, found.sure) == (True, "undecided")
     assert "but so they are by 'no discount at rank 2'" in found.why
-    assert "no query tells them apart to 1 digits" in found.why
+    assert "no query tells them apart to 1 digit" in found.why
 
 
 def test_of_two_ways_alike_to_the_digits_given_neither_is_sure():
@@ -191,6 +191,40 @@ def test_it_is_the_same_each_time(data):
     first, again = (reproduce(*data, "nDCG@10", given) for _ in range(2))
     assert first.to_json() == again.to_json()
     assert len(first.reconciliation.contributions) == 3
+
+
+def test_values_of_half_of_the_queries_are_held_against_these_queries(data):
+    whole = values(evaluate(*data, "nDCG(gain=exp)@10"), 4)
+    half = dict(list(whole.items())[: len(whole) // 2])
+    found = reproduce(*data, "nDCG@10", half)
+    assert (found.best.name, found.best.missed, found.sure) == ("gain 2^grade - 1", 0, "sure")
+    assert "has values of 60 of the 120 judged queries: only these" in found.given.notes[0]
+    assert found.reconciliation.queries == (60, 60)
+    assert abs(found.reconciliation.rest) <= 1e-4
+
+
+@pytest.mark.parametrize("given", ["1.7", {"q1": 0.5, "q2": 61.2}], ids=["mean", "values"])
+def test_what_the_measure_cannot_be_is_told(given, data):
+    found = reproduce(*data, "nDCG@10", given)
+    assert "beyond what nDCG@10 can be (0 to 1)" in found.given.notes[0]
+    assert found.sure == "not found"
+
+
+def test_a_mean_that_three_deviations_hit_is_not_called_sure(data):
+    made = evaluate(*data, "nDCG(gain=exp,ideal=topk)@10", ties="input").mean()
+    found = reproduce(*data, "nDCG@10", f"{next(iter(made.values())):.8f}")
+    assert found.sure in {"likely", "undecided"}
+
+
+def test_scores_of_32_bits_in_a_stable_sort_are_found():
+    rows = [("b", 0.1234567891), ("a", 0.1234567892), ("c", 0.1)]
+    qrels = {f"q{n}": {"a": 1, "c": 2} for n in range(6)}
+    run = {query: dict(rows) for query in qrels}
+    as_single = {query: ["b", "a", "c"] for query in qrels}
+    found = reproduce(qrels, run, "RR", values(evaluate(qrels, as_single, "RR")))
+    assert found.best.missed == 0
+    ways = {found.best.name, *found.best.same}
+    assert ways & {"32-bit scores", "32-bit scores + ties as given"}
 
 
 def test_values_of_other_queries_are_refused(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from rankgauge.explaining.listing import Listing
@@ -16,6 +17,8 @@ _SMOOTHED = 0.00001
 
 def level(words: Any) -> str:
     """The relevance level, where it is not the usual one."""
+    if math.isinf(words["rel"]):
+        return " (the best grade, but none is above 0)"
     return "" if words["rel"] == 1 else f" (grade {number(words['rel'])} or more)"
 
 
@@ -171,6 +174,52 @@ def _r_precision(name: str, query: Listing, words: Any) -> Working:
     return Working(_SO_FAR, rows, (said, _written(name, found, whole, value)), value)
 
 
+@worked("RelP", "SetRelP")
+def _relative(name: str, query: Listing, words: Any) -> Working:
+    k = words.get("k")
+    found, rows = _counted(query, words, k)
+    whole = query.relevant(words["rel"])
+    places, said = (k, f"in the first {k}") if k else (len(rows), f"in {len(rows)} documents")
+    best = min(places, whole)
+    steps = (
+        f"relevant{level(words)}: {whole} in the judgments, so at most {best} can stand {said}",
+        f"{name} = 0: nothing was retrieved" if whole and not best
+        else _written(name, found, best, _share(found, best)),
+    )  # fmt: skip
+    value = 0.0 if whole and not best else _share(found, best)
+    return Working(("so far",), _first_term(rows), steps, value)
+
+
+@worked("RprecMult")
+def _at_multiple(name: str, query: Listing, words: Any) -> Working:
+    whole, mult = query.relevant(words["rel"]), words["mult"]
+    # As trec_eval counts: the whole part of the product, nearly always rounded up; 1 at least.
+    places = max(int(mult * whole + 0.9), 1)
+    found, rows = _counted(query, words, places)
+    said = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R makes {places}"
+    value = _share(found, places) if whole else math.nan
+    steps = (f"{said} {'rank' if places == 1 else 'ranks'}", _written(name, found, places, value))
+    return Working(_SO_FAR, rows, steps, value)
+
+
+@worked("YAAP")
+def _log_odds(name: str, query: Listing, words: Any) -> Working:
+    plain = _average_precision("AP", query, words)
+    whole = query.relevant(words["rel"])
+    if not whole:
+        return replace(plain, steps=(*plain.steps, f"{name}: undefined"))
+    total = plain.value * whole
+    value = math.log((1 + total) / (1 + whole - total))
+    steps = (
+        f"{name} = ln((1 + AP · R) / (1 + R - AP · R))",
+        (
+            f"{' ' * len(name)} = ln({number(1 + total)} / {number(1 + whole - total)})"
+            f" = {number(value)}"
+        ),
+    )
+    return replace(plain, steps=(*plain.steps, *steps), value=value)
+
+
 @worked("SetP")
 def _set_precision(name: str, query: Listing, words: Any) -> Working:
     found, rows = _counted(query, words, None)
@@ -197,8 +246,8 @@ def _interpolated(name: str, query: Listing, words: Any) -> Working:
     whole = query.relevant(words["rel"])
     if not whole:
         return Working(_SO_FAR, rows, (f"no document is relevant: {name} is undefined",), math.nan)
-    value, said = _highest(rows, words["recall"], whole)
-    wanted = int(words["recall"] * whole + 0.9)
+    wanted = _wanted(words["recall"], whole, words)
+    value, said = _highest(rows, wanted)
     steps = (
         f"recall {number(words['recall'])} of {whole} relevant documents is reached with {wanted}",
         f"{name} = {said}",
@@ -206,10 +255,13 @@ def _interpolated(name: str, query: Listing, words: Any) -> Working:
     return Working(_SO_FAR, rows, steps, value)
 
 
-def _highest(rows: tuple[Worked, ...], recall: float, whole: int) -> tuple[float, str]:
-    """The highest precision from where this recall is reached, and where it is."""
-    # As trec_eval counts: the whole part of recall times R, nearly always rounded up.
-    wanted = int(recall * whole + 0.9)
+def _wanted(recall: float, whole: int, words: Any) -> int:
+    """How many relevant documents reach a recall: as trec_eval counts, 9 nearly always up."""
+    return int(recall * whole + (0.5 if words["points"] == "nearest" else 0.9))
+
+
+def _highest(rows: tuple[Worked, ...], wanted: int) -> tuple[float, str]:
+    """The highest precision from where so many are found, and where it is."""
     best, said, found = 0.0, "0: so many were not found", 0
     for row in rows:
         found += row.counts
@@ -227,7 +279,8 @@ def _eleven_points(name: str, query: Listing, words: Any) -> Working:
     whole = query.relevant(words["rel"])
     if not whole:
         return Working(_SO_FAR, rows, (f"no document is relevant: {name} is undefined",), math.nan)
-    points = [_highest(rows, tenth / 10, whole)[0] for tenth in range(11)]
+    wanted = [_wanted(tenth / 10, whole, words) for tenth in range(11)]
+    points = [_highest(rows, count)[0] for count in wanted]
     value = sum(points) / 11
     steps = (
         "interpolated precision at recall 0, 0.1 ... 1:",
@@ -282,6 +335,15 @@ def _judged(name: str, query: Listing, words: Any) -> Working:
     return Working((), rows, (said, _written(name, known, len(rows), value)), value)
 
 
+@worked("Unjudged")
+def _unjudged(name: str, query: Listing, words: Any) -> Working:
+    rows = tuple(Worked(x, (), not x.judged) for x in query.within(words["k"]))
+    bare = sum(row.counts for row in rows)
+    said = f"documents in the first {words['k']} that nobody judged: {bare}"
+    value = bare / words["k"]
+    return Working((), rows, (said, _written(name, bare, words["k"], value)), value)
+
+
 @worked("NumRet")
 def _retrieved(name: str, query: Listing, words: Any) -> Working:  # noqa: ARG001 - as all of them
     rows = tuple(Worked(listed, (), counts=True) for listed in query.documents)
@@ -303,7 +365,38 @@ def _relevant_retrieved(name: str, query: Listing, words: Any) -> Working:
     )
 
 
-@worked("Bpref")
+@worked("NumNonrelRet")
+def _others_retrieved(name: str, query: Listing, words: Any) -> Working:
+    rows = tuple(
+        Worked(x, (), x.judged and not x.reaches(words["rel"])) for x in query.within(words["k"])
+    )
+    others = sum(row.counts for row in rows)
+    said = f"{name} = {others}: judged, but not relevant{level(words)}"
+    return Working((), rows, (said,), float(others))
+
+
+@worked("Utility")
+def _utility(name: str, query: Listing, words: Any) -> Working:
+    hit, noise, miss = words["hit"], words["noise"], words["miss"]
+    rows, total, found = [], 0.0, 0
+    for listed in query.documents:
+        counts = listed.reaches(words["rel"])
+        found += counts
+        worth = hit if counts else noise
+        total += worth
+        rows.append(Worked(listed, (worth, total), counts))
+    others, missed = len(rows) - found, query.relevant(words["rel"]) - found
+    value = float(hit * found + noise * others + miss * missed)
+    of_each = (
+        f"found: {found}, worth {number(hit)} each; others retrieved: {others}, worth "
+        f"{number(noise)}; missed: {missed}, worth {number(miss)}"
+    )
+    product = f"{found} · {number(hit)} + {others} · {number(noise)} + {missed} · {number(miss)}"
+    steps = (f"relevant{level(words)} and {of_each}", f"{name} = {product} = {number(value)}")
+    return Working(("worth", "sum"), tuple(rows), steps, value)
+
+
+@worked("Bpref", "GMBpref")
 def _preference(name: str, query: Listing, words: Any) -> Working:
     rel, whole = words["rel"], query.relevant(words["rel"])
     others = sum(0 <= grade < rel for _, grade in query.judgments)

@@ -11,12 +11,19 @@ import numpy as np
 
 from rankgauge.catalogue import Value
 from rankgauge.errors import UnknownName
-from rankgauge.join import ranked
 from rankgauge.kernels.measure import Measure
-from rankgauge.model import Qrels, Run
+from rankgauge.model import Qrels
 from rankgauge.profiles.deviations import Case, Deviation
 from rankgauge.profiles.known import PROFILES
-from rankgauge.table import FloatArray, PairTable
+from rankgauge.profiles.steps import (
+    AS_GIVEN,
+    ASCENDING_IDS,
+    BINARY_GRADES,
+    INPUT_TIES,
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+)
+from rankgauge.table import FloatArray
 
 __all__ = ["AVERAGED", "ORDERS", "Way", "of_data", "of_measure", "of_profiles"]
 
@@ -50,48 +57,19 @@ class _Choice(NamedTuple):
 # ---- what changes judgments, run or order
 
 
-def _run(name: str, why: str, change: Callable[[Case], Run]) -> Deviation:
-    return Deviation(name, why, "run", lambda case: case._replace(run=change(case)))
+def _upside_down(case: Case) -> Case:
+    table = case.run.table
+    return case._replace(run=replace(case.run, table=replace(table, values=-table.values)))
 
 
-def _single(case: Case) -> Run:
-    with np.errstate(over="ignore"):
-        values = case.run.table.values.astype(np.float32).astype(np.float64)
-    return replace(case.run, table=replace(case.run.table, values=values))
+def _once(deviation: Deviation) -> Deviation:
+    """The same, where a document that stands twice is made one before the order is changed."""
 
+    def changed(case: Case) -> Case:
+        table = case.run.without_repeats(case.policies.duplicates)
+        return deviation.change(case._replace(run=replace(case.run, table=table)))
 
-def _by_place(table: PairTable) -> FloatArray:
-    """Scores that fall from row to row of each query."""
-    starts = np.repeat(table.offsets[:-1], np.diff(table.offsets))
-    return (starts - np.arange(len(table))).astype(np.float64)
-
-
-def _as_given(case: Case) -> Run:
-    """Equal scores in the order of the rows."""
-    first = ranked(_once(case), ties="input")
-    return replace(first, table=replace(first.table, values=_by_place(first.table)))
-
-
-def _ascending(case: Case) -> Run:
-    """Equal scores by id ascending: rows upside down, then put in order by negative scores."""
-    run = _once(case)
-    negative = replace(run, table=replace(run.table, values=-run.table.values))
-    last = ranked(negative, ties="trec")
-    values = -_by_place(last.table)
-    return replace(last, table=replace(last.table, values=values))
-
-
-def _rows(case: Case) -> Run:
-    run = _once(case)
-    return replace(run, table=replace(run.table, values=_by_place(run.table)))
-
-
-def _upside_down(case: Case) -> Run:
-    return replace(case.run, table=replace(case.run.table, values=-case.run.table.values))
-
-
-def _once(case: Case) -> Run:
-    return replace(case.run, table=case.run.without_repeats(case.policies.duplicates))
+    return replace(deviation, change=changed)
 
 
 def _grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
@@ -107,26 +85,16 @@ def _reversed(values: FloatArray) -> FloatArray:
     return np.where(values > 0, top + 1 - values, values)
 
 
+# Scores are made what they are before anything is put in order by them.
 _DATA = (
-    _Choice("order", _run(
-        "ties as given", "equal scores stand in the order of the file (a stable sort)", _as_given,
+    _Choice("precision", SINGLE_PRECISION),
+    _Choice("order", _once(INPUT_TIES)),
+    _Choice("order", _once(ASCENDING_IDS)),
+    _Choice("order", _once(AS_GIVEN)),
+    _Choice("order", Deviation(
+        "lowest score first", "the ranking is upside down, as of distances", "run", _upside_down,
     )),
-    _Choice("order", _run(
-        "ties by ascending id", "equal scores stand by document id ascending", _ascending,
-    )),
-    _Choice("order", _run(
-        "order as given", "documents are ranked as they stand in the file, by no score", _rows,
-    )),
-    _Choice("order", _run(
-        "lowest score first", "the ranking is upside down, as of distances", _upside_down,
-    )),
-    _Choice("precision", _run(
-        "32-bit scores", "what differs beyond 32 bits is a tie", _single,
-    )),
-    _Choice("grades", _grades(
-        "binary grades", "every grade from 1 on is 1",
-        lambda values: np.where(values >= 1, 1.0, np.minimum(values, 0.0)),
-    )),
+    _Choice("grades", BINARY_GRADES),
     _Choice("grades", _grades(
         "grades reversed", "the best grade is taken for the worst", _reversed,
     )),
@@ -155,12 +123,13 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
     ("ideal", "ideal of the first k", "the best ranking is made of the first k documents only",
      "topk"),
     ("b", "no discount at rank 2", "ranks 1 and 2 weigh the same, as first published", 2),
-    *(("norm", f"divided by {norm}", f"the sum is divided by {said}", norm) for norm, said in (
-        ("R", "all relevant documents, found or not"),
-        ("min(k,R)", "k, or by all relevant documents where these are fewer"),
-        ("k", "k, however many relevant documents there are"),
-        ("retrieved", "the relevant documents found"),
-    )),
+    *(("norm", f"divided by {called}", f"the sum is divided by {said}", norm)
+      for norm, called, said in (
+          ("R", "R", "all relevant documents, found or not"),
+          ("min(k,R)", "min(k, R)", "k, or by all relevant documents where these are fewer"),
+          ("k", "k", "k, however many relevant documents there are"),
+          ("retrieved", "those found", "the relevant documents found, so that misses cost nothing"),
+      )),
     *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level} on",
        level) for level in _LEVELS),
     ("judged_only", "judged documents only", "documents without a judgment are removed first",
@@ -215,17 +184,12 @@ def of_measure(measure: Measure) -> Iterator[tuple[Way, Measure]]:
             yield way, changed
 
 
-def _run_only(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, queries="intersection"))
-
-
 def _skipped(case: Case) -> Case:
     return case._replace(policies=replace(case.policies, undefined="skip"))
 
 
 AVERAGED = (
-    Deviation("only queries of the run", "judged queries that the run lacks are left out of the "
-              "mean", "policy", _run_only),
+    RUN_QUERIES_ONLY,
     Deviation("undefined left out", "queries without a relevant document are left out of the mean",
               "policy", _skipped),
 )  # fmt: skip

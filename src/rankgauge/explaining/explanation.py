@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,12 +10,21 @@ from typing import Any
 from rankgauge.asked import Queries
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
-from rankgauge.explaining import binary, graded
+from rankgauge.explaining import binary, graded, order, readers
 from rankgauge.explaining.cases import case_of, counted, evaluated, query_bytes
 from rankgauge.explaining.exchange import null, working_data, written
 from rankgauge.explaining.listing import Listing, listing_of
 from rankgauge.explaining.tables import tables_of
-from rankgauge.explaining.working import WORKED, Worked, Working, level_of, number
+from rankgauge.explaining.tied import averaged, orders_of
+from rankgauge.explaining.working import (
+    ANY_GRADE,
+    WORKED,
+    Worked,
+    Working,
+    level_of,
+    number,
+    words_of,
+)
 from rankgauge.ids import Id
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many, some
@@ -27,11 +35,10 @@ from rankgauge.render import Table, to_html
 __all__ = ["Explanation", "Other", "alike", "explain", "explained", "work_out"]
 
 # The modules that declare how measures are worked out.
-_FAMILIES = (binary, graded)
+_FAMILIES = (binary, graded, order, readers)
 _SCHEMA = "rankgauge/explanation/1"
 _SAME = 1e-12
 _TAUGHT = (2, 5)
-_FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -211,8 +218,8 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(listing.query, case.measure)
-    working = work_out(case.measure, listing, kernel)
-    by_hand = case.measure.name in WORKED and not _over_orders(case, listing)
+    found = _by_hand(case.measure, listing, orders=_over_orders(case, listing))
+    working = _value_only(case.measure, listing, kernel) if found is None else found
     return Explanation(
         run_name=evaluation.run_name,
         measure=case.measure,
@@ -221,12 +228,12 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
         kernel=kernel,
         mean=evaluation.mean()[str(case.measure)],
         queries=len(evaluation.query_ids),
-        by_hand=by_hand,
-        working=working if by_hand else _formula(case.measure, listing, kernel),
+        by_hand=found is not None,
+        working=working,
         listing=seen_by(case.measure, listing),
         policies=case.policies,
         others=tuple(_others(evaluation, listing.query)),
-        notes=tuple(_notes(case, listing, working.value if by_hand else kernel, kernel)),
+        notes=tuple(_notes(case, listing, found, kernel)),
     )
 
 
@@ -235,13 +242,28 @@ def seen_by(measure: Measure, listing: Listing) -> Listing:
     return listing.judged_only() if dict(measure.params).get("judged_only") else listing
 
 
-def work_out(measure: Measure, listing: Listing, kernel: float) -> Working:
-    """The working of a query; of a measure without one its formula, and the value it has."""
-    work = WORKED.get(measure.name)
-    if work is None:
-        return _formula(measure, listing, kernel)
-    words = {**measure.declaration.defaults, **dict(measure.params)}
-    return work(str(measure), seen_by(measure, listing), words)
+def work_out(measure: Measure, listing: Listing, kernel: float, *, orders: bool = False) -> Working:
+    """The working of a query; of a measure without one its meaning, and the value it has.
+
+    Args:
+        measure: The measure.
+        listing: The query.
+        kernel: The value that `evaluate` has.
+        orders: Whether the value is the mean over all orders of equal scores.
+    """
+    found = _by_hand(measure, listing, orders=orders)
+    return _value_only(measure, listing, kernel) if found is None else found
+
+
+def _by_hand(measure: Measure, listing: Listing, *, orders: bool) -> Working | None:
+    """The working of a query, if there is one."""
+    seen = seen_by(measure, listing)
+    k = dict(measure.params).get("k")
+    if measure.name not in WORKED or (isinstance(k, int) and k > readers.FAR):
+        return None
+    if orders:
+        return averaged(measure, seen)
+    return WORKED[measure.name](str(measure), seen, words_of(measure, seen))
 
 
 def alike(value: float, other: float) -> bool:
@@ -251,29 +273,30 @@ def alike(value: float, other: float) -> bool:
     return abs(value - other) <= _SAME * max(1.0, abs(value), abs(other))
 
 
-def _formula(measure: Measure, listing: Listing, kernel: float) -> Working:
+def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
     k = dict(measure.params).get("k")
-    seen = seen_by(measure, listing)
-    level = level_of(measure)
+    level = level_of(measure, listing)
     rows = tuple(
         Worked(listed, (), listed.reaches(level))
-        for listed in seen.within(k if isinstance(k, int) else None)
+        for listed in seen_by(measure, listing).within(k if isinstance(k, int) else None)
     )
-    formula = _FORMULA.search(measure.declaration.doc)
-    written = " ".join(formula[1].split()) if formula else ""
-    steps = (*((written,) if written else ()), f"{measure} = {number(kernel)}")
-    return Working((), rows, steps, kernel)
+    summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
+    return Working((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
 
 
 def _over_orders(case: Case, listing: Listing) -> bool:
     """Whether the value is a mean over several orders of one ranking: then none shows it."""
-    return case.policies.ties == "mean" and any(x.tied for x in listing.documents)
+    if case.policies.ties != "mean" or case.measure.declaration.expected == "same":
+        return False
+    return any(x.tied for x in listing.documents)
 
 
 def _hits(case: Case) -> dict[str, float]:
     """How many documents count among those that the measure looks at, for each query."""
     k = dict(case.measure.params).get("k")
-    count = parse("NumRelRet")(rel=level_of(case.measure), k=k)
+    level = {**case.measure.declaration.defaults, **dict(case.measure.params)}.get("rel")
+    # The best grade of each query is a matter of that query: any grade does to choose by.
+    count = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
     # In any order of ties: it only says which query is worth a look.
     policies = replace(case.policies, ties="trec", draws=0, seed=0)
     return counted(evaluated(case._replace(policies=policies), [count]))
@@ -329,7 +352,8 @@ def _others(evaluation: Evaluation, shown: str) -> Iterator[Other]:
             yield Other(what, query, value)
 
 
-def _notes(case: Case, listing: Listing, value: float, kernel: float) -> Iterator[str]:
+def _notes(case: Case, listing: Listing, found: Working | None, kernel: float) -> Iterator[str]:
+    value = kernel if found is None else found.value
     if not alike(value, kernel):
         yield (
             f"WARNING: worked out by hand it is {value!r}, evaluate says {kernel!r}: this is a "
@@ -339,10 +363,12 @@ def _notes(case: Case, listing: Listing, value: float, kernel: float) -> Iterato
         yield "the run does not have this query: an empty ranking"
     elif not listing.documents:
         yield "the run retrieved nothing for this query"
-    if case.measure.name not in WORKED:
+    if _over_orders(case, listing):
+        seen = seen_by(case.measure, listing)
+        plural = f"the mean over all {orders_of(seen)} orders of tied documents"
+        yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
+    elif found is None:
         yield f"there is no working by hand of {case.measure.name}: the value is that of evaluate"
-    elif _over_orders(case, listing):
-        yield "ties=mean: the value is the mean over all orders of tied documents, no one ranking's"
     if dict(case.measure.params).get("judged_only"):
         removed = sum(not listed.judged for listed in listing.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"

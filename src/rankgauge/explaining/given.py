@@ -14,6 +14,7 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation import Evaluation
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.kernels.measure import Measure, parse
+from rankgauge.notes import many
 
 __all__ = ["GivenValues"]
 
@@ -84,7 +85,8 @@ class GivenValues:
             return source
         number = _number(source)
         if number is not None:
-            return cls("the mean given", {}, number, *_slack([source]))
+            notes = tuple(_beyond([number], wanted))
+            return cls("the mean given", {}, number, *_slack([source]), notes)
         if isinstance(source, Evaluation):
             return _chosen(_of_columns(source), wanted, source.run_name)
         if isinstance(source, str | os.PathLike):
@@ -152,17 +154,35 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
         notes.append("values that are no numbers (undefined) were passed over")
     if not values and mean is None:
         raise InputError("there is no number among the values", where=source, fix=f"give {_WANTED}")
+    notes += _beyond(values.values() if values else [mean or 0.0], measure)
     own = measure.mean(list(values.values())) if values else mean
     return GivenValues(source, values, float(own or 0.0), *_slack(told), tuple(notes))
+
+
+def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:
+    """Whether there are values that the measure cannot have."""
+    low, high = measure.declaration.bounds
+    if measure.declaration.mean == "sum":
+        high = math.inf
+    wrong = [value for value in values if not low - _SINGLE <= value <= high + _SINGLE]
+    if wrong:
+        yield (
+            f"{many(len(wrong), 'value')} {'lies' if len(wrong) == 1 else 'lie'} beyond what "
+            f"{measure} can be ({low:g} to {high:g}), such as {wrong[0]:g}: percent, another "
+            "measure, or a sum?"
+        )
 
 
 def _refuse_words(row: _Row, source: str) -> None:
     """What is neither a number nor the mark of an undefined value is a fault."""
     if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
         return
-    raise FormatError(
-        f"{str(row.value)[:40]!r} is no value", path=source, line=row.line, fix=f"give {_WANTED}"
-    )
+    fix = f"give {_WANTED}"
+    if row.line == 1:
+        fix = (
+            "if this is the line of heads, head the queries query_id and the values by the measure"
+        )
+    raise FormatError(f"{str(row.value)[:40]!r} is no value", path=source, line=row.line, fix=fix)
 
 
 def _names(name: str, measure: Measure) -> bool:
@@ -262,7 +282,7 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
             yield _Row(cells[0], "", cells[1], number)
         else:
             raise FormatError(
-                f"got {len(cells)} fields, wanted two or three", path=name, line=number,
+                f"got {many(len(cells), 'field')}, wanted two or three", path=name, line=number,
                 fix=f"give {_WANTED}",
             )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rankgauge.asked import Queries
@@ -86,12 +86,14 @@ class Target:
         mean: The mean that was given; None if it is what the deviations come to.
         values: The values that were given, by query; None without.
         slack: How far what was given may lie from what was meant: it was rounded.
+        digits: The decimals that a tool rounds its mean to; None where it does not.
     """
 
     name: str
     mean: float | None = None
     values: Mapping[str, float] | None = None
     slack: float = _SAME
+    digits: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +158,9 @@ class Reconciliation:
 
     def left_over(self) -> str:
         """What the rest is: the rounding of what was given, or something that is not explained."""
-        return "rounding" if abs(self.rest) <= self.target.slack else _LEFT
+        digits = self.target.digits
+        slack = self.target.slack if digits is None else 10.0**-digits
+        return "rounding" if abs(self.rest) <= slack else _LEFT
 
     def title(self) -> str:
         """The two numbers in a line."""
@@ -246,7 +250,18 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
-    return reconciled(case, profile.deviations(case.measure), Target(profile.name), query=query)
+    target = Target(profile.name, digits=profile.decimals(case.measure))
+    found = reconciled(case, profile.deviations(case.measure), target, query=query)
+    return replace(found, notes=(*found.notes, *_of_profile(profile, target)))
+
+
+def _of_profile(profile: Profile, target: Target) -> Iterator[str]:
+    """What is to be known of the tool beyond its deviations."""
+    yield f"{profile.name} is {profile.tool}"
+    if target.digits is not None:
+        yield f"{profile.name} rounds means to {target.digits} decimals"
+    if profile.beware:
+        yield f"of {profile.name} one must beware: {profile.beware}"
 
 
 def reconciled(
@@ -274,6 +289,8 @@ def reconciled(
         _note(ways, _LEFT, before, target.values, slack=target.slack)
         before = dict(target.values)
     theirs = mean if target.mean is None else target.mean
+    if target.digits is not None:
+        theirs = round(theirs, target.digits)
     moved = tuple(_moved((start, before), ways, target.slack))
     return Reconciliation(
         run_name=first.run_name,

@@ -25,6 +25,7 @@ from rankgauge.notes import many, some
 from rankgauge.policies import Duplicates, Ties, Undefined, Unjudged
 from rankgauge.profiles.deviations import Case
 from rankgauge.render import Table, to_html
+from rankgauge.subsets import keep_queries
 
 __all__ = ["Fit", "Reproduction", "reproduce"]
 
@@ -32,7 +33,9 @@ _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
 # So many queries that tell two ways apart make it sure, and this chance of a mean alone.
-_SURE, _CHANCE = 5, 0.05
+_SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
+# How densely means lie is told by so many of the nearest.
+_NEAR = 20
 _OURS = "as rankgauge has it"
 # A value may lie on the border of what rounds to the one given.
 _ROUNDING = 1e-10
@@ -201,7 +204,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
             where=given.source, fix="give the values of queries that are judged",
         )  # fmt: skip
-    held = _tries(case, given)
+    case, given, held = _best_of(case, given)
     fits = _distinct(sorted(held.tries, key=lambda one: one.order(given.mean)))
     best = fits[0]
     sure, why = _certainty(fits, held)
@@ -295,6 +298,25 @@ class _Held:
                 values[self.rows[query]] = value
                 kept[self.rows[query]] = True
         return values, kept
+
+
+def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Held]:
+    """Every way on all queries; or, if that explains more, on those only whose value was given."""
+    held = _tries(case, given)
+    fewest = min(one.missed for one in held.tries)
+    here = [query for query in case.qrels.query_ids if query in given.values]
+    if not fewest or not here or len(here) == len(case.qrels.query_ids):
+        return case, given, held
+    fewer = case._replace(qrels=keep_queries(case.qrels, here))
+    again = _tries(fewer, given)
+    # Each query without a value counts as one that every way misses that averages it.
+    if min(one.missed for one in again.tries) * 2 > fewest:
+        return case, given, held
+    said = (
+        f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
+        "queries: only these are looked at and averaged on both sides"
+    )
+    return fewer, replace(given, notes=(*given.notes, said)), again
 
 
 def _tries(case: Case, given: GivenValues) -> _Held:
@@ -404,7 +426,7 @@ def _certainty(fits: Sequence[_Try], held: _Held) -> tuple[str, str]:
         names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
         return "undecided", (
             f"all {whole} values are reproduced, but so they are by {names}: no query tells them "
-            f"apart to {given.digits} digits"
+            f"apart to {many(given.digits, 'digit')}"
         )
     if len(fits) == 1:
         return "undecided", f"all {whole} values are reproduced, as by every way that was tried"
@@ -446,12 +468,22 @@ def _of_mean(fits: Sequence[_Try], given: GivenValues) -> tuple[str, str]:
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
         return "not found", f"none of {len(means)} different ways comes to this mean"
-    spread = max(means) - min(means)
-    chance = len(means) * 2 * given.slack / spread if spread else math.inf
+    chance = _by_chance(means, given)
+    # Ways gather around the middle, and the more is joined the more there are.
+    joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
     said = (
         f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
-        f"to this mean to {given.digits} digits; by chance {chance:.2g} would"
+        f"to this mean to {many(given.digits, 'digit')}; by chance {chance:.2g} would"
     )
-    if len(fitting) > 1 or chance > 1:
+    if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{said}; give the values of each query"
-    return ("sure" if chance <= _CHANCE else "likely"), said
+    return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), said
+
+
+def _by_chance(means: Sequence[float], given: GivenValues) -> float:
+    """How many ways would come to a mean by chance, as densely as they lie around it."""
+    apart = sorted(abs(mean - given.mean) for mean in means)
+    others = [distance for distance in apart if distance > given.slack + _ROUNDING][:_NEAR]
+    if not others:
+        return math.inf
+    return len(others) * max(given.slack, _ROUNDING) / others[-1]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from rankgauge.catalogue import Value
 from rankgauge.explaining.listing import Listed, Listing
-from rankgauge.explaining.working import Term, Working, level_of, number
+from rankgauge.explaining.working import Term, Worked, Working, level_of, number
 from rankgauge.kernels.measure import Measure
 from rankgauge.notes import many
 from rankgauge.render import Cell, Table
 
-__all__ = ["GAP", "UNJUDGED", "grade_of", "score_of", "tables_of", "terms_of"]
+__all__ = ["GAP", "UNJUDGED", "grade_of", "score_of", "shown_of", "tables_of", "terms_of"]
 
 UNJUDGED = "·"
 GAP = "..."
@@ -29,9 +29,14 @@ def tables_of(
     return (ranking, _ideal(working)) if working.ideal else (ranking,)
 
 
+def shown_of(working: Working) -> list[Worked]:
+    """The rows that are shown: the first ranks, and below what counts."""
+    return [row for place, row in enumerate(working.rows) if place < _HEAD or row.counts][:_MOST]
+
+
 def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
-    level, columns = level_of(measure), working.columns
-    shown = [row for place, row in enumerate(working.rows) if place < _HEAD or row.counts][:_MOST]
+    level, columns = level_of(measure, listing), working.columns
+    shown = shown_of(working)
     ties = any(row.listed.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))

@@ -11,13 +11,13 @@ from rankgauge.explaining.listing import Listed, Listing
 from rankgauge.kernels.measure import Measure
 
 __all__ = [
-    "WORKED", "IdealRow", "Term", "Work", "Worked", "Working", "bracketed", "level_of", "number",
-    "summed", "worked",
+    "ANY_GRADE", "WORKED", "IdealRow", "Term", "Work", "Worked", "Working", "bracketed", "level_of",
+    "number", "summed", "words_of", "worked",
 ]  # fmt: skip
 
 # So many terms of a sum are written down, and the last of a longer one.
 _TERMS = 6
-_ANY_GRADE = 1e-9
+ANY_GRADE = 1e-9
 Term: TypeAlias = float | str | None
 
 
@@ -114,8 +114,17 @@ def bracketed(terms: Sequence[str]) -> str:
     return f"({summed(terms)})" if len(terms) > 1 else summed(terms)
 
 
-def level_of(measure: Measure) -> float:
-    """The grade from which a document counts: the relevance level, or any grade above 0."""
+def words_of(measure: Measure, listing: Listing) -> dict[str, Any]:
+    """The words of a measure with those that were left out; for a query, "best" is a grade."""
     words = {**measure.declaration.defaults, **dict(measure.params)}
-    level = words.get("rel")
-    return float(level) if isinstance(level, int | float) else _ANY_GRADE
+    if words.get("rel") == "best":
+        highest = max((grade for _, grade in listing.judgments), default=0.0)
+        # Of a query without a grade above 0 nothing is relevant.
+        words["rel"] = highest if highest > 0 else math.inf
+    return words
+
+
+def level_of(measure: Measure, listing: Listing) -> float:
+    """The grade from which a document counts: the relevance level, or any grade above 0."""
+    level = words_of(measure, listing).get("rel")
+    return float(level) if isinstance(level, int | float) else ANY_GRADE

@@ -43,5 +43,6 @@ MTEB = Profile(
     "mteb 2",
     _mteb,
     digits=5,
+    unrounded=("RR",),
     beware="for tasks that ignore identical ids, remove them first; MRR is not rounded",
 )

@@ -62,6 +62,7 @@ class Profile:
             tool takes them; an empty tuple where they agree. It raises `UnknownName` for a measure
             that the tool does not have.
         digits: The decimals that its means are rounded to; None where they are not. Ours never are.
+        unrounded: The measures whose means it does not round all the same.
         beware: What of its numbers cannot be reproduced, or what it takes to get them; empty where
             there is nothing to say.
 
@@ -75,6 +76,7 @@ class Profile:
     tool: str
     deviations: Callable[[Measure], tuple[Deviation, ...]]
     digits: int | None = None
+    unrounded: tuple[str, ...] = ()
     beware: str = ""
 
     def case(self, case: Case) -> Case:
@@ -82,3 +84,7 @@ class Profile:
         for deviation in self.deviations(case.measure):
             case = deviation.change(case)
         return case
+
+    def decimals(self, measure: Measure) -> int | None:
+        """The decimals that the mean of a measure is rounded to; None where it is not."""
+        return None if measure.name in self.unrounded else self.digits

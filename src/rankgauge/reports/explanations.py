@@ -9,7 +9,7 @@ from html import escape
 
 from rankgauge.catalogue import unknown
 from rankgauge.explaining.explanation import Explanation
-from rankgauge.explaining.tables import GAP, UNJUDGED
+from rankgauge.explaining.tables import GAP, UNJUDGED, shown_of
 from rankgauge.explaining.working import number
 from rankgauge.notes import many
 from rankgauge.render import Table, render
@@ -149,9 +149,11 @@ def _notes(found: Explanation) -> Iterator[str]:
     )
     if others:
         yield f"others with --query ID: {others}"
-    shown = [row.listed for row in found.rows]
+    shown = [row.listed for row in shown_of(found.working)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
+    if any(listed.grade is not None and listed.grade < 0 for listed in shown):
+        yield "a grade below 0: nobody judged the document, and it counts as not relevant"
     if any(listed.tied for listed in shown):
         yield f"tie: the ranks of its equal scores; they stand by ties={found.policies.ties}"
     missed = found.listing.missed()
