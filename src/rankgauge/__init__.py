@@ -405,12 +405,10 @@ _MEASURES = (
     "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
     "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
     "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
-    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP",
-    "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret",
-    "prefs_avgjg_imp", "prefs_avgjg_ret", "prefs_num_prefs_ful",
-    "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss", "prefs_pair",
-    "prefs_pair_imp", "prefs_pair_ret", "prefs_simp",
-    "prefs_simp_imp", "prefs_simp_ret",
+    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "prefs_avgjg",
+    "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg_imp", "prefs_avgjg_ret",
+    "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss", "prefs_pair",
+    "prefs_pair_imp", "prefs_pair_ret", "prefs_simp", "prefs_simp_imp", "prefs_simp_ret",
     "xinfAP",
 )  # fmt: skip
 
