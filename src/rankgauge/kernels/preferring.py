@@ -21,7 +21,7 @@ _Scope: TypeAlias = Literal["all", "any", "both"]
 
 @measure(reads="preferences", trec="prefs_simp", judged_only=False)
 def prefs_simp(run: PreferenceRun) -> Values:
-    r"""Preferences kept: the share of the preferences that a ranking keeps.
+    r"""Preferences kept: the share of all preferences that a ranking keeps.
 
     $$ prefs\_simp = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
     {\sum_g |\{ A \succ_g B \}|} $$
@@ -42,7 +42,7 @@ def prefs_simp(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_simp_ret", judged_only=False)
 def prefs_simp_ret(run: PreferenceRun) -> Values:
-    r"""Preferences kept, retrieved: the share of the preferences that a ranking keeps.
+    r"""Preferences kept: the share kept of those of which both documents were retrieved.
 
     $$ prefs\_simp\_ret = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
     {\sum_g |\{ A \succ_g B \}|} $$
@@ -62,7 +62,7 @@ def prefs_simp_ret(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_simp_imp", judged_only=False)
 def prefs_simp_imp(run: PreferenceRun) -> Values:
-    r"""Preferences kept, seen: the share of the preferences that a ranking keeps.
+    r"""Preferences kept: the share kept of those of which a document was retrieved.
 
     $$ prefs\_simp\_imp = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
     {\sum_g |\{ A \succ_g B \}|} $$
@@ -83,7 +83,7 @@ def prefs_simp_imp(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_pair", judged_only=False)
 def prefs_pair(run: PreferenceRun) -> Values:
-    r"""Pairs kept: the mean share of the groups that a ranking follows, by pair.
+    r"""Pairs kept: the share of judgment groups that a ranking follows, a mean over pairs.
 
     $$ prefs\_pair = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
     {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
@@ -104,7 +104,7 @@ def prefs_pair(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_pair_ret", judged_only=False)
 def prefs_pair_ret(run: PreferenceRun) -> Values:
-    r"""Pairs kept, retrieved: the mean share of the groups that a ranking follows, by pair.
+    r"""Pairs kept: as prefs_pair, over the pairs of which both documents were retrieved.
 
     $$ prefs\_pair\_ret = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
     {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
@@ -125,7 +125,7 @@ def prefs_pair_ret(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_pair_imp", judged_only=False)
 def prefs_pair_imp(run: PreferenceRun) -> Values:
-    r"""Pairs kept, seen: the mean share of the groups that a ranking follows, by pair.
+    r"""Pairs kept: as prefs_pair, over the pairs of which a document was retrieved.
 
     $$ prefs\_pair\_imp = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
     {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
@@ -146,7 +146,7 @@ def prefs_pair_imp(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_avgjg", judged_only=False)
 def prefs_avgjg(run: PreferenceRun) -> Values:
-    r"""Preferences kept by group: the mean over the groups of the share.
+    r"""Preferences kept by group: the mean over judgment groups of prefs_simp.
 
     $$ prefs\_avgjg = \frac{1}{|G|} \sum_{g \in G}
     \frac{|\{ A \succ_g B : A \text{ above } B \}|}{|\{ A \succ_g B \}|} $$
@@ -167,7 +167,7 @@ def prefs_avgjg(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_avgjg_ret", judged_only=False)
 def prefs_avgjg_ret(run: PreferenceRun) -> Values:
-    r"""Preferences kept by group, retrieved: the mean over the groups of the share.
+    r"""Preferences kept by group: the mean over judgment groups of prefs_simp_ret.
 
     $$ prefs\_avgjg\_ret = \frac{1}{|G|} \sum_{g \in G}
     \frac{|\{ A \succ_g B : A \text{ above } B \}|}{|\{ A \succ_g B \}|} $$
@@ -187,7 +187,7 @@ def prefs_avgjg_ret(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_avgjg_imp", judged_only=False)
 def prefs_avgjg_imp(run: PreferenceRun) -> Values:
-    r"""Preferences kept by group, seen: the mean over the groups of the share.
+    r"""Preferences kept by group: the mean over judgment groups of prefs_simp_imp.
 
     $$ prefs\_avgjg\_imp = \frac{1}{|G|} \sum_{g \in G}
     \frac{|\{ A \succ_g B : A \text{ above } B \}|}{|\{ A \succ_g B \}|} $$
@@ -208,7 +208,7 @@ def prefs_avgjg_imp(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_avgjg_Rnonrel", judged_only=False)
 def prefs_avgjg_Rnonrel(run: PreferenceRun) -> Values:
-    r"""Preferences kept among as many: as many others as relevant documents.
+    r"""Preferences kept: as prefs_avgjg, with as many other documents as relevant ones.
 
     $$ prefs\_avgjg\_Rnonrel = \frac{1}{|G|} \sum_{g \in G} \frac{kept_g}{given_g} $$
 
@@ -233,7 +233,7 @@ def prefs_avgjg_Rnonrel(run: PreferenceRun) -> Values:
 
 @measure(reads="preferences", trec="prefs_avgjg_Rnonrel_ret", judged_only=False)
 def prefs_avgjg_Rnonrel_ret(run: PreferenceRun) -> Values:
-    r"""Preferences kept among as many, retrieved: as many others as relevant documents.
+    r"""Preferences kept: as prefs_avgjg_Rnonrel, among the documents retrieved.
 
     $$ prefs\_avgjg\_Rnonrel\_ret = \frac{1}{|G|} \sum_{g \in G} \frac{kept_g}{given_g} $$
 
@@ -262,7 +262,7 @@ def prefs_avgjg_Rnonrel_ret(run: PreferenceRun) -> Values:
     mean="sum", judged_only=False,
 )  # fmt: skip
 def prefs_num_prefs_poss(run: PreferenceRun) -> Values:
-    """Preferences: how many there are.
+    """Preferences in number: how many the judgments hold.
 
     Use: beside a share, to see of how many it is.
     Beware: the mean is a sum over the queries.
@@ -277,7 +277,7 @@ def prefs_num_prefs_poss(run: PreferenceRun) -> Values:
     mean="sum", judged_only=False,
 )  # fmt: skip
 def prefs_num_prefs_ful(run: PreferenceRun) -> Values:
-    """Preferences kept in number: how many a ranking keeps.
+    """Preferences kept in number: how many of all a ranking keeps.
 
     Use: beside a share, to see of how many it is.
     Beware: the mean is a sum over the queries.
@@ -292,7 +292,7 @@ def prefs_num_prefs_ful(run: PreferenceRun) -> Values:
     mean="sum", judged_only=False,
 )  # fmt: skip
 def prefs_num_prefs_ful_ret(run: PreferenceRun) -> Values:
-    """Preferences kept in number, retrieved: of which both documents were retrieved.
+    """Preferences kept in number: how many of those of which both were retrieved.
 
     Use: beside a share, to see of how many it is.
     Beware: the mean is a sum over the queries.
