@@ -81,9 +81,23 @@ def test_measures_that_mean_the_same_there_have_one_column():
 
 def test_the_profile_is_said_under_the_table():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")
-    assert "as beir 2.2 (profile beir): RR@10: no self-retrieval; ties as given" in ev.notes
+    told = [note for note in ev.notes if note.startswith(("as ", "besides"))]
+    assert told == [
+        "as beir 2.2 (profile beir), all measures: no self-retrieval",
+        "besides: RR@10: ties as given",
+        "besides: nDCG@10: 32-bit scores; only queries of the run",
+    ]
     assert any("5 decimals" in note for note in ev.notes)
     assert "as beir 2.2" in rankgauge.report([ev], "markdown")
+
+
+def test_what_several_measures_share_is_said_once():
+    ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10", "AP@10"], profile="beir")
+    undefined = [note for note in ev.notes if "undefined for" in note]
+    assert undefined == [
+        "RR@10, nDCG@10, AP@10: undefined for 1 query, counted 0 in the mean (J103)"
+    ]
+    assert sum("(P106)" in note for note in ev.notes) == 1
 
 
 @pytest.mark.parametrize(

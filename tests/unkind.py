@@ -98,6 +98,7 @@ def held(
         query: 0.0 if math.isnan(value) else value
         for row, (query, value) in enumerate(zip(ev.query_ids, values, strict=True))
         if ev.left_out is None or not ev.left_out[row, 0]
+        if ev.policies.undefined == "zero" or not math.isnan(value)
     }
     assert set(ours) == set(theirs), f"{profile} {measure}: other queries count"
     for query, value in theirs.items():

@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,11 +89,13 @@ def _by_beir(name: str, qrels: Any, run: Any) -> float:
     return float(said[name])
 
 
-def _by_mteb(name: str, qrels: Any, run: Any) -> float:
-    from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
+def _by_mteb(name: str, qrels: Any, run: Any, **options: bool) -> float:
+    from mteb._evaluators.retrieval_evaluator import RetrievalEvaluator
 
     kind, _, k = name.partition("@")
-    found = calculate_retrieval_scores(run, qrels, [int(k)])
+    # What it is made with is a model and a task, of which evaluate() reads nothing.
+    evaluator = RetrievalEvaluator.__new__(RetrievalEvaluator)
+    found = evaluator.evaluate(qrels, copy.deepcopy(run), [int(k)], **options)
     return float(getattr(found, kind.lower())[f"{kind.upper()}@{k}"])
 
 
@@ -180,6 +183,8 @@ TOOLS: Mapping[str, tuple[str, Callable[[str, Any, Any], float]]] = {
     "ranx": ("ranx", _by_ranx),
     "beir": ("beir", _by_beir),
     "mteb": ("mteb", _by_mteb),
+    "mteb-ignore-identical-ids": ("mteb", partial(_by_mteb, ignore_identical_ids=True)),
+    "mteb-skip-first-result": ("mteb", partial(_by_mteb, skip_first_result=True)),
     "sentence-transformers": ("sentence-transformers", _by_sentence_transformers),
     "torchmetrics": ("torchmetrics", _by_torchmetrics),
     "sklearn": ("scikit-learn", _by_sklearn),
@@ -211,6 +216,12 @@ _GAINS: tuple[Asked, ...] = (
     ("haystack", "DocumentNDCGEvaluator", "nDCG"),
 )
 _BOTH = (*_RANKS, *_GAINS)
+_OPTIONS: tuple[Asked, ...] = (
+    ("mteb-ignore-identical-ids", "MRR@10", "RR@10"),
+    ("mteb-ignore-identical-ids", "NDCG@10", "nDCG@10"),
+    ("mteb-skip-first-result", "MRR@10", "RR@10"),
+    ("mteb-skip-first-result", "NDCG@10", "nDCG@10"),
+)
 
 CASES = (
     Shown(
@@ -289,9 +300,9 @@ CASES = (
     ),
     Shown(
         "A document that is its own query",
-        {"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, _BOTH,
+        {"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, (*_BOTH, *_OPTIONS),
         "In collections whose queries are documents, each one finds itself first. BEIR removes "
-        "that; MTEB does where the task asks for it.",
+        "that; MTEB does where the task asks for it, by its id or whatever comes first.",
         ("beir-cellar/beir#70", "beir-cellar/beir#187"),
     ),
     Shown(
@@ -405,8 +416,8 @@ def versions(page: str) -> str:
     """With which versions: those installed, else those that the page names."""
     before = dict(re.findall(r"(?m)^\| ([\w-]+) \| ([\w.+]+) \|$", page))
     lines = ["## With which versions", "", "| package | version |", "|---|---|"]
-    for package, _ in TOOLS.values():
-        lines.append(f"| {package} | {installed(package) or before.get(package, NOT_HERE)} |")
+    packages = dict.fromkeys(package for package, _ in TOOLS.values())
+    lines += [f"| {name} | {installed(name) or before.get(name, NOT_HERE)} |" for name in packages]
     return "\n".join([*lines, ""])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -23,6 +24,7 @@ from rankgauge.records import Records
 
 __all__ = ["AppliedProfile", "Profiled", "profiled"]
 
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 # What a profile decides about; what else is given is done to the inputs before.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
@@ -340,13 +342,34 @@ def _shared(found: Sequence[Policies]) -> Policies:
 
 
 def _notes(parts: Sequence[_Part]) -> Iterator[str]:
-    """What there is to say of all parts, each once; of one part alone with its measures."""
-    every = [part.gathered.notes for part in parts]
-    said = dict.fromkeys(note for notes in every for note in notes)
-    for note in said:
-        own = [part for part, notes in zip(parts, every, strict=True) if note in notes]
-        names = [str(measure) for part in own for measure in part.measures]
-        yield note if len(own) == len(parts) else f"{_listed(names)}: {note}"
+    """What there is to say of all parts, each once; of one part alone with its measures.
+
+    A sentence that names its measures needs no others before it, and such sentences that say the
+    same of several measures are one. Where only the numbers differ, the first stands for all.
+    """
+    said: dict[str, list[str]] = {}
+    other: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
+    shapes: dict[str, str] = {}
+    for part in parts:
+        own = [str(measure) for measure in part.measures]
+        for note in part.gathered.notes:
+            names, _, rest = note.partition(": ")
+            if rest and set(names.split(", ")) <= set(own):
+                named.setdefault(rest, []).extend(names.split(", "))
+                continue
+            first = shapes.setdefault(_NUMBER.sub("0", note), note)
+            (said if first == note else other).setdefault(first, []).extend(own)
+    every = sum(len(part.measures) for part in parts)
+    for note, of in said.items():
+        if note in other:
+            yield f"{note}; other numbers for {_listed(other[note])}"
+        elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
+            yield note
+        else:
+            yield f"{_listed(of)}: {note}"
+    for rest, of in named.items():
+        yield f"{_listed(of)}: {rest}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -361,9 +384,17 @@ def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) 
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):
         grouped.setdefault(names, []).append(str(measure))
+    shared = [name for name in next(iter(grouped)) if all(name in names for names in grouped)]
+    tool = f"as {found.tool} (profile {found.name})"
+    if shared and len(grouped) > 1:
+        yield f"{tool}, all measures: {'; '.join(shared)}"
+        tool = "besides"
+        grouped = {
+            tuple(name for name in names if name not in shared): of for names, of in grouped.items()
+        }
+        grouped.pop((), None)
     for names, of in grouped.items():
-        how = "; ".join(names) or "as we do"
-        yield f"as {found.tool} (profile {found.name}): {_listed(of)}: {how}"
+        yield f"{tool}: {_listed(of)}: {'; '.join(names) or 'as we do'}"
     for measure, name in zip(measures, applied.asked, strict=True):
         if str(measure) != name:
             yield f"{name} of {found.name} is {measure} here"

@@ -84,7 +84,7 @@ def test_what_a_tool_lacks_is_refused_with_what_it_has(name):
     refused = [error for bare in measures() if (error := refusal(name, bare)) is not None]
     assert refused
     for error in refused:
-        assert " has no " in error.what
+        assert " has no " in error.what or " cannot be reproduced: " in error.what
         assert error.fix
 
 
@@ -110,8 +110,9 @@ def test_bpref_of_ranx_is_refused_where_it_is_no_number():
 
 
 def test_rbp_that_sees_below_rank_1000_is_refused():
-    with pytest.raises(UnknownName, match="cwl_eval"):
-        PROFILES["ir_measures"].deviations(parse("RBP(p=0.99)"))
+    for name in ("RBP(p=0.99)", "SDCG(top=3)@1001"):
+        with pytest.raises(UnknownName, match="cwl_eval"):
+            PROFILES["ir_measures"].deviations(parse(name))
 
 
 TIED = ({"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}})
@@ -141,6 +142,14 @@ SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in rang
         ("haystack", "RR", MISSING, 0.5),
         ("beir", "RR@10", SELF, 1.0),
         ("mteb", "RR@10", SELF, 0.5),
+        ("mteb-ignore-identical-ids", "RR@10", SELF, 1.0),
+        ("mteb-skip-first-result", "RR@10", SELF, 1.0),
+        ("mteb-skip-first-result", "nDCG@10", TIED, 1.0),
+        ("mteb", "R_cap@10", EMPTY, 1.0),
+        ("beir", "R_cap@10", EMPTY, 0.5),
+        # Grades above the top are taken for it.
+        ("ir_measures", "SDCG(top=2)@1", ({"q": {"a": 3}}, {"q": ["a"]}), 1.0),
+        ("ir_measures", "PairAcc", SELF, 0.0),
         ("sentence-transformers", "RR@10", EMPTY, 1.0),
         ("llama-index", "RR", EMPTY, 1.0),
         ("ranx", "RR", EMPTY, 0.5),

@@ -19,6 +19,19 @@ PYTREC_EVAL = (
 OTHERS = ("RR@1", "RR@5", "RR(rel=2)@5", "Judged@1", "Judged@5", "Judged@10", "RBP(rel=1,p=0.8)",
           "RBP(rel=2,p=0.5)", "RBP(rel=1,p=0.95)")  # fmt: skip
 GDEVAL = ("ERR@1", "ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20")
+# Of cwl_eval, as they are asked for there.
+READERS = {
+    "SDCG(max_rel=3)@5": "SDCG(top=3)@5", "SDCG(max_rel=2)@20": "SDCG(top=2)@20",
+    "INST(T=1.0,max_rel=3)": "INST(goal=1,top=3)", "INST(T=2.5,max_rel=4)": "INST(goal=2.5,top=4)",
+    "INSQ(T=1.0,max_rel=3)": "INSQ(goal=1,top=3)", "INSQ(T=3.0,max_rel=1)": "INSQ(goal=3,top=1)",
+    "BPM(T=1.0,max_rel=3)@5": "BPM(goal=1,top=3)@5",
+    "BPM(T=2.0,max_rel=2)@10": "BPM(goal=2,top=2)@10",
+    "NERR8(max_rel=3)@5": "NERR8(top=3)@5", "NERR9(max_rel=4)@50": "NERR9(top=4)@50",
+    "NERR10(p=0.9,max_rel=3)": "NERR10(p=0.9,top=3)",
+    "NERR11(T=1.0,max_rel=3)": "NERR11(goal=1,top=3)",
+}  # fmt: skip
+ACCURACY = {"Accuracy": "PairAcc(among=retrieved)", "Accuracy@5": "PairAcc@5",
+            "Accuracy(rel=2)": "PairAcc(rel=2)"}  # fmt: skip
 OURS = {"NumRet(rel=1)": "NumRelRet"}
 
 
@@ -38,6 +51,28 @@ def test_a_measure_is_that_of_ir_measures(name):
             "ir_measures", inputs, OURS.get(name, name), theirs(inputs, name), tolerance=1e-9
         )
     assert compared == JUDGED * len(SEEDS)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_model_of_a_reader_is_that_of_cwl_eval(name):
+    pytest.importorskip("cwl", reason="cwl-eval is not installed: nothing was compared with it")
+    compared = 0
+    for seed in SEEDS:
+        inputs = made(seed, deepest=40)
+        compared += held("ir_measures", inputs, parse(READERS[name]), theirs(inputs, name))
+    assert compared == JUDGED * len(SEEDS)
+
+
+@pytest.mark.parametrize("name", ACCURACY)
+def test_accuracy_leaves_out_queries_without_a_relevant_document_retrieved(name):
+    compared = without = 0
+    for seed in SEEDS:
+        inputs = made(seed, deepest=40, shortest=15)
+        found = theirs(inputs, name)
+        without += len(inputs.of_both().run) - len(found)
+        compared += held("ir_measures", inputs, parse(ACCURACY[name]), found)
+    assert compared > 8 * len(SEEDS)
+    assert without > len(SEEDS)
 
 
 @pytest.mark.parametrize("name", GDEVAL)

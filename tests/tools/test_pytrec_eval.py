@@ -6,12 +6,14 @@ import pytest
 import pytrec_eval
 from unkind import BOTH, SEEDS, held, made
 
-from rankgauge import parse
+from rankgauge import UnknownName, evaluate, parse
 
 MEASURES = (
     "P@1", "P@5", "P@10", "R@1", "R@5", "Success@1", "Success@5", "RR", "AP", "AP@5", "Rprec",
     "SetP", "SetR", "SetF", "SetAP", "Bpref", "infAP", "nDCG", "nDCG@5", "nDCG@10", "IPrec@0.0",
     "IPrec@0.25", "IPrec@1.0", "IPrecAvg", "NumRet", "NumRel", "NumRelRet",
+    "NumNonrelRet", "RelP@1", "RelP@5", "SetRelP", "RprecMult@0.4", "RprecMult@2.0", "G", "binG",
+    "RnDCG", "nDCGrel", "Utility",
 )  # fmt: skip
 WITH_LEVELS = ("P@5", "R@5", "RR", "AP", "Rprec", "Bpref", "SetF", "Success@5", "IPrec@0.25")
 
@@ -20,7 +22,9 @@ def theirs(inputs, measure, **options):
     """Its values of a measure, by the name of its twin."""
     name = measure.trec_name()
     asked = name.replace("recall_0.25", "recall.0.25").replace("recall_1.00", "recall.1.0")
-    asked = asked.replace("iprec_at_recall_0.00", "iprec_at_recall.0.0")
+    asked = asked.replace("Rprec_mult_", "Rprec_mult.").replace(
+        "iprec_at_recall_0.00", "iprec_at_recall.0.0"
+    )
     found = pytrec_eval.RelevanceEvaluator(inputs.qrels, {asked}, **options).evaluate(inputs.run)
     return {query: values[name] for query, values in found.items()}
 
@@ -72,3 +76,11 @@ def test_gm_map_is_a_logarithm_there():
     found = {q: math.exp(v["gm_map"]) for q, v in asked.evaluate(inputs.run).items()}
     ours = {query: max(value, 1e-5) for query, value in theirs(inputs, parse("AP")).items()}
     assert found == pytest.approx(ours)
+
+
+def test_utility_has_no_other_worths_than_by_default():
+    inputs = made(3)
+    asked = pytrec_eval.RelevanceEvaluator(inputs.qrels, {"utility.2,1,0,0"})
+    assert {values["utility"] for values in asked.evaluate(inputs.run).values()} == {0.0}
+    with pytest.raises(UnknownName, match="not read there"):
+        evaluate(inputs.qrels, inputs.run, "Utility(hit=2)", profile="pytrec_eval")

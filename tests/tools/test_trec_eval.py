@@ -15,7 +15,7 @@ RUNS = {
 }
 VERSIONS = {"trec_eval-9": "trec_eval-9.0.8", "trec_eval-10": "trec_eval-10.0-rc3"}
 # What version 10 adds, and reads from memory that it never wrote.
-NO_NUMBER = {"rbp", "rbp_resid", "runid", "relstring", "relstring_10", "num_q", "utility"}
+NO_NUMBER = {"rbp", "rbp_resid", "runid", "relstring", "relstring_10", "num_q"}
 
 
 def known(profile, name):

@@ -87,8 +87,8 @@ __all__ = ["evaluate"]
 @click.option(
     "--profile", metavar="NAME",
     help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
-    "beir, mteb, sentence-transformers, torchmetrics, sklearn, llama-index or haystack. It decides "
-    "about ties and queries.",
+    "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
+    "torchmetrics, sklearn, llama-index or haystack. It decides about ties and queries.",
 )  # fmt: skip
 @format_option
 @qrels_format_option

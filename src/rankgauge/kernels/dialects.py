@@ -21,7 +21,9 @@ __all__ = ["DIALECTS", "Written", "no_such_name", "offered", "translated", "writ
 
 DIALECTS = tuple(name for name in TOOLS if name != "people")
 # What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
-_VERSION = re.compile(r"(trec_eval)-(9|10)(\.[0-9.]*)?")
+_VERSION = re.compile(
+    r"(trec_eval)-(?:9|10)(?:\.[0-9.]*)?|(mteb)-(?:ignore-identical-ids|skip-first-result)"
+)
 _SIMILARITY = re.compile(
     r"(?:[\w-]+_)?(?:cosine|cos_sim|dot|dot_score|euclidean|manhattan|maxsim)[-_](?=[A-Za-z])"
 )
@@ -93,7 +95,7 @@ def _tool(dialect: str) -> str:
     if not isinstance(dialect, str):
         raise UnknownName(f"dialect={dialect!r:.60} is not possible", fix=_dialects())
     version = _VERSION.fullmatch(dialect)
-    name = version[1] if version else dialect
+    name = version[version.lastindex or 0] if version else dialect
     if name not in DIALECTS:
         raise UnknownName(f"dialect={dialect[:60]!r} is not possible", fix=_dialects())
     return name

@@ -5,14 +5,24 @@ from __future__ import annotations
 from rankgauge.kernels.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
 from rankgauge.profiles.offered import Offer
-from rankgauge.profiles.steps import INPUT_TIES, NO_SELF, RUN_QUERIES_ONLY, SINGLE_PRECISION
+from rankgauge.profiles.steps import (
+    INPUT_TIES,
+    NO_FIRST,
+    NO_SELF,
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+    UNDEFINED_LEFT_OUT,
+)
 
-__all__ = ["BEIR", "MTEB"]
+__all__ = ["BEIR", "MTEB", "MTEB_IGNORE_IDENTICAL_IDS", "MTEB_SKIP_FIRST_RESULT"]
 
 _CUT = {**dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success"), "k!")}
-_NEAR = {"Judged": "its Hole@k counts a document as judged if it is for any query"}
-_BEIR = Offer("BEIR", {**_CUT, "RelP": "k!"}, _NEAR)
-_MTEB = Offer("MTEB", _CUT, _NEAR)
+_ANY_QUERY = "its Hole@k takes a document for judged if it was judged for any query at all"
+_NEAR = {"Judged": _ANY_QUERY}
+_BEYOND = {"Unjudged": _ANY_QUERY}
+_WORDS = {**_CUT, "RelP": "k!"}
+_BEIR = Offer("BEIR", _WORDS, _NEAR, _BEYOND)
+_MTEB = Offer("MTEB", _WORDS, _NEAR, _BEYOND)
 _OWN_LOOPS = {"RR", "RelP", "Success"}
 
 
@@ -27,7 +37,18 @@ def _mteb(measure: Measure) -> tuple[Deviation, ...]:
     _MTEB.check(measure)
     if measure.name == "RR":
         return (RUN_QUERIES_ONLY,)
+    if measure.name == "RelP":
+        return RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT
     return SINGLE_PRECISION, RUN_QUERIES_ONLY
+
+
+def _mteb_ignoring_identical_ids(measure: Measure) -> tuple[Deviation, ...]:
+    return NO_SELF, *_mteb(measure)
+
+
+def _mteb_skipping_the_first(measure: Measure) -> tuple[Deviation, ...]:
+    # R_cap is computed by tasks, of the results as they were.
+    return _mteb(measure) if measure.name == "RelP" else (NO_FIRST, *_mteb(measure))
 
 
 BEIR = Profile(
@@ -38,11 +59,30 @@ BEIR = Profile(
     beware="MRR and Accuracy are computed after evaluate(), which removes self-retrieval from the "
     "results it is given",
 )
+_TOOL = "mteb 2"
+_BEWARE = "MRR and R_cap are not rounded, and R_cap is computed by the tasks of LMEB only"
 MTEB = Profile(
     "mteb",
-    "mteb 2",
+    _TOOL,
     _mteb,
     digits=5,
-    unrounded=("RR",),
-    beware="for tasks that ignore identical ids, remove them first; MRR is not rounded",
+    unrounded=("RR", "RelP"),
+    beware=f"{_BEWARE}; some tasks ignore identical ids or skip the first result: see the profiles "
+    "of these names",
+)
+MTEB_IGNORE_IDENTICAL_IDS = Profile(
+    "mteb-ignore-identical-ids",
+    _TOOL,
+    _mteb_ignoring_identical_ids,
+    digits=5,
+    unrounded=("RR", "RelP"),
+    beware=_BEWARE,
+)
+MTEB_SKIP_FIRST_RESULT = Profile(
+    "mteb-skip-first-result",
+    _TOOL,
+    _mteb_skipping_the_first,
+    digits=5,
+    unrounded=("RR", "RelP"),
+    beware=_BEWARE,
 )

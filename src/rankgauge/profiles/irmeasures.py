@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from rankgauge.errors import UnknownName
 from rankgauge.kernels.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
@@ -10,7 +12,10 @@ from rankgauge.profiles.steps import (
     ASCENDING_IDS,
     INPUT_TIES,
     RANKED_QUERIES_JUDGED,
+    RUN_QUERIES_ONLY,
     SINGLE_PRECISION,
+    UNDEFINED_LEFT_OUT,
+    clipped,
     rewritten,
 )
 from rankgauge.profiles.trec import of_trec_eval
@@ -21,6 +26,19 @@ _DEPTH = 1000
 # From here on what lies below rank 1000 is seen in the value, which is scaled up for it.
 _MOST_PATIENT = 0.97
 _ALL = "rel judged_only"
+_WITH_TOP = {
+    "SDCG": "SDCG(top=3)@10",
+    "BPM": "BPM(top=3)@10",
+    "INST": "INST(top=3)",
+    "INSQ": "INSQ(top=3)",
+    "NERR8": "NERR8(top=3)@10",
+    "NERR9": "NERR9(top=3)@10",
+    "NERR10": "NERR10(top=3)",
+    "NERR11": "NERR11(top=3)",
+}
+_OF_SUBTOPICS = (
+    "alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall",
+)  # fmt: skip
 _OFFER = Offer(
     "ir_measures",
     {
@@ -41,12 +59,23 @@ _OFFER = Offer(
         "RBP": "p rel",
         "ERR": "k! top",
         "Judged": "k",
+        "PairAcc": "k rel among",
+        **dict.fromkeys(("SDCG", "NERR8", "NERR9"), "k! top!"),
+        "BPM": "k! goal top!",
+        "NERR10": "p top!",
+        **dict.fromkeys(("INST", "INSQ", "NERR11"), "goal top!"),
     },
     {
         "F": "it has SetF, and P@k and R@k beside each other",
         "DCG": "it has nDCG and nDCG@k",
         "GMAP": "it has AP; geometric means are in the profile trec_eval-9",
         "RBP": "ask for RBP(p=0.8), without a cut-off",
+        **{name: f"state the top of the scale, as in {said}" for name, said in _WITH_TOP.items()},
+    },
+    {
+        **dict.fromkeys(_OF_SUBTOPICS, "profiles read judgments without subtopics"),
+        "Compat": "it looks as deep as the longer list of each query, and takes 0 for the score of "
+        "what was not retrieved",
     },
 )
 
@@ -54,8 +83,9 @@ _OFFER = Offer(
 def _deviations(measure: Measure) -> tuple[Deviation, ...]:
     _OFFER.check(measure)
     bound = dict(measure.params)
-    if measure.name == "RBP":
-        return _of_cwl(measure)
+    of_its_own = _OF_THEIR_OWN.get(measure.name)
+    if of_its_own is not None:
+        return of_its_own(measure)
     if measure.name == "Judged" or (measure.name == "RR" and "k" in bound):
         if bound.get("judged_only"):
             raise UnknownName(
@@ -84,6 +114,29 @@ def _of_cwl(measure: Measure) -> tuple[Deviation, ...]:
     )
 
 
+def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
+    """cwl_eval, too: a model of a reader, by grades on a scale whose top is stated."""
+    if measure.k is not None and measure.k > _DEPTH:  # type: ignore[operator] # k is a number
+        raise UnknownName(
+            f"{measure} cannot be reproduced: cwl_eval looks at the first {_DEPTH} ranks",
+            fix=f"ask for k up to {_DEPTH}",
+        )
+    return clipped(float(measure.top)), INPUT_TIES  # type: ignore[arg-type] # a number
+
+
+def _accuracy(measure: Measure) -> tuple[Deviation, ...]:
+    among: tuple[Deviation, ...] = ()
+    if measure.among != "retrieved":
+        among = (
+            rewritten(
+                "pairs of the retrieved",
+                "pairs are made of retrieved documents only; what nobody judged is not relevant",
+                among="retrieved",
+            ),
+        )
+    return INPUT_TIES, *among, RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT
+
+
 def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
     """It keeps scores in 64 bits and orders ties as we do."""
     if "k" not in dict(measure.params) or dict(measure.params).get("judged_only"):
@@ -93,6 +146,13 @@ def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
     if measure.name == "ERR" and measure.top != 4:
         return (rewritten("top grade 4", "gdeval takes 4 for the top of every scale", top=4),)
     return ()
+
+
+_OF_THEIR_OWN: Mapping[str, Callable[[Measure], tuple[Deviation, ...]]] = {
+    "RBP": _of_cwl,
+    "PairAcc": _accuracy,
+    **dict.fromkeys(_WITH_TOP, _of_a_reader),
+}
 
 
 def _two_decimals(measure: Measure) -> tuple[Deviation, ...]:

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rankgauge.catalogue import unknown
-from rankgauge.profiles.benchmarks import BEIR, MTEB
+from rankgauge.profiles.benchmarks import (
+    BEIR,
+    MTEB,
+    MTEB_IGNORE_IDENTICAL_IDS,
+    MTEB_SKIP_FIRST_RESULT,
+)
 from rankgauge.profiles.deviations import Profile
 from rankgauge.profiles.frameworks import HAYSTACK, LLAMA_INDEX
 from rankgauge.profiles.irmeasures import IR_MEASURES
@@ -21,6 +26,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         profile.name: profile
         for profile in (
             TREC_EVAL_9, TREC_EVAL_10, PYTREC_EVAL, IR_MEASURES, RANX, BEIR, MTEB,
+            MTEB_IGNORE_IDENTICAL_IDS, MTEB_SKIP_FIRST_RESULT,
             SENTENCE_TRANSFORMERS, TORCHMETRICS, SKLEARN, LLAMA_INDEX, HAYSTACK,
         )
     }

@@ -19,18 +19,26 @@ class Offer(NamedTuple):
         words: For each measure (by our name) the parameters that it may have there; one that it
             must have ends in ``!``.
         near: What to ask for instead of measures that it does not have, by name.
+        beyond: Why measures that it has cannot be reproduced, by name.
     """
 
     tool: str
     words: Mapping[str, str]
     near: Mapping[str, str] = {}
+    beyond: Mapping[str, str] = {}
 
     def check(self, measure: Measure) -> None:
-        """Nothing, if the tool has the measure.
+        """Nothing, if the tool has the measure, and it can be reproduced.
 
         Raises:
-            UnknownName: Saying what it has.
+            UnknownName: Saying what it has, or why not.
         """
+        why = self.beyond.get(measure.name)
+        if why is not None:
+            raise UnknownName(
+                f"{measure} of {self.tool} cannot be reproduced: {why}",
+                fix="leave it out, or evaluate it without the profile",
+            )
         known = self.words.get(measure.name)
         if known is None:
             instead = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "EXPECTED_TIES",
     "INPUT_TIES",
     "NEGATIVES_JUDGED",
+    "NO_FIRST",
     "NO_SELF",
     "POSITIVE_SCORES",
     "POSITIVE_SCORES_COUNT",
@@ -30,7 +32,9 @@ __all__ = [
     "RETRIEVED_ONLY",
     "RUN_QUERIES_ONLY",
     "SINGLE_PRECISION",
+    "UNDEFINED_LEFT_OUT",
     "WHOLE_GRADES",
+    "clipped",
     "rewritten",
 ]  # fmt: skip
 
@@ -65,6 +69,16 @@ def _without_self(table: PairTable) -> PairTable:
     return table.keep(np.flatnonzero(~same))
 
 
+def _without_first(table: PairTable) -> PairTable:
+    numbers = table.query_numbers()
+    # lexsort is stable: of equal scores the one that is given first.
+    order = np.lexsort((-table.values, numbers))
+    first = table.offsets[:-1][np.diff(table.offsets) > 0]
+    kept = np.ones(len(table), dtype=bool)
+    kept[order[first]] = False
+    return table.keep(np.flatnonzero(kept))
+
+
 SINGLE_PRECISION = Deviation(
     "32-bit scores",
     "scores are kept as 32-bit floats: what differs beyond that is a tie",
@@ -82,6 +96,13 @@ NO_SELF = Deviation(
     "a document whose id is that of the query is removed from its ranking",
     "run",
     _run(_without_self),
+)
+NO_FIRST = Deviation(
+    "first result skipped",
+    "the document with the highest score is removed from each ranking, whatever it is; of several "
+    "the one that is given first",
+    "run",
+    _run(_without_first),
 )
 POSITIVE_SCORES = Deviation(
     "only scores above 0",
@@ -252,6 +273,17 @@ NEGATIVES_JUDGED = Deviation(
 )
 
 
+@lru_cache(maxsize=64)
+def clipped(top: float) -> Deviation:
+    """Grades above a top count as it; one and the same for each top."""
+    return Deviation(
+        "grades clipped at the top",
+        f"grades above the top that is stated ({top:g}) are taken for it",
+        "judgments",
+        _grades(lambda values: np.minimum(values, top)),
+    )
+
+
 # ---- of a policy
 
 
@@ -264,4 +296,16 @@ RUN_QUERIES_ONLY = Deviation(
     "a judged query that the run does not have is left out of the mean, not counted 0",
     "policy",
     _run_queries,
+)
+
+
+def _left_out(case: Case) -> Case:
+    return case._replace(policies=replace(case.policies, undefined="skip"))
+
+
+UNDEFINED_LEFT_OUT = Deviation(
+    "undefined values left out",
+    "a query without a value is left out of the mean, not counted 0",
+    "policy",
+    _left_out,
 )

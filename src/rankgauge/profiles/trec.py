@@ -32,6 +32,7 @@ _WORDS = {
     **dict.fromkeys(("Bpref", "GMBpref", "infAP", "NumNonrelRet"), "rel"),
     **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), ""),
     "NumRelRet": "rel",
+    "Utility": "hit noise miss rel judged_only",
 }
 _NEAR = {
     "RR": "it has RR without a cut-off, and P@k",
@@ -40,11 +41,18 @@ _NEAR = {
     "FirstRel": "it has RR, which is 1 divided by that rank",
     "Judged": "version 10 has unj_k, the unjudged; the profile ir_measures has Judged@k",
 }
-_PYTREC_EVAL = Offer("pytrec_eval", _WORDS, _NEAR)
+_UNWRITTEN = "it reads memory that it never wrote"
+_PYTREC_EVAL = Offer(
+    "pytrec_eval",
+    # Other worths than those by default are not read, and the value is then 0.
+    {**_WORDS, "Utility": "rel judged_only"},
+    {**_NEAR, "Utility": "other worths than by default are not read there: ask for Utility"},
+)
 _TREC_EVAL_9 = Offer("trec_eval 9", _WORDS, _NEAR)
 _TREC_EVAL_10 = Offer(
-    "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR
-)
+    "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR,
+    {"RBP": _UNWRITTEN, "RBPres": _UNWRITTEN},
+)  # fmt: skip
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
