@@ -397,6 +397,11 @@ def test_what_is_not_offered_is_not_listed() -> None:
             assert parse_all(row.means.replace("@k", "@10").replace("@recall", "@0.5"))
 
 
+@pytest.mark.parametrize("text", ["P.x", "P.5,x", "ndcg_cut.10,x"])
+def test_one_of_a_list_that_is_no_cut_off_is_refused(text: str) -> None:
+    assert text in refusal(text)
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_our_own_names_mean_the_same_in_every_dialect(dialect: str) -> None:
     for bare in measures():

@@ -93,7 +93,7 @@ def variants(bare: Measure) -> list[Measure]:
         "beta": (1, 2),
         "mult": (0.4, 1, 1.6),
         "goal": (0.4, 2),
-        "top": (None, 3),
+        "top": (3, 5),
     }
     declared = bare.declaration
     words = [word for word in grid if word in declared.words]

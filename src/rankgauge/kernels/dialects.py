@@ -303,7 +303,7 @@ def no_such_name(spelled: Spelled) -> UnknownName:
     Example:
         >>> print(no_such_name(split("nDGC@10")))
         no measure is called 'nDGC'
-        fix: did you mean nDCG@10?
+        fix: did you mean nDCG@10 or RnDCG or alpha_nDCG@10?
     """
     got = spelled.name
     known: dict[str, str] = {}

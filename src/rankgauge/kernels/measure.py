@@ -466,12 +466,19 @@ def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
 
 def _translated(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
     """The measures of a name of another tool; None if no tool has it."""
-    from rankgauge.kernels.dialects import translated
+    from rankgauge.kernels.dialects import no_such_name, translated
 
     names = translated(text, dialect)
     if names is None:
         return None
-    return tuple(found for name in names for found in _plain(name) or ())
+    found: list[Measure] = []
+    for name in names:
+        parts = _plain(name)
+        if parts is None:
+            # One of a list, such as the second of P.5,x: the others must not hide it.
+            raise no_such_name(split(name))
+        found += parts
+    return tuple(found)
 
 
 def _plain(text: str) -> tuple[Measure, ...] | None:
@@ -528,6 +535,6 @@ def measures() -> tuple[Measure, ...]:
 
     Example:
         >>> [m.name for m in measures()][:3]
-        ['P', 'R', 'F']
+        ['P', 'R', 'RelP']
     """
     return tuple(Measure(name) for name in DECLARED)

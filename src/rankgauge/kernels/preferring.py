@@ -37,7 +37,7 @@ def prefs_simp(run: PreferenceRun) -> Values:
     for relevance, ECIR; as measure prefs_simp of trec_eval.
     """
     kept, given = _preferences(run, "all")
-    return _share(kept.sum(axis=1), given.sum(axis=1))
+    return _share(JudgedRun.total(kept), JudgedRun.total(given))
 
 
 @measure(reads="preferences", trec="prefs_simp_ret", judged_only=False)
@@ -57,7 +57,7 @@ def prefs_simp_ret(run: PreferenceRun) -> Values:
     for relevance, ECIR; as measure prefs_simp_ret of trec_eval.
     """
     kept, given = _preferences(run, "both")
-    return _share(kept.sum(axis=1), given.sum(axis=1))
+    return _share(JudgedRun.total(kept), JudgedRun.total(given))
 
 
 @measure(reads="preferences", trec="prefs_simp_imp", judged_only=False)
@@ -78,7 +78,7 @@ def prefs_simp_imp(run: PreferenceRun) -> Values:
     for relevance, ECIR; as measure prefs_simp_imp of trec_eval.
     """
     kept, given = _preferences(run, "any")
-    return _share(kept.sum(axis=1), given.sum(axis=1))
+    return _share(JudgedRun.total(kept), JudgedRun.total(given))
 
 
 @measure(reads="preferences", trec="prefs_pair", judged_only=False)
@@ -269,7 +269,7 @@ def prefs_num_prefs_poss(run: PreferenceRun) -> Values:
     Source: measure prefs_num_prefs_poss of trec_eval.
     """
     counts = run.counts()
-    return counts[:, :, 2:].sum(axis=(1, 2)).astype(np.float64)
+    return _of_query(counts[:, :, 2:])
 
 
 @measure(
@@ -284,7 +284,7 @@ def prefs_num_prefs_ful(run: PreferenceRun) -> Values:
     Source: measure prefs_num_prefs_ful of trec_eval.
     """
     counts = run.counts()
-    return counts[:, :, :2].sum(axis=(1, 2)).astype(np.float64)
+    return _of_query(counts[:, :, :2])
 
 
 @measure(
@@ -299,7 +299,7 @@ def prefs_num_prefs_ful_ret(run: PreferenceRun) -> Values:
     Source: measure prefs_num_prefs_ful_ret of trec_eval.
     """
     counts = run.counts()
-    return counts[:, :, 0].sum(axis=1).astype(np.float64)
+    return _of_query(counts[:, :, :1])
 
 
 def _preferences(run: PreferenceRun, scope: _Scope) -> tuple[IntArray, IntArray]:
@@ -327,3 +327,8 @@ def _by_group(run: PreferenceRun, kept: IntArray, given: IntArray) -> Values:
 
 def _share(kept: IntArray | Values, given: IntArray | Values) -> Values:
     return np.where(given > 0, kept / np.maximum(given, 1), np.nan)
+
+
+def _of_query(counts: IntArray) -> Values:
+    """(Q,) the counts of all groups together."""
+    return JudgedRun.total(counts.reshape(len(counts), -1))
