@@ -64,9 +64,26 @@ nitpick_ignore = [
     ("py:class", "rankgauge.bench.journal.Journal"),
     ("py:class", "rankgauge.checking.fixes._Copy"),
     ("py:class", "rankgauge.database.Database"),
-    ("py:class", "rankgauge.kernels.measure.Declaration"),
+    ("py:class", "rankgauge.ids.Ids"),
+    ("py:class", "rankgauge.kernels.declaring.Declaration"),
+    ("py:class", "rankgauge.preferences._Ranked"),
     ("py:class", "rankgauge.render.Table"),
-    ("py:class", "Table"),
+    *(
+        ("py:class", alias)
+        for alias in (
+            "BoolArray",
+            "Detailed",
+            "Duplicates",
+            "Queries",
+            "Source",
+            "Table",
+            "Term",
+            "Ties",
+            "Undefined",
+            "Unjudged",
+            "Values",
+        )
+    ),
     ("py:class", "rankgauge.table.PairTable"),
 ]
 

@@ -43,7 +43,7 @@ class Listed(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether it has a grade that is one: a negative one means that nobody judged it."""
+        """Whether it has a grade of 0 or more; a negative one means that nobody judged it."""
         return self.grade is not None and self.grade >= 0
 
     def reaches(self, rel: float) -> bool:

@@ -141,7 +141,7 @@ class Reconciliation:
 
     @property
     def difference(self) -> float:
-        """Theirs minus ours: the sum of the contributions and of the rest."""
+        """Theirs minus ours, the sum of the contributions and of the rest."""
         return self.theirs - self.ours
 
     def table(self) -> Table:
