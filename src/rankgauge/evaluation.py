@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgauge.asked import (
     DEFAULT_CUTOFFS,
@@ -30,7 +29,7 @@ from rankgauge.asked import (
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
-from rankgauge.judged import Values
+from rankgauge.judged import BoolArray, Values
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import run_blocks
 from rankgauge.planning import Plan
@@ -38,7 +37,6 @@ from rankgauge.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
-    from rankgauge.judged import BoolArray
     from rankgauge.plotting import Plot
     from rankgauge.profiled import AppliedProfile
     from rankgauge.profiles.deviations import Profile
@@ -84,7 +82,7 @@ class Evaluation:
     query_ids: tuple[str, ...]
     measures: tuple[Measure, ...]
     per_query: Values
-    undefined: npt.NDArray[np.bool_]
+    undefined: BoolArray
     policies: Policies
     counts: Mapping[str, int]
     notes: tuple[str, ...] = ()
