@@ -3,6 +3,7 @@
 The pages are ``reference/measures/*.markdown``: pages that people write end in ``.md``.
 """
 
+import functools
 import math
 import re
 import sys
@@ -283,8 +284,9 @@ def names() -> list[str]:
     return [measure.name for measure in rankgauge.measures()]
 
 
+@functools.cache
 def pages() -> dict[str, str]:
-    """Name and text of each page."""
+    """Name and text of each page; made once, since it evaluates every measure."""
     return {"index": overview(), **{m.name: page(m) for m in rankgauge.measures()}}
 
 
