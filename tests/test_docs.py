@@ -358,18 +358,32 @@ def test_a_page_about_collections_has_what_its_script_prints(data_folder, script
 
 def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
     targets = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    block = README.read_text(encoding="utf-8").split("## Two commands")[1].split("```")[1]
+    block = README.read_text(encoding="utf-8").split("## Develop")[1].split("```")[1]
     found = re.findall(r"(?m)^make ([a-z-]+)", block)
     assert found == ["demo", "test"]
     assert set(found) <= set(targets)
 
 
-def test_the_readme_shows_what_make_demo_runs():
+def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    sample = re.search(r"(?m)^SAMPLE := (.*)$", makefile)[1]
-    recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1].replace("$(SAMPLE)", sample)
-    shown = re.findall(r"(?m)^\$ (rankgauge .*)$", README.read_text(encoding="utf-8"))
-    lines = [shlex.split(line) for line in recipe.splitlines()]
-    assert len(lines) == 5
-    for words, told in zip(lines, shown, strict=False):
-        assert [word.removeprefix(".venv/bin/") for word in words] == shlex.split(told)
+    recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1]
+    [words] = [shlex.split(line.replace("$(SAMPLE)", "sample")) for line in recipe.splitlines()]
+    shutil.copytree(rankgauge.sample_path("plan.toml").parent, tmp_path / "sample")
+    printed = consoles.printed(shlex.join(["rankgauge", *words[1:]]), tmp_path)
+    lines = printed.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 100
+    for part in (
+        "30 queries, 66 documents",
+        "dense is worse than bm25",
+        "likely cause: ",
+        "Next step: ",
+    ):
+        assert part in printed
+    assert lines[-1] == "wrote report.html"
+    assert (tmp_path / "report.html").is_file()
+    # The plan runs BM25 as the bundled run was made: both have the same mean.
+    mean = rankgauge.evaluate(
+        rankgauge.sample_path("qrels.txt"), rankgauge.sample_path("runs/bm25.run"), "nDCG@10"
+    ).mean()["nDCG@10"]
+    assert re.search(rf"(?m)^nDCG@10 +{mean:.4f}", printed)

@@ -2,13 +2,14 @@
 
 A session is a block of the kind ``console``; a line that begins with ``$`` is a command, lines that
 begin with ``>`` continue it, what follows is what it printed, on both channels. The sessions of a
-page share a folder that holds a copy of the bundled sample as ``sample`` and, for the README, as
-``src/rankgauge/sample``.
+page share a folder that holds copies of the bundled sample: ``sample``, ``src/rankgauge/sample``,
+and ``handbook``, which has Markdown files and a table of questions.
 
     python docs/_scripts/consoles.py           say which pages are no longer true
     python docs/_scripts/consoles.py --write   make them true
 """
 
+import csv
 import os
 import re
 import shutil
@@ -17,13 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rankgauge import sample_path
+from rankgauge import Collection, sample_path
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"(?ms)^```console\n(?P<session>.*?)^```$")
 _COMMAND = re.compile(r"(?m)^\$ (?P<command>.*\n(?:> ?.*\n)*)")
-# The table of latency and cost, up to the empty line below it.
-_TIMES = re.compile(r"(?ms)^latency and cost\n.*?(?=^$)")
+# The table of latency and cost, up to the empty line below it, and the latency among the means.
+_TIMES = re.compile(r"(?ms)^latency and cost\n.*?(?=^$)|^p50 ms .*?\n")
 
 
 def pages() -> list[Path]:
@@ -35,9 +36,24 @@ def pages() -> list[Path]:
 def run_again(text: str) -> str:
     """A page with what its sessions print now."""
     with tempfile.TemporaryDirectory() as folder:
+        sample = sample_path("qrels.txt").parent
         for place in ("sample", "src/rankgauge/sample"):
-            shutil.copytree(sample_path("qrels.txt").parent, Path(folder, place))
+            shutil.copytree(sample, Path(folder, place))
+        _write_markdown(Collection.load(sample), Path(folder, "handbook"))
         return _BLOCK.sub(lambda block: _session(block["session"], folder), text)
+
+
+def _write_markdown(collection: Collection, folder: Path) -> None:
+    """Write a Markdown file for each document, and the questions beside them."""
+    folder.mkdir()
+    for name, document in collection.documents.items():
+        (folder / f"{name}.md").write_text(f"# {document.title}\n\n{document.text}\n")
+    with (folder / "questions.csv").open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["question", "relevant"])
+        for query, grades in collection.qrels.items():
+            relevant = ";".join(f"{name}.md" for name, grade in grades.items() if grade > 0)
+            table.writerow([collection.queries[query].text, relevant])
 
 
 def _session(session: str, folder: str) -> str:
@@ -58,7 +74,7 @@ def _times_as_before(before: str, after: str) -> str:
 
 def _names(table: str) -> list[str]:
     """The heads of a table of times, and what each line is about."""
-    head, *rows = table.split("\n", 1)[1].splitlines()
+    head, *rows = table.splitlines()[1:] or [""]
     return [" ".join(head.split()), *(row.partition(" ")[0].rstrip("°") for row in rows[1:])]
 
 

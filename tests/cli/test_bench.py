@@ -38,13 +38,47 @@ def planned(tmp_path, text):
 
 
 def test_retrievers_are_compared_with_latency_beside_quality(bench):
-    done = bench("--short")
+    done = bench("--full")
     assert done.returncode == 0, done.stderr
     for said in ("against bm25", "latency and cost", "p50 ms", "dense", "index s"):
         assert said in done.stdout
     assert done.stderr == ""
-    again = bench("--short")
+    again = bench()
     assert "30 answers of 30 stood in the journal" in again.stdout
+
+
+def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
+    done = bench("--diagnose")
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines[:-1])) <= 100  # the last has the path of the store
+    assert "dense is worse than bm25" in done.stdout
+    assert "likely cause: unjudged at the top" in " ".join(done.stdout.split())
+    assert lines[-1].startswith("Next step: rankgauge bench ")
+    assert lines[-1].endswith("--diagnose --full")
+
+
+def test_a_folder_needs_no_plan(bench, tmp_path):
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "refunds.md").write_text("# Refunds\n\nThey take a week.\n")
+    (folder / "late.md").write_text("# Late orders\n\nWrite to us.\n")
+    (folder / "questions.csv").write_text(
+        "question,relevant\nlate order,late.md\nrefund,refunds.md\n"
+    )
+    done = bench(plan=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 queries, 2 documents, k = 100\nmeasure")
+    assert done.stdout.splitlines()[1].split() == ["measure", "bm25", "dense"]
+
+
+def test_a_folder_without_questions_says_what_is_missing(bench, tmp_path):
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "refunds.md").write_text("# Refunds\n\nThey take a week.\n")
+    done = bench(plan=str(folder))
+    assert done.returncode == 2
+    assert "fix: " in done.stderr
 
 
 def test_a_single_retriever_is_evaluated_and_timed(bench):
@@ -76,7 +110,7 @@ def test_every_form_holds_both_tables(bench, form):
 
 def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
-    done = bench("--diagnose", *files, "--save", "--history", "h.db", "--label", "first")
+    done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--label", "first")
     assert done.returncode == 0, done.stderr
     assert "dense: how good" in done.stdout
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
@@ -100,7 +134,7 @@ def test_a_plain_run_is_one_that_trec_eval_reads(bench, tmp_path):
 
 
 def test_a_named_run_is_diagnosed(bench):
-    assert "bm25: how good" in bench("--diagnose", "bm25").stdout
+    assert "bm25: how good" in bench("--diagnose", "bm25", "--full").stdout
     done = bench("--diagnose", "bm52")
     assert done.returncode == 2
     assert "retrievers are: bm25" in done.stderr

@@ -256,7 +256,8 @@ class Benchmark:
         if not self.queries:
             raise InputError(
                 "the benchmark has no queries", where=f"run {name!r}",
-                fix="add some with add_query(), or give a collection with queries and judgments",
+                fix="give a collection with queries and judgments (in a folder: questions.csv with "
+                "the columns question and relevant), or call add_query()",
             )  # fmt: skip
         asked = _Asked(self, name, _retriever(retriever), limits or self.limits, settings)
         made = asked.run(again, timed, dict(prices or {}))

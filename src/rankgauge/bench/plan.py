@@ -111,13 +111,27 @@ class BenchmarkPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
-        """Read a plan.
+        """Read a plan, or make one for a folder: BM25 and hashed dense vectors over what is in it.
+
+        Args:
+            path: A TOML file, or a folder that :meth:`Collection.load` reads.
 
         Raises:
             FormatError: If the file is no TOML, or a key is missing or of the wrong kind.
             UnknownName: For a key or a type that nobody knows, with the nearest ones.
         """
         place = Path(path)
+        if place.is_dir():
+            return cls(
+                path=place,
+                collection={"source": str(path)},
+                retrievers=(
+                    PlannedRetriever("bm25", "bm25", {}),
+                    PlannedRetriever("dense", "dense", {"encoder": {"type": "hashing"}}),
+                ),
+                measures=("nDCG@10", "R@5", "P@5", "RR"),
+                store=place.resolve().with_name(f"{place.resolve().name}.runs"),
+            )
         try:
             data = tomllib.loads(place.read_text(encoding="utf-8"))
         except OSError as error:

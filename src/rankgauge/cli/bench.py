@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,10 @@ _ERROR = 2
     "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
     default="table", show_default=True, help="How to print.",
 )  # fmt: skip
-@click.option("--short", is_flag=True, help="Leave out differences that are described only.")
+@click.option(
+    "--full", is_flag=True,
+    help="Also every difference, latency and cost, and the whole diagnosis.",
+)  # fmt: skip
 def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     path: str,
     only: tuple[str, ...],
@@ -83,12 +87,13 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     history: str | None,
     label: str,
     form: str,
-    short: bool,  # noqa: FBT001 - the same
+    full: bool,  # noqa: FBT001 - the same
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
 
-    PLAN is a file of TOML. Answers are kept as they come: interrupted at any moment, the same
-    command goes on where it stopped.
+    PLAN is a TOML file, or a folder of documents and questions, over which BM25 and hashed dense
+    vectors are run. Answers are kept as they come: interrupted at any moment, the same command
+    goes on where it stopped.
 
     \b
     A plan:
@@ -102,6 +107,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     \b
     Examples:
+      rankgauge bench handbook --diagnose
       rankgauge bench plan.toml
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
@@ -120,7 +126,8 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "table" and sys.stdout.isatty()
     with working("comparing"):
         shown = _Shown.of(made, measures, baseline or plan.baseline, errors)
-    say(shown.text(form, described=not short, color=color), color=color)
+    found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
+    say(shown.text(form, found, full=full, color=color), color=color)
     for note in made.notes:
         click.echo(note, err=True)
     if repeat > 1:
@@ -128,9 +135,10 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
             measure = str(shown.primary)
             said = list(rankgauge.repeat_plan(plan, made, repeat, measure, errors=errors))
         say("".join(f"{line}\n" for line in said))
-    if diagnosed is not None:
-        found = _diagnosis(made, diagnosed, shown, errors)
-        say("\n" + rankgauge.report_diagnosis(found, form, color=color), color=color)
+    if form == "table" and not full:
+        words = ["rankgauge", "bench", path, *(["--store", store] if store else []), "--diagnose"]
+        details = ["--full"] if diagnosed is not None else []
+        say(f"Next step: {shlex.join([*words, *details])}\n")
     if folder is not None:
         _write(list(made.runs.values()), Path(folder), errors, head=not plain)
     if page is not None:
@@ -235,15 +243,22 @@ class _Shown:
     def primary(self) -> rankgauge.Measure:
         return self.evaluations[0].measures[0]
 
-    def text(self, form: str, *, described: bool, color: bool) -> str:
-        if self.comparison is not None:
+    def text(
+        self, form: str, diagnosis: rankgauge.Diagnosis | None, *, full: bool, color: bool
+    ) -> str:
+        if self.comparison is not None and form not in {"csv", "json"}:
             return rankgauge.report_benchmark(
-                self.comparison, form, described=described, color=color
+                self.comparison, form, diagnosis=diagnosis, full=full, color=color
             )
-        said = rankgauge.report(self.evaluations, form, color=color)
-        if form in {"csv", "json"}:
-            return said
-        return f"{said}\n{rankgauge.report_costs(self.runs, form, color=color)}"
+        if self.comparison is not None:
+            parts = [rankgauge.report_benchmark(self.comparison, form)]
+        else:
+            parts = [rankgauge.report(self.evaluations, form, color=color)]
+            if form not in {"csv", "json"}:
+                parts.append(rankgauge.report_costs(self.runs, form, color=color))
+        if diagnosis is not None:
+            parts.append(rankgauge.report_diagnosis(diagnosis, form, color=color))
+        return "\n".join(parts)
 
     def lowest(self) -> str:
         sign = -1 if self.primary.declaration.better == "lower" else 1

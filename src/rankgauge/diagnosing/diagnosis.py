@@ -102,6 +102,20 @@ class Diagnosis:
         """What went wrong in a query; None if it is as good as it can be, or was not looked at."""
         return next((found for found in self.findings if found.query_id == query_id), None)
 
+    def summary(self) -> str:
+        """Return one sentence: how many queries fail, their most frequent first cause, its fix."""
+        missed = (
+            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} miss a relevant "
+            f"document in the top {self.k}"
+        )
+        most = max(self.totals, key=lambda total: total.primary, default=None)
+        if most is None or not most.primary:
+            return missed
+        return (
+            f"{missed}; likely cause: {most.cause.name} (in {most.primary} of them); "
+            f"suggested fix: {most.cause.cure}"
+        )
+
     def to_json(self) -> str:
         """The diagnosis as one JSON object by the published schema ``diagnosis-1.json``."""
         from importlib.metadata import version

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from textwrap import fill
 from typing import get_args
 
 from rankgauge.bench.compared import BenchmarkComparison, cost_table
 from rankgauge.bench.outcome import BenchmarkRun
 from rankgauge.catalogue import unknown
-from rankgauge.render import Cell, Form, Table, render
+from rankgauge.comparison import Comparison
+from rankgauge.diagnosing.diagnosis import Diagnosis
+from rankgauge.notes import many
+from rankgauge.render import BEST, Cell, Form, Table, render
 from rankgauge.reports.comparisons import report_comparison
+from rankgauge.reports.diagnoses import report_diagnosis
 from rankgauge.reports.sections import Section
 
 __all__ = ["benchmark_section", "report_benchmark", "report_costs"]
 
+_WIDTH = 100
+
 
 def report_benchmark(
-    found: BenchmarkComparison, form: str = "table", *, described: bool = True, color: bool = False
+    found: BenchmarkComparison,
+    form: str = "table",
+    *,
+    diagnosis: Diagnosis | None = None,
+    full: bool = False,
+    color: bool = False,
 ) -> str:
-    """Runs of a benchmark side by side as text.
+    """Runs of a benchmark side by side as text: means, conclusion, warnings, likely cause.
 
     Args:
         found: Made by :meth:`Benchmark.compare`.
         form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (a line for
             each run: means, latency, cost) or ``json`` (all of it, see
             :meth:`BenchmarkComparison.to_json`).
-        described: Whether differences that are not tested are shown too.
+        diagnosis: The diagnosis of one of the runs; ``csv`` and ``json`` leave it out.
+        full: Also every difference, latency and cost, and the whole diagnosis; ``csv`` and ``json``
+            are whole anyway.
         color: Whether a table may use the colours of a terminal.
 
     Raises:
@@ -38,10 +52,53 @@ def report_benchmark(
         return found.to_json() + "\n"
     if form == "csv":
         return render(_data(found), form)
-    quality = report_comparison(found.comparison, form, described=described, color=color)
+    if not full:
+        return _overview(found, diagnosis, form, color=color)
     costs = found.cost_table()
     costs = replace(costs, notes=(*costs.notes, *found.notes))
-    return f"{quality}\n{render(costs, form, color=color)}"
+    parts = [report_comparison(found.comparison, form, color=color)]
+    parts.append(render(costs, form, color=color))
+    if diagnosis is not None:
+        parts.append(report_diagnosis(diagnosis, form, color=color))
+    return "\n".join(parts)
+
+
+def _overview(
+    found: BenchmarkComparison, diagnosis: Diagnosis | None, form: str, *, color: bool
+) -> str:
+    """The means with the median latency, and below them what decides, on one screen."""
+    means, costs, first = found.table(), found.cost_table(), found.runs[0]
+    rows = means.rows
+    for head in ("p50 ms", "failed"):
+        if head in costs.columns:
+            place = costs.columns.index(head)
+            rows += ((head, *(row[place] for row in costs.rows)),)
+    documents = first.settings.get("collection", {}).get("documents")
+    title = (
+        f"{many(first.tally.queries, 'query')}"
+        f"{f', {documents:,} documents' if documents else ''}, k = {first.settings.get('k')}"
+    )
+    lines = [*_conclusions(found.comparison), *found.notes]
+    if diagnosis is not None:
+        lines.append(diagnosis.summary())
+    table = replace(
+        means, rows=rows, title=title, notes=(), right=frozenset(range(1, len(means.columns)))
+    )
+    if form != "table":
+        return render(replace(table, notes=(*means.notes, *lines)), form)
+    shown = render(replace(table, notes=(BEST, *means.notes)), form, color=color)
+    filled = (fill(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+    return f"{shown}\n" + "".join(f"{line}\n" for line in filled)
+
+
+def _conclusions(comparison: Comparison) -> Iterator[str]:
+    """The conclusion about the runs, and the first of the warnings."""
+    yield comparison.sentences[1 if len(comparison.evaluations) == 2 else 0]
+    for text in comparison.warnings[:1]:
+        yield f"WARNING: {text}"
+    more = len(comparison.warnings) - 1
+    if more > 0:
+        yield f"{many(more, 'more warning')}: --full"
 
 
 def report_costs(runs: Sequence[BenchmarkRun], form: str = "table", *, color: bool = False) -> str:
