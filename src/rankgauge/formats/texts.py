@@ -15,7 +15,15 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError, UnknownName
 from rankgauge.formats import sgml, smart
-from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
+from rankgauge.formats.lines import (
+    Source,
+    line_parts,
+    numbered_lines,
+    opened,
+    shorten,
+    source_name,
+    start_of,
+)  # fmt: skip
 from rankgauge.formats.naming import format_of, packing_of
 from rankgauge.formats.tables import objects
 from rankgauge.ids import id_bytes, show_id
@@ -46,7 +54,7 @@ _PACKED = 4
 
 # The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
 _Piece: TypeAlias = tuple[int, int, Any]
-_Lines: TypeAlias = Iterable[tuple[int, int, bytes]]
+_Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +198,9 @@ class TextReader:
             start = 0
             if isinstance(stream, io.BufferedReader) and stream.peek(3).startswith(_BOM):
                 start = len(_BOM)
-            lines = _with_offsets(numbered_lines(stream, name), start)
+            head = start_of(stream).removeprefix(_BOM)
+            marked = sgml.begins(head) if self._given is None else self._given == "sgml"
+            lines = self._lines(stream, start, parts=marked)
             first = next((line for line in lines if line[-1].strip()), None)
             if first is None:
                 return
@@ -201,9 +211,14 @@ class TextReader:
         """The text that begins at this byte of a file that was read before and is not packed."""
         with self.source.open() as stream:
             stream.seek(offset)
-            lines = _with_offsets(numbered_lines(stream, self.name), offset)
+            lines = self._lines(stream, offset, parts=self._form == "sgml")
             found = next(self._parsed(lines, None, head=False), None)
             return None if found is None else found.row
+
+    def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
+        """Each line with its number and offset, or parts of long lines."""
+        read = line_parts(stream) if parts else stream
+        return _with_offsets(numbered_lines(read, self.name), start)
 
     def stamp(self) -> object:
         """Size and time of the file; None of standard input."""
