@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import os
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError, UnknownName
 from rankgauge.formats import sgml, smart
+from rankgauge.formats.delimited import check_width, decoded_line, rows_of
 from rankgauge.formats.lines import (
     Source,
     line_parts,
@@ -179,8 +179,10 @@ class TextReader:
         if source.size is not None and packing_of(source.name) is not None:
             self.size = _PACKED * source.size
         self._form = ""
-        # Of a table with a header its names. Each pass finds the same, so passes may meet.
+        # Of a table with a header its names, of one without its cells. Each pass finds the same, so
+        # passes may meet.
         self._columns: list[str] = []
+        self._width = 0
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order.
@@ -257,7 +259,7 @@ class TextReader:
             case "smart":
                 return smart.pieces(lines)
             case "csv":
-                return _csv_pieces(lines, self.name)
+                return rows_of(lines, self.name, ",")
             case _:
                 return (line for line in lines if line[-1].strip())
 
@@ -278,7 +280,7 @@ class TextReader:
     def _cells(self, piece: Any, number: int) -> list[str]:
         # A quotation mark in a line of tabs is one, and a text may be of any length.
         if self._form == "tsv":
-            return _decoded(piece, self.name, number).rstrip("\r\n").split("\t")
+            return decoded_line(piece, self.name, number).rstrip("\r\n").split("\t")
         return list(piece)
 
     def _is_header(self, piece: Any, number: int) -> bool:
@@ -289,19 +291,27 @@ class TextReader:
         known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
         if known:
             self._columns = columns
+        else:
+            self._width = len(columns)
         return known
 
     def _of_cells(self, cells: Sequence[str], number: int) -> TextRow:
         name = self.name
+        by = "," if self._form == "csv" else "\t"
         if self._columns:
+            check_width(cells, self._columns, name, (number, by))
             return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
-        if not 1 < len(cells) <= _CELLS:
+        width = len(cells)
+        if not 1 < width <= _CELLS or width != (self._width or width):
+            wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
-                f"the line has {len(cells)} fields, wanted id and text, or id, title and text",
+                f"the line has {width} fields, wanted id and text, or id, title and text{wanted}",
                 path=name,
                 line=number,
-                text=shorten(("," if self._form == "csv" else "\t").join(cells).encode()),
-                fix="put one separator between two fields, or write JSON lines",
+                text=shorten(by.join(cells).encode()),
+                fix="put one separator between two fields"
+                + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
+                + ", or write JSON lines",
             )
         title = cells[1] if len(cells) == _CELLS else ""
         return TextRow(_id(cells[0].strip(), name, number), title, cells[-1], {})
@@ -416,36 +426,3 @@ def _text(value: Any, name: str, number: int) -> str:
             f"got {value!r:.60} for a text", path=name, line=number, fix="give text in quotes"
         )
     return value
-
-
-def _decoded(line: bytes, name: str, number: int) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"byte {error.start + 1} is not UTF-8", path=name, line=number,
-            text=shorten(line), fix="save the file as UTF-8",
-        ) from None  # fmt: skip
-
-
-def _csv_pieces(lines: _Lines, name: str) -> Iterator[_Piece]:
-    """The fields of each row that has some: the last of its lines, where it begins, and they."""
-    number = behind = start = 0
-
-    def decoded() -> Iterator[str]:
-        nonlocal number, behind
-        for number, offset, line in lines:
-            behind = offset + len(line)
-            yield _decoded(line, name, number)
-
-    rows = csv.reader(decoded())
-    try:
-        for row in rows:
-            if any(row):
-                yield number, start, row
-            start = behind
-    except csv.Error as error:
-        raise FormatError(
-            f"the fields cannot be told apart: {error}", path=name, line=number,
-            fix="quote fields by the rules of CSV, or write JSON lines",
-        ) from None  # fmt: skip
