@@ -33,6 +33,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.formats.layout import RUN, lost_number
 from rankgauge.ids import id_bytes
 
 __all__ = [
@@ -277,6 +278,9 @@ def _score(value: Any) -> float:
             f"the score of a hit is {_shown(value)}, wanted a finite number",
             fix="leave out what has no score, or return ids alone, best first",
         )
+    lost = lost_number(value, RUN)
+    if lost is not None:
+        raise InputError(lost[0], fix=lost[1])
     return score
 
 

@@ -22,6 +22,7 @@ from rankgauge.formats.layout import (
     finite,
     numbers_of,
     table_of,
+    whole_numbers_of,
     wrong_columns,
 )
 from rankgauge.ids import Blame, Ids, IntArray, show_id
@@ -380,7 +381,9 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
 
 
 def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame) -> FloatArray:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return whole_numbers_of(values, layout, blame)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
         with np.errstate(over="ignore"):  # too large is infinite, and refused as that
             return values.astype(np.float64)
     return numbers_of(listed(values), layout, blame)
