@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
-from rankgauge.errors import FormatError, UnknownName
+from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
 from rankgauge.formats.delimited import check_width, decoded_line, rows_of
 from rankgauge.formats.lines import (
@@ -26,12 +26,12 @@ from rankgauge.formats.lines import (
 )  # fmt: skip
 from rankgauge.formats.naming import format_of, packing_of
 from rankgauge.formats.tables import objects
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.ids import id_text
 
 __all__ = [
     "IDS", "QUESTIONS", "TEXT_SOURCES", "Faults", "Placed", "Reader", "TextReader", "TextRow",
     "TextSource",
-    "each_once", "no_text", "read_texts", "repeated", "row_of",
+    "each_once", "id_of", "no_text", "read_texts", "repeated", "row_of",
 ]  # fmt: skip
 
 # The names of each part, the one to recommend first.
@@ -269,7 +269,7 @@ class TextReader:
             case "sgml" | "smart":
                 parted = sgml.parts_of if self._form == "sgml" else smart.parts_of
                 key, title, text, fields = parted(piece, name, number)
-                return TextRow(_id(key, name, number), title, text, fields)
+                return TextRow(id_of(key, name, number), title, text, fields)
             case "csv" | "tsv":
                 return self._of_cells(self._cells(piece, number), number)
             case _:
@@ -314,7 +314,7 @@ class TextReader:
                 + ", or write JSON lines",
             )
         title = cells[1] if len(cells) == _CELLS else ""
-        return TextRow(_id(cells[0].strip(), name, number), title, cells[-1], {})
+        return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
@@ -382,7 +382,7 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
     return TextRow(
-        id=_id(found[key], name, number),
+        id=id_of(found[key], name, number),
         title="" if title is None else _text(found[title], name, number),
         text=_text(found[body], name, number),
         fields=fields,
@@ -408,14 +408,22 @@ def _form_of(name: str, first: bytes) -> str:
     return "jsonl" if form == "json" else form
 
 
-def _id(value: Any, name: str, number: int) -> str:
+def id_of(value: Any, name: str, number: int) -> str:
+    """An id in a line of a file.
+
+    Raises:
+        FormatError: If it is none.
+    """
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
             f"got {value!r:.60} for an id", path=name, line=number,
             fix="an id is text or a whole number",
         )  # fmt: skip
-    return show_id(id_bytes(text))
+    try:
+        return id_text(text)
+    except InputError as error:
+        raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
 
 
 def _text(value: Any, name: str, number: int) -> str:

@@ -9,13 +9,13 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.naming import format_of, unpacked
 from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.ids import id_text
 from rankgauge.model import Qrels
 
 __all__ = ["read_questions"]
@@ -127,7 +127,13 @@ class _Answers:
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(number, f"got {given!r:.60} for an id", "give text or a whole number")
-        return show_id(id_bytes(given.strip() if isinstance(given, str) else given))
+        return self._id(number, given)
+
+    def _id(self, number: int, given: str | int) -> str:
+        try:
+            return id_text(given.strip() if isinstance(given, str) else given)
+        except InputError as error:
+            raise self._fault(number, error.what, error.fix) from None
 
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
@@ -148,7 +154,7 @@ class _Answers:
     def _doc(self, number: int, given: Any) -> str:
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(number, f"got {given!r:.60} for a document", "give its id as text")
-        key = show_id(id_bytes(given.strip() if isinstance(given, str) else given))
+        key = self._id(number, given)
         if not self._documents or key in self._documents:
             return key
         plain = key.replace("\\", "/").removeprefix("./")
