@@ -69,7 +69,7 @@ def test_queries_keep_what_else_is_known_of_them(tmp_path):
         ("f.tsv", "d1\tx\nd2\n", 2, "1 fields"),
         ("g.tsv", "a\tb\tc\td\n", 1, "4 fields"),
         ("h.jsonl", '{"_id": "d1", "text": "x"}\nno', 2, "no JSON"),
-        ("i.csv", 'd1,"' + "x" * 200_000 + '"\n', 1, "cannot be told apart"),
+        ("i.csv", 'd1,"' + "x" * 200_000 + '"\n', 1, "more than 131072 characters"),
     ],
 )
 def test_what_is_no_text_is_refused_with_its_line(tmp_path, name, text, line, said):
@@ -184,3 +184,23 @@ def test_fields_that_are_no_json_are_refused_by_the_fingerprint():
         fingerprint_documents([Document("d", fields={"x": {(1, 2): 3}})])
     assert caught.value.fix
     assert fingerprint_documents([Document("\ud800", text="\udfff")])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"_id": "d\\u00001", "text": "x"}\n'),
+        ("a.csv", "id,text\nd\x001,x\n"),
+        ("a.tsv", "d\x001\tx\n"),
+        ("a.sgml", "<DOC><DOCNO>d\x001</DOCNO>x</DOC>"),
+    ],
+)
+def test_an_id_with_a_nul_is_refused_with_its_line(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(FormatError, match=r"id 'd\\x001' holds a NUL byte") as caught:
+        Collection.load(documents=path)
+    assert caught.value.line == 1 + (name == "a.csv")
+    for given in ({"documents": {"d\0001": "x"}}, {"documents": {}, "queries": {"d\0001": "x"}}):
+        with pytest.raises(InputError, match=r"id 'd\\x001' holds a NUL byte"):
+            Collection.of(**given)

@@ -43,7 +43,7 @@ SCORES = st.one_of(
     st.sampled_from([0.0, -0.0, 0.5, 0.25, 1, True, 2, 1e308, -1e308, 1.7e308, 1e-320]),
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([np.float32(0.1), np.float64(0.1), np.int64(2), np.float16(0.5), 0.1]),
-    st.sampled_from([2**53, 2**53 + 1, float(2**53), -(2**53) - 1, 10**300]),
+    st.sampled_from([2**53, 2**53 + 2, float(2**53), -(2**53) - 2, int(1e300)]),
 )
 JUDGMENTS = st.dictionaries(
     QUERIES, st.dictionaries(DOCS, st.integers(-1, 3), max_size=8), min_size=1, max_size=4
@@ -109,6 +109,7 @@ UNUSUAL: list[Any] = [
     {"a": [0.5]}, {"a": np.array(0.5)}, {"a": 0.5, "b": np.array([0.5, 1])},
     {"a": np.array(1, bool)[()]}, {"a": np.datetime64("2020-01-01")}, {"a": Fraction(1, 3)},
     {"d1": Fraction(1, 3), "d2": 0.0}, {"d1": 1.0, "d2": Fraction(1, 2)},
+    {"a": 2**53 + 1}, {"a": 2**53, "b": 2**53 + 1, "c": 0.5}, {"a": 10**300, "b": 1e300},
     ["d2", "d1"], [("d2", 0.5), ("d1", 0.75)], {"d1", "d2"}, None, 3, "d1",
 ]  # fmt: skip
 
@@ -139,8 +140,8 @@ def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
     "scores",
     [
         (3.0, 2.0, 1.0), (3, 2, 1), (True, 0.5, 0), (np.float32(0.3), np.float32(0.2), 0.1),
-        (1e308, 1.7e308, 1e308), (2**53 + 1, 2**53, 2**53 - 1), (float(2**53), 2**53 + 1, 0.0),
-        (np.float64(0.5), 0.5, np.int8(1)), (-0.0, 0.0, 0), (1e17, 2**53 + 1, float(2**53), 0.5),
+        (1e308, 1.7e308, 1e308), (2**53 + 2, 2**53, 2**53 - 1), (float(2**53), 2**53 + 2, 0.0),
+        (np.float64(0.5), 0.5, np.int8(1)), (-0.0, 0.0, 0), (1e17, 2**53 + 2, float(2**53), 0.5),
     ],
     ids=repr,
 )  # fmt: skip

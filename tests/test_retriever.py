@@ -59,6 +59,19 @@ def test_what_only_looks_like_a_ranking_is_refused_with_what_to_write(found, fix
     assert "\n" not in error.value.what
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["d1\0", "d2"], [("d\0001", 0.5)], {"d1\0": 0.5}, [{"id": "d1\0", "score": 1}],
+        [b"d1\0"], [("é\0", 1)],
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_id_with_a_nul_is_refused_by_its_name(found):
+    with pytest.raises(InputError, match=r"document id '.+\\x00.*' holds a NUL byte"):
+        hits_of(found, 10)
+
+
 def test_a_class_is_no_retriever_and_told_to_be_made_an_object():
     with pytest.raises(InputError, match="the class BM25") as error:
         answers_of(BM25)

@@ -16,7 +16,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.stored import Streamed, kept
 from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, read_texts
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.ids import id_text
 from rankgauge.loading import load
 from rankgauge.loading.folders import documents_in, place_of, queries_in
 from rankgauge.model import Qrels
@@ -409,7 +409,7 @@ def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
             fix=f"give a path or a mapping: {example}",
         )  # fmt: skip
     for key, value in given.items():
-        yield show_id(id_bytes(key)), value
+        yield id_text(key), value
 
 
 def _row(key: str, value: Any, what: str) -> TextRow:

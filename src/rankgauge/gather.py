@@ -144,6 +144,7 @@ class Gathering:
         self.tied = self.removed = self.documents = self.matched = self.depth = 0
         self.beyond = [0] * len(plan.recalls)
         self.constant = True
+        self.rising = self.longer = 0
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
         self.sample: Ids | None = None
@@ -198,6 +199,8 @@ class Gathering:
         if block.run is not None:
             self.settings = self.settings or dict(block.run.settings)
             self.notes += [note for note in block.run.table.notes if note not in self.notes]
+            rising, longer = block.run.table.rising() if block.run.table.paired else (0, 0)
+            self.rising, self.longer = self.rising + rising, self.longer + longer
         self.name = self.name or (Run.name if block.run is None else block.run.name)
         self.last = (joined, graded)
 
@@ -455,6 +458,7 @@ class Gathering:
             beyond={str(m): n for m, n in zip(plan.recalls, self.beyond, strict=True) if n},
             perfect=perfect,
             constant=self.constant and bool(self.documents),
+            rising=(self.rising, self.longer),
         )
 
     def _lacking(self, level: float, rows: IntArray | slice) -> BoolArray:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from rankgauge.errors import InputError
 
-__all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "near_match", "show_id"]
+__all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "show_id"]
 
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -377,6 +377,23 @@ def id_bytes(value: Any, what: str = "id") -> bytes:
         raise InputError(said, fix=fix) from None
 
 
+def id_text(value: Any, what: str = "id") -> str:
+    """One id of a text as text, as ids are shown.
+
+    Raises:
+        InputError: As :func:`id_bytes`, and if it holds a NUL, where other tools cut ids.
+
+    Example:
+        >>> id_text(b"d1"), id_text(7)
+        ('d1', '7')
+    """
+    raw = id_bytes(value, what)
+    if b"\0" in raw:
+        said, fix = _nul(raw, what)
+        raise InputError(said, fix=fix)
+    return show_id(raw)
+
+
 def show_id(value: bytes) -> str:
     r"""An id as text for people: UTF-8, with what is not printable written as an escape.
 
@@ -474,6 +491,13 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
     return said, "turn it into text: str(...)"
 
 
+def _nul(raw: bytes, what: str) -> tuple[str, str]:
+    return (
+        f"{what} '{show_id(raw[:_SHOWN])}' holds a NUL byte",
+        "remove the NUL; UTF-16 text must be turned into UTF-8 first",
+    )
+
+
 def _surrogate(value: str, what: str) -> tuple[str, str]:
     return (
         f"{what} {_short(value)} holds a lone surrogate, which is no character",
@@ -528,9 +552,5 @@ def _checked(ids: Ids, what: str, blame: Blame) -> Ids:
     if not ids.data[:-_WORD].all():
         place = int(np.argmin(ids.data[:-_WORD]))
         row = int(np.searchsorted(ids.starts, place, side="right")) - 1
-        raise blame(
-            row,
-            f"{what} '{show_id(ids[row][:_SHOWN])}' holds a NUL byte",
-            "remove the NUL; UTF-16 text must be turned into UTF-8 first",
-        )
+        raise blame(row, *_nul(ids[row], what))
     return ids

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankgauge.formats.layout import is_lost
 from rankgauge.ids import Ids, IntArray, show_id
 from rankgauge.join import Joined, by_grade
 from rankgauge.judged import BoolArray
@@ -251,7 +252,12 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
         return None
     with np.errstate(over="ignore"):  # too large is infinite
         scores = np.fromiter(ranking.values(), np.float64, len(ranking))
-    return dict(zip(ranking, scores.tolist(), strict=True)) if np.isfinite(scores).all() else None
+    if not np.isfinite(scores).all():
+        return None
+    found = dict(zip(ranking, scores.tolist(), strict=True))
+    if np.abs(scores).max() >= _EXACT and any(map(is_lost, ranking.values(), found.values())):
+        return None
+    return found
 
 
 def _all_plain(ranking: Mapping[str, float]) -> bool:

@@ -33,7 +33,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.ids import id_bytes
+from rankgauge.formats.layout import RUN, lost_number
+from rankgauge.ids import id_bytes, id_text
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
@@ -165,7 +166,7 @@ def hits_of(found: Any, k: int) -> Hits:
 def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
     """Ids and scores as they came, repeats and all; no scores at all where none were given."""
     if type(found) is list and all(type(one) is str and one for one in found):
-        _utf8(found)
+        _check_ids(found)
         return found, []
     if type(found) is list and (pairs := _plain_pairs(found)) is not None:
         return pairs
@@ -209,7 +210,7 @@ def _plain_pairs(rows: list[Any]) -> tuple[list[str], list[float]] | None:
     plain = {*map(type, ids)} <= {str} and {*map(type, scores)} <= {float}
     if not plain or "" in ids or not all(map(math.isfinite, scores)):
         return None
-    _utf8(ids)
+    _check_ids(ids)
     return ids, scores
 
 
@@ -240,7 +241,7 @@ def _hit(row: Any) -> tuple[str, float | None]:
 
 def _id(value: Any) -> str:
     if type(value) is str and value:
-        _utf8((value,))
+        _check_ids((value,))
         return value
     if not isinstance(value, str | bytes | int) and not hasattr(value, "dtype"):
         inner = next((found for key in _IDS if (found := _part(value, key)) is not None), None)
@@ -252,6 +253,8 @@ def _id(value: Any) -> str:
     raw = id_bytes(value, "document id")
     if not raw:
         raise InputError("the id of a hit is empty", fix=_SHAPES)
+    if b"\0" in raw:
+        id_text(raw, "document id")
     return raw.decode("utf-8", "backslashreplace")
 
 
@@ -259,12 +262,16 @@ def _part(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
 
 
-def _utf8(ids: Iterable[str]) -> None:
+def _check_ids(ids: Iterable[str]) -> None:
+    text = "".join(ids)
     try:
-        "".join(ids).encode()
+        text.encode()
+        sound = "\0" not in text
     except UnicodeEncodeError:
+        sound = False
+    if not sound:
         for name in ids:
-            id_bytes(name, "document id")
+            id_text(name, "document id")
 
 
 def _score(value: Any) -> float:
@@ -277,6 +284,9 @@ def _score(value: Any) -> float:
             f"the score of a hit is {_shown(value)}, wanted a finite number",
             fix="leave out what has no score, or return ids alone, best first",
         )
+    lost = lost_number(value, RUN)
+    if lost is not None:
+        raise InputError(lost[0], fix=lost[1])
     return score
 
 

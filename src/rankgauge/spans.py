@@ -14,7 +14,7 @@ from rankgauge.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.tables import objects
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.formats.texts import id_of
 from rankgauge.render import Table, to_html
 
 __all__ = ["QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"]
@@ -220,7 +220,7 @@ def read_spans(path: Source) -> dict[str, list[Span]]:
     with opened(path) as stream:
         for number, row in objects(numbered_lines(stream, name), name):
             values = {part: _value(row, keys, name, number) for part, keys in _KEYS.items()}
-            ids = [_id(values[part], name, number) for part in ("query", "document")]
+            ids = [id_of(values[part], name, number) for part in ("query", "document")]
             try:
                 span = Span(ids[1], values["start"], values["end"])
             except InputError as error:
@@ -239,15 +239,6 @@ def _value(row: Mapping[str, Any], keys: tuple[str, ...], name: str, number: int
             line=number, fix=f"give lines of {_EXAMPLE}",
         )  # fmt: skip
     return row[key]
-
-
-def _id(value: Any, name: str, number: int) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise FormatError(
-            f"got {value!r:.60} for an id", path=name, line=number,
-            fix="an id is text or a whole number",
-        )  # fmt: skip
-    return show_id(id_bytes(value))
 
 
 def _spans(given: Any, query: str) -> list[Span]:

@@ -43,6 +43,7 @@ class PairTable:
         lines: (N,) line numbers in the source, if it has lines.
         ranks: (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
         notes: What the reader has to say about how it read.
+        paired: True if every ranking came as a list of documents with numbers, best first.
     """
 
     queries: Ids
@@ -54,6 +55,7 @@ class PairTable:
     lines: IntArray | None = None
     notes: tuple[str, ...] = field(default=())
     ranks: FloatArray | None = None
+    paired: bool = False
 
     def __post_init__(self) -> None:
         freeze(self.offsets, self.values, self.lines, self.ranks)
@@ -105,6 +107,20 @@ class PairTable:
     def query_numbers(self) -> IntArray:
         """(N,) the number of each row's query."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def rising(self) -> tuple[int, int]:
+        """Rankings whose values rise from row to row, and all that have two rows or more.
+
+        Example:
+            >>> from rankgauge import Run
+            >>> Run.of({"q1": [("d1", 0.1), ("d2", 0.9)], "q2": [("d1", 0.5)]}).table.rising()
+            (1, 1)
+        """
+        starts, ends = self.offsets[:-1], self.offsets[1:]
+        longer = ends - starts > 1
+        rises = np.append(0, np.cumsum(self.values[1:] > self.values[:-1]))
+        starts, last = starts[longer], ends[longer] - 1
+        return int((rises[last] - rises[starts] == last - starts).sum()), len(last)
 
     def keep(self, rows: IntArray) -> PairTable:
         """Only these rows (ascending); queries stay, even without rows."""

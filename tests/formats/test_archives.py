@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import pickle
+import random
 import sqlite3
 import struct
 import sys
@@ -19,6 +20,8 @@ import pytest
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.files import read_ids
+from rankgauge.formats.naming import PACKINGS, Packing
+from rankgauge.formats.packing import packed
 
 RUN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"
 JUDGED = "query-id\tcorpus-id\tscore\nq1\td1\t2\n"
@@ -190,6 +193,27 @@ def test_a_packed_member_may_not_explode_either(tmp_path: Path) -> None:
     twice = gzip.compress(bytes(80 << 20))
     path = zipped(tmp_path / "a.zip", {"a.run.gz": twice})
     with pytest.raises(FormatError, match=r"a\.run\.gz: [0-9]{3,4} bytes unpack to more than"):
+        read_run(path)
+
+
+@pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
+def test_what_follows_excuses_no_explosion(
+    packing: Packing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankgauge.formats.packing._HARMLESS", 1 << 20)
+    parts = []
+    for data in (bytes(24 << 20), random.Random(1).randbytes(1 << 18)):
+        stream = io.BytesIO()
+        with packed(stream, packing, "a") as writer:
+            writer.write(data)
+        parts.append(stream.getvalue())
+    name = f"a.run{packing.suffix}"
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, b"".join(parts))
+    # All of it would do: only what was taken so far may count.
+    assert 200 * path.stat().st_size > 24 << 20
+    with pytest.raises(FormatError, match=f"{name}: [0-9]+ bytes unpack to more than"):
         read_run(path)
 
 

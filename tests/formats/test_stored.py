@@ -182,5 +182,5 @@ def test_what_is_not_closed_ends_where_the_next_one_begins(tmp_path):
     faults = Faults()
     found = stored(path, faults)
     assert (list(found), found["d0"].text) == ([f"d{n}" for n in range(50)], "ä 0")
-    assert "line 1: what begins here is not closed" in faults.first[0]
+    assert "line 1: <DOC> is not closed" in faults.first[0]
     assert "line 303: id 'd0' stands in line 3, too" in faults.first[1]

@@ -17,7 +17,7 @@ import numpy as np
 from rankgauge.checking.problems import Spot
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import memory
-from rankgauge.formats.layout import RUN, Layout, columns_of, read_number
+from rankgauge.formats.layout import RUN, Layout, columns_of, is_lost, lost_number, read_number
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
@@ -261,7 +261,9 @@ def _fields(
         try:
             found = read_number(parts[value])
         except ValueError:
-            what = f"{layout.value} {shorten(parts[value])!r} is not a number"
+            what, _ = lost_number(parts[value], layout) or (
+                f"{layout.value} {shorten(parts[value])!r} is not a number", ""
+            )  # fmt: skip
             faults.add_line(Fault(number, what, show_id(parts[query]), show_id(parts[doc])))
             continue
         yield number, parts[query], parts[doc], found, _rank(parts[rank]) if rank >= 0 else _NAN
@@ -334,7 +336,9 @@ def _row(value: dict[str, Any], number: int, layout: Layout, faults: Faults) -> 
         faults.add_line(Fault(number, error.what))
         return None
     except (TypeError, ValueError):
-        what = f"{layout.value} {value[columns.value]!r:.40} is not a number"
+        what, _ = lost_number(value[columns.value], layout) or (
+            f"{layout.value} {value[columns.value]!r:.40} is not a number", ""
+        )  # fmt: skip
         faults.add_line(Fault(number, what, show_id(query), show_id(doc)))
         return None
     rank = _NAN
@@ -356,7 +360,10 @@ def _plain_number(value: Any) -> float:
         return read_number(value.encode())
     if isinstance(value, bool | list | dict):
         raise TypeError(value)
-    return float(value)
+    number = float(value)
+    if is_lost(value, number):
+        raise ValueError(value)
+    return number
 
 
 def _mapped(source: Mapping[Any, Any], faults: Faults) -> Iterator[_Row]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
 from rankgauge.evaluation import Evaluation
+from rankgauge.formats.delimited import check_width
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many
@@ -218,7 +219,7 @@ def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
     for mark in (",", "\t", ";"):
         head = [cell.strip().lower() for cell in lines[0][1].split(mark)]
         if len(head) > 1 and head[0] in _QUERY | _MEASURE:
-            return list(_of_table(lines, mark))
+            return list(_of_table(lines, mark, name))
     return list(_of_lines(lines, name))
 
 
@@ -239,11 +240,12 @@ def _json(text: str, name: str) -> Any:
     return found
 
 
-def _of_table(lines: Sequence[tuple[int, str]], mark: str) -> Iterator[_Row]:
+def _of_table(lines: Sequence[tuple[int, str]], mark: str, name: str) -> Iterator[_Row]:
     """CSV or TSV with a header: a column for each measure, or a column of their names."""
     heads = [head.strip() for head in next(csv.reader([lines[0][1]], delimiter=mark))]
     for number, line in lines[1:]:
         cells = next(csv.reader([line], delimiter=mark))
+        check_width(cells, heads, name, (number, mark))
         record = dict(zip(heads, cells, strict=False))
         yield from _of_record(record, number)
 

@@ -10,8 +10,8 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -42,6 +42,20 @@ def split_name(name: str) -> Iterator[tuple[str, str]]:
             yield name[:at], name[at + 1 :]
 
 
+class _File:
+    """A file as far as ZipFile needs one; it counts the bytes that were taken."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
+        self.taken = 0
+        self._read = stream.read
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._read(size)
+        self.taken += len(part)
+        return part
+
+
 @dataclass(frozen=True)
 class Archive:
     """A zip archive.
@@ -58,7 +72,7 @@ class Archive:
 
     @cached_property
     def _infos(self) -> list[zipfile.ZipInfo]:
-        with self._opened() as archive:
+        with self._opened() as (archive, _):
             # A member without a name is none, and not every Python can ask it what it is.
             named = (info for info in archive.infolist() if info.filename)
             return [info for info in named if not info.is_dir()]
@@ -118,26 +132,33 @@ class Archive:
             FormatError: If it cannot be read.
         """
         info, shown = self._info(member), f"{self.name}!{member}"
-        with self._opened() as archive:
+        with self._opened() as (archive, file):
             try:
                 stream = cast("zipfile.ZipExtFile", archive.open(info))
             except _BROKEN as error:
                 raise _unreadable(shown, error) from None
+            before = file.taken
             with stream:
-                yield _plain(stream, info, shown)
+                yield _plain(stream, lambda: file.taken - before, shown)
+
+    def _raw(self) -> BinaryIO:
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        return open(self.path, "rb")  # noqa: PTH123 - pathlib is slow to load
 
     @contextmanager
-    def _opened(self) -> Iterator[zipfile.ZipFile]:
-        source = self.path if self.content is None else io.BytesIO(self.content)
-        try:
-            archive = zipfile.ZipFile(source)
-        except _BROKEN as error:
-            raise FormatError(
-                f"the archive cannot be read: {error}", path=self.name,
-                fix=f"fetch it again ({_CHECK} checks it)",
-            ) from None  # fmt: skip
-        with archive:
-            yield archive
+    def _opened(self) -> Iterator[tuple[zipfile.ZipFile, _File]]:
+        with ExitStack() as stack:
+            try:
+                raw = self._raw()
+                file = _File(stack.enter_context(raw))
+                archive = stack.enter_context(zipfile.ZipFile(cast("BinaryIO", file)))
+            except _BROKEN as error:
+                raise FormatError(
+                    f"the archive cannot be read: {error}", path=self.name,
+                    fix=f"fetch it again ({_CHECK} checks it)",
+                ) from None  # fmt: skip
+            yield archive, file
 
     @cached_property
     def _counts(self) -> Counter[str]:
@@ -181,15 +202,14 @@ def _unreadable(shown: str, error: Exception) -> FormatError:
     )  # fmt: skip
 
 
-def _plain(stream: zipfile.ZipExtFile, info: zipfile.ZipInfo, shown: str) -> BinaryIO:
+def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> BinaryIO:
     def parts(size: int) -> bytes:
         try:
             return stream.read1(size)
         except _BROKEN:
             raise BrokenPackError("zip data", _CHECK) from None
 
-    packed = info.compress_size
-    found = Unpacked(parts, lambda: packed, name=shown, program="unzip FILE")
+    found = Unpacked(parts, taken, name=shown, program="unzip FILE")
     try:
         start = found.peek(16)
     except BrokenPackError as error:
@@ -204,4 +224,4 @@ def _plain(stream: zipfile.ZipExtFile, info: zipfile.ZipInfo, shown: str) -> Bin
         )  # fmt: skip
     packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
     plain = cast("BinaryIO", found)
-    return plain if packing is None else unpacking(plain, packing, shown, size=packed)
+    return plain if packing is None else unpacking(plain, packing, shown, taken=taken)

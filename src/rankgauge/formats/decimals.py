@@ -84,6 +84,9 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if len(long):
         powers = power[long] if isinstance(power, np.ndarray) else np.full(len(long), power)
         values[long], sure[long] = _corrected(number[long], powers)
+        whole = long[powers == 1]
+        # A whole number that is no float is refused.
+        sure[whole] &= values[whole].astype(np.uint64) == number[whole]
     if minus is not None:
         np.negative(values, out=values, where=minus)
     return values, sure

@@ -129,7 +129,9 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
         return _OF_FORM[form], form, ()
     first = lines[0]
     if sgml.begins(first):
-        topics = re.search(rb"<(top|topic)[\s>]", head, re.IGNORECASE) is not None
+        # A document may name its topic.
+        element = re.search(rb"<(top|topic|doc)[\s>]", head, re.IGNORECASE)
+        topics = element is not None and element[1].lower() != b"doc"
         return (("queries",) if topics else ("documents",)), "trec", ()
     if first.lstrip().startswith((b"{", b"[")):
         return _of_json(first, form or format_of(source.name), head)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge.errors import InputError
 from rankgauge.ids import Blame, Ids, show_id
@@ -21,11 +22,14 @@ __all__ = [
     "columns_of",
     "finite",
     "finite_numbers",
+    "is_lost",
+    "lost_number",
     "number_text",
     "numbers_of",
     "plain_number",
     "read_number",
     "table_of",
+    "whole_numbers_of",
     "wrong_columns",
     "wrong_number",
 ]
@@ -54,6 +58,7 @@ _SHOWN = 8
 # A number with a comma, which means one thing here and another there.
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 _EXACT = 2**53
+_WORD, _HALF = 8, 32
 
 
 class Layout(NamedTuple):
@@ -206,11 +211,29 @@ def read_number(text: bytes) -> float:
     """A number as people write it: what Python reads, without ``1_0`` and foreign digits.
 
     Raises:
-        ValueError: If it is none. NaN and infinity are.
+        ValueError: If it is none, or a whole number that would become another. NaN and infinity
+            are numbers.
     """
     if b"_" in text:
         raise ValueError(text)
-    return float(text)
+    number = float(text)
+    if abs(number) >= _EXACT and is_lost(text, number):
+        raise ValueError(text)
+    return number
+
+
+def is_lost(value: Any, number: float) -> bool:
+    """Whether a whole number, perhaps as text, became another as a 64-bit float.
+
+    From 2^53 on not every whole number has a float of its own: two scores would tie. Numbers with a
+    point are rounded, as everywhere.
+    """
+    if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
+        return False
+    try:
+        return int(value) != int(number)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def number_text(value: float, layout: Layout) -> str:
@@ -232,6 +255,9 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
     empty = isinstance(value, str) and not value.strip()
     if empty or value is None or type(value).__name__ == "NAType":
         return f"the {layout.value} is missing", layout.mend
+    lost = lost_number(value, layout)
+    if lost is not None:
+        return lost
     fix = f"give every {layout.value} as a number"
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
         fix += ", with a point before its decimals: a comma may part thousands, too"
@@ -252,9 +278,29 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
         raise blame(row, *wrong_number(values[row], layout))
     try:
         with np.errstate(over="ignore"):  # too large is infinite, and refused as that
-            return np.fromiter(values, dtype=np.float64, count=len(values))
+            found = np.fromiter(values, dtype=np.float64, count=len(values))
     except (OverflowError, TypeError, ValueError):
-        return np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
+        found = np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
+    for row in np.flatnonzero(np.abs(found) >= _EXACT).tolist():
+        if is_lost(values[row], float(found[row])):
+            raise blame(row, *wrong_number(values[row], layout))
+    return found
+
+
+def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> FloatArray:
+    """An array of whole numbers as 64-bit floats.
+
+    Raises:
+        InputError: For the first that would become another number.
+    """
+    found: FloatArray = values.astype(np.float64)
+    if values.itemsize == _WORD:
+        # What is left of each above its lower half, exactly, is that half.
+        rest = found - (values >> _HALF).astype(np.float64) * 2.0**_HALF
+        lost = np.flatnonzero(rest != (values & (2**_HALF - 1)).astype(np.float64))
+        if len(lost):
+            raise blame(int(lost[0]), *wrong_number(int(values[lost[0]]), layout))
+    return found
 
 
 def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
@@ -278,6 +324,25 @@ def _not_finite(values: FloatArray) -> tuple[int, str] | None:
         return None
     value = float(values[bad[0]])
     return int(bad[0]), "NaN" if math.isnan(value) else str(value)
+
+
+def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
+    """What is wrong with a whole number that is no 64-bit float, and the fix; None for others."""
+    if not (isinstance(value, str | bytes) or _is_number(type(value))):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if not is_lost(value, number):
+        return None
+    shown = value.decode() if isinstance(value, bytes) else value
+    fix = "subtract the same whole number from all scores, or list the documents, best first"
+    what = (
+        f"{layout.value} {shown} is no 64-bit float: it would become {int(number)}, and may tie "
+        f"with another {layout.value}"
+    )
+    return what, fix if layout is RUN else f"give a smaller {layout.value}"
 
 
 def _is_number(kind: type) -> bool:

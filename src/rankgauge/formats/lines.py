@@ -31,6 +31,7 @@ __all__ = [
     "gathered",
     "is_columnar",
     "is_zip",
+    "line_parts",
     "mistaken_for",
     "numbered_lines",
     "opened",
@@ -80,9 +81,11 @@ _STRANGE = (
 )  # fmt: skip
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
+_BREAKS = (b"\n", b"\r")
 _PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
 # What reading raises, of files and of what is packed.
 _FAULTS = (BrokenPackError, OSError)
+_PART = 1 << 18
 _SHOWN = 80
 
 
@@ -280,24 +283,37 @@ def _open(source: Source) -> BinaryIO:
 def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """Each line with its number, from 1; without a byte order mark.
 
-    A line ends with LF, CRLF or CR.
+    A line ends with LF, CRLF or CR. Parts of a line have its number.
+
+    Args:
+        stream: The lines, or parts of them.
+        name: The name of the file, for messages.
 
     Raises:
         FormatError: If compressed data is broken or ends early: with the last line that was read.
         InputError: If reading fails.
     """
-    number, line = 0, b""
+    number, line, whole = 0, b"", True
     try:
         for raw in stream:
             # Most lines have no carriage return, or one just before the line feed.
             lone = b"\r" in raw and (b"\r" in raw[:-2] or not raw.endswith((b"\r", b"\n")))
             for line in raw.splitlines(keepends=True) if lone else (raw,):
-                number += 1
-                if number == 1 and line.startswith(_UTF8_BOM):
-                    line = line[len(_UTF8_BOM) :]  # noqa: PLW2901 - the same line
+                if whole:
+                    number += 1
+                    if number == 1 and line.startswith(_UTF8_BOM):
+                        line = line[len(_UTF8_BOM) :]  # noqa: PLW2901 - the same line
+                whole = line.endswith(_BREAKS)
                 yield number, line
     except _FAULTS as error:
         raise _fault(error, name, number, line) from None
+
+
+def line_parts(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream, long ones in parts, so that a file of one line fits into memory."""
+    while part := stream.readline(_PART):
+        # CR and LF together are one end of a line.
+        yield part + stream.readline(1) if part.endswith(b"\r") else part
 
 
 def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:

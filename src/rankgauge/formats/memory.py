@@ -6,6 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -22,6 +23,7 @@ from rankgauge.formats.layout import (
     finite,
     numbers_of,
     table_of,
+    whole_numbers_of,
     wrong_columns,
 )
 from rankgauge.ids import Blame, Ids, IntArray, show_id
@@ -72,9 +74,16 @@ def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> P
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
     else:
         parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
+    paired = layout is RUN and all(map(_is_paired, inner, parts))
     # In a mapping no document can stand twice; among the labels of a series it can.
     unique = all(isinstance(value, Mapping) for value in inner)
-    return _of_parts(queries, parts, layout, source, unique=unique)
+    return replace(_of_parts(queries, parts, layout, source, unique=unique), paired=paired)
+
+
+def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
+    """Whether this came as a list of pairs, in an order that may mean something; or empty."""
+    _, numbers = part
+    return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
 
 def _of_parts(
@@ -380,7 +389,9 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
 
 
 def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame) -> FloatArray:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return whole_numbers_of(values, layout, blame)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
         with np.errstate(over="ignore"):  # too large is infinite, and refused as that
             return values.astype(np.float64)
     return numbers_of(listed(values), layout, blame)

@@ -143,7 +143,7 @@ def too_many(packed: int, plain: int) -> bool:
 
 
 def unpacking(
-    stream: BinaryIO, packing: Packing, name: str, *, size: int | None = None
+    stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[[], int] | None = None
 ) -> BinaryIO:
     """What is packed in a stream: all members or frames, one after the other.
 
@@ -154,22 +154,22 @@ def unpacking(
         stream: The packed bytes.
         packing: How they are packed.
         name: The name of the file.
-        size: How many packed bytes there are, if `stream` itself is unpacked from fewer.
+        taken: How many packed bytes were taken so far, if `stream` itself is unpacked from fewer.
 
     Raises:
         MissingExtra: If a library is needed that is not installed.
     """
-    taken = 0
+    count = 0
 
     def read(wanted: int = -1) -> bytes:
-        nonlocal taken
+        nonlocal count
         part = stream.read(wanted)
-        taken += len(part)
+        count += len(part)
         return part
 
     parts = _gzip_parts(read) if packing.name == "gzip" else _Members(read, packing, name).part
     program = f"{packing.program} -d FILE"
-    got = Unpacked(parts, lambda: taken if size is None else size, name=name, program=program)
+    got = Unpacked(parts, taken or (lambda: count), name=name, program=program)
     return cast("BinaryIO", got)
 
 

@@ -13,30 +13,44 @@ from rankgauge.formats.lines import decoded
 
 __all__ = ["begins", "parts_of", "pieces"]
 
-_OPENING = re.compile(rb"\s*<(doc|topic|top)(?=[\s>])", re.IGNORECASE)
-_CLOSING = re.compile(rb"</(doc|topic|top)\s*>", re.IGNORECASE)
+# Elements that are a document or a topic; a comment hides those in it.
+_MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--", re.IGNORECASE)
+_COMMENT = b"<!--"
+# What ends the element or the comment that is open, by its name, or begins another of its kind.
+_WITHIN = {
+    name: re.compile(rb"<(/?)(" + name + rb")(?=[\s/>])", re.IGNORECASE)
+    for name in (b"doc", b"topic", b"top")
+} | {b"": _MARK, _COMMENT: re.compile(rb"-->")}
+# The beginning of a mark, where a part of a line ends.
+_CUT = re.compile(rb"(<[^\s<>]{0,6}|--?)\Z")
+_LONGEST_MARK = 8
 _OUTSIDE = re.compile(
     rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE
 )
 _ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
-_TAG = re.compile(r"<[^<>]*>")
+# "<" is that of a tag where a name follows at once: in "5 < 6 and 7 > 3" there is no tag.
+_TAG = re.compile(r"</?[^\W\d][\w.:-]*(?:\s[^<>]*)?/?>|<[!?][^<>]*>")
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
+_SECTION = re.compile("|".join(map(re.escape, _ENDS)))
 _BLANKS = re.compile(r"[ \t]+")
 _DOCNO, _TITLE, _TEXT, _SUBTOPIC = (
     {
         name: (
-            re.compile(rf"<{name}{end}", re.IGNORECASE),
+            re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE),
             re.compile(rf"</{name}\s*>", re.IGNORECASE),
         )
         for name in names
     }
-    for names, end in (
-        (("docno",), ">"),
-        (("title", "headline", "head", "ttl", "h3"), ">"),
-        (("text", "body", "leadpara", "lp"), ">"),
-        (("subtopic",), r"\b"),
+    for names in (
+        ("docno",),
+        ("title", "headline", "head", "ttl", "h3"),
+        ("text", "body", "leadpara", "lp"),
+        ("subtopic",),
     )
 )
-_PART = re.compile(r"<(num|title|desc|narr|query|question|description|narrative)>", re.IGNORECASE)
+_PART = re.compile(
+    r"<(num|title|desc|narr|query|question|description|narrative)(?:\s[^<>]*)?>", re.IGNORECASE
+)
 # What old topics write before each part.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
@@ -52,23 +66,41 @@ def begins(line: bytes) -> bool:
 
 
 def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
-    """Each document or topic with its tags: the line and the byte where it begins, and it."""
+    """Each document or topic with its tags: the line and the byte where it begins, and it.
+
+    It ends with its closing tag, wherever in a line. What :func:`parts_of` refuses is a piece,
+    too: an element that is not closed before the next one, a closing tag without an element, and a
+    comment that is not closed.
+
+    Args:
+        lines: The number and the offset of each line or part of a line, and it.
+    """
+    inside = tail = b""
     kept: list[bytes] = []
-    number = offset = 0
-    for at, place, line in lines:
-        if not kept:
-            if _OPENING.match(line) is None:
-                continue
-            number, offset = at, place
-        elif _OPENING.match(line) is not None:
-            yield number, offset, b"".join(kept)
-            kept, number, offset = [], at, place
-        kept.append(line)
-        if _CLOSING.search(line):
-            yield number, offset, b"".join(kept)
-            kept = []
-    if kept:
-        yield number, offset, b"".join(kept)
+    begun = (0, 0)
+    for number, offset, line in lines:
+        data, first, at = tail + line, offset - len(tail), 0
+        while (mark := _WITHIN[inside].search(data, at)) is not None:
+            place = (number, first + mark.start())
+            if inside == _COMMENT:
+                inside = b""
+            elif inside and mark[1]:
+                yield (*begun, b"".join([*kept, data[at : mark.end()], b">"]))
+                inside = b""
+            elif inside:
+                yield (*begun, b"".join([*kept, data[at : mark.start()]]))
+                begun, kept = place, [mark[0]]
+            elif mark[1]:
+                yield (*place, mark[0] + b">")
+            else:
+                inside, begun, kept = (mark[2] or _COMMENT).lower(), place, [mark[0]]
+            at = mark.end()
+        cut = _CUT.search(data, max(at, len(data) - _LONGEST_MARK))
+        tail = b"" if cut is None else cut[0]
+        if inside and inside != _COMMENT:
+            kept.append(data[at : len(data) - len(tail)])
+    if inside:
+        yield (*begun, b"".join([*kept, tail]))
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
@@ -77,16 +109,43 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     Raises:
         FormatError: If it has no id or, a topic, no text; if it is not closed, or not UTF-8.
     """
-    if not _CLOSING.search(piece):
-        raise FormatError(
-            "what begins here is not closed before the next one, or at all", path=name, line=number,
-            fix="close it: </DOC>, </top>, </topic>",
-        )  # fmt: skip
-    text = decoded(piece, name, number)
-    begin = _OPENING.match(piece)
-    if begin is not None and begin[1].lower() == b"doc":
+    mark = _MARK.match(piece)
+    what = fix = element = ""
+    if mark is None or mark[0] == _COMMENT:
+        what, fix = "the comment that begins here is not closed", "close it: -->"
+    else:
+        element = mark[2].decode()
+        if mark[1]:
+            what = f"</{element}> closes nothing: no <{element}> is open"
+            fix = f"remove it, or write &lt;/{element}&gt; where it belongs to the text"
+        elif not piece.rstrip().lower().endswith(b"</" + mark[2].lower() + b">"):
+            what = f"<{element}> is not closed before the next one, or at all"
+            fix = f"close it: </{element}>; where it belongs to the text, write &lt;{element}&gt;"
+    if what:
+        raise FormatError(what, path=name, line=number, fix=fix)
+    text = _without_sections(decoded(piece, name, number))
+    if element.lower() == "doc":
         return _document(text, name, number)
     return _topic(text, name, number)
+
+
+def _without_sections(text: str) -> str:
+    """Without comments, and the content of CDATA as escaped text; what is not closed stays."""
+    made: list[str] = []
+    unclosed: set[str] = set()
+    at = 0
+    for found in _SECTION.finditer(text):
+        kind = found[0]
+        if found.start() < at or kind in unclosed:
+            continue
+        end = text.find(_ENDS[kind], found.end())
+        if end < 0:
+            unclosed.add(kind)
+            continue
+        content = " " if kind == "<!--" else html.escape(text[found.end() : end], quote=False)
+        made += [text[at : found.start()], content]
+        at = end + len(_ENDS[kind])
+    return "".join([*made, text[at:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import check_width, decoded_line, quoting_error
 from rankgauge.formats.layout import (
     Columns,
     Layout,
@@ -112,35 +113,25 @@ def read_delimited(lines: Lines, name: str, layout: Layout, form: str) -> PairTa
     by = _delimiter("".join(start), layout, form)
     reader = csv.reader(itertools.chain(start, texts), delimiter=by, strict=True)
     rows = _Rows(name, layout)
-    unrated = 0
+    unrated = behind = 0
     try:
         header = next(reader, None)
         if header is None:
             raise _no_row(name, layout)
+        behind = reader.line_num
         columns, (query, doc, value) = _header(header, name, layout)
         # A list of queries and documents to be rated has some that are not, yet.
         rated = header[value].strip().strip("'\"").lower() == "rating"
         for row in reader:
             if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
                 unrated += 1
-            elif len(row) == len(header):
+            elif len(row) == len(header) or "".join(row).strip():
+                check_width(row, header, name, (reader.line_num, by))
                 number = _cell(row[value], rows, (name, reader.line_num, value + 1))
                 rows.add(reader.line_num, row[query], row[doc], number)
-            elif "".join(row).strip():
-                raise FormatError(
-                    f"got {len(row)} columns, wanted {len(header)} as in the header",
-                    path=name,
-                    line=reader.line_num,
-                    text=shorten(by.join(row).encode()),
-                    fix="give every line as many cells as the header",
-                )
+            behind = reader.line_num
     except csv.Error as error:
-        fix = "close every quote, and double a quote inside a cell"
-        if "limit" in str(error):
-            fix = "write JSON lines: a cell of a table may be this long"
-        raise FormatError(
-            f"this is no table: {error}", path=name, line=reader.line_num, fix=fix
-        ) from None
+        raise quoting_error(error, name, behind + 1) from None
     table = rows.table(columns, (query + 1, doc + 1, value + 1))
     if by != _DELIMITERS[form]:
         table = table.said(f"{name}: read with {by!r} between the columns")
@@ -185,16 +176,7 @@ def _cell(text: str, rows: _Rows, place: tuple[str, int, int]) -> float:
 
 def _texts(lines: Lines, name: str) -> Iterator[str]:
     for number, line in lines:
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise FormatError(
-                f"byte {error.start + 1} of the line is not UTF-8",
-                path=name,
-                line=number,
-                text=shorten(line),
-                fix="save the file as UTF-8",
-            ) from None
+        yield decoded_line(line, name, number)
 
 
 def read_json_lines(lines: Lines, name: str, layout: Layout) -> PairTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import os
@@ -13,17 +12,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
-from rankgauge.errors import FormatError, UnknownName
+from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
-from rankgauge.formats.lines import Source, numbered_lines, opened, shorten, source_name
+from rankgauge.formats.delimited import check_width, decoded_line, rows_of
+from rankgauge.formats.lines import (
+    Source,
+    line_parts,
+    numbered_lines,
+    opened,
+    shorten,
+    source_name,
+    start_of,
+)  # fmt: skip
 from rankgauge.formats.naming import format_of, packing_of
 from rankgauge.formats.tables import objects
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.ids import id_text
 
 __all__ = [
     "IDS", "QUESTIONS", "TEXT_SOURCES", "Faults", "Placed", "Reader", "TextReader", "TextRow",
     "TextSource",
-    "each_once", "no_text", "read_texts", "repeated", "row_of",
+    "each_once", "id_of", "no_text", "read_texts", "repeated", "row_of",
 ]  # fmt: skip
 
 # The names of each part, the one to recommend first.
@@ -46,7 +54,7 @@ _PACKED = 4
 
 # The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
 _Piece: TypeAlias = tuple[int, int, Any]
-_Lines: TypeAlias = Iterable[tuple[int, int, bytes]]
+_Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +179,10 @@ class TextReader:
         if source.size is not None and packing_of(source.name) is not None:
             self.size = _PACKED * source.size
         self._form = ""
-        # Of a table with a header its names. Each pass finds the same, so passes may meet.
+        # Of a table with a header its names, of one without its cells. Each pass finds the same, so
+        # passes may meet.
         self._columns: list[str] = []
+        self._width = 0
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order.
@@ -190,7 +200,9 @@ class TextReader:
             start = 0
             if isinstance(stream, io.BufferedReader) and stream.peek(3).startswith(_BOM):
                 start = len(_BOM)
-            lines = _with_offsets(numbered_lines(stream, name), start)
+            head = start_of(stream).removeprefix(_BOM)
+            marked = sgml.begins(head) if self._given is None else self._given == "sgml"
+            lines = self._lines(stream, start, parts=marked)
             first = next((line for line in lines if line[-1].strip()), None)
             if first is None:
                 return
@@ -201,9 +213,14 @@ class TextReader:
         """The text that begins at this byte of a file that was read before and is not packed."""
         with self.source.open() as stream:
             stream.seek(offset)
-            lines = _with_offsets(numbered_lines(stream, self.name), offset)
+            lines = self._lines(stream, offset, parts=self._form == "sgml")
             found = next(self._parsed(lines, None, head=False), None)
             return None if found is None else found.row
+
+    def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
+        """Each line with its number and offset, or parts of long lines."""
+        read = line_parts(stream) if parts else stream
+        return _with_offsets(numbered_lines(read, self.name), start)
 
     def stamp(self) -> object:
         """Size and time of the file; None of standard input."""
@@ -242,7 +259,7 @@ class TextReader:
             case "smart":
                 return smart.pieces(lines)
             case "csv":
-                return _csv_pieces(lines, self.name)
+                return rows_of(lines, self.name, ",")
             case _:
                 return (line for line in lines if line[-1].strip())
 
@@ -252,7 +269,7 @@ class TextReader:
             case "sgml" | "smart":
                 parted = sgml.parts_of if self._form == "sgml" else smart.parts_of
                 key, title, text, fields = parted(piece, name, number)
-                return TextRow(_id(key, name, number), title, text, fields)
+                return TextRow(id_of(key, name, number), title, text, fields)
             case "csv" | "tsv":
                 return self._of_cells(self._cells(piece, number), number)
             case _:
@@ -263,7 +280,7 @@ class TextReader:
     def _cells(self, piece: Any, number: int) -> list[str]:
         # A quotation mark in a line of tabs is one, and a text may be of any length.
         if self._form == "tsv":
-            return _decoded(piece, self.name, number).rstrip("\r\n").split("\t")
+            return decoded_line(piece, self.name, number).rstrip("\r\n").split("\t")
         return list(piece)
 
     def _is_header(self, piece: Any, number: int) -> bool:
@@ -274,22 +291,30 @@ class TextReader:
         known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
         if known:
             self._columns = columns
+        else:
+            self._width = len(columns)
         return known
 
     def _of_cells(self, cells: Sequence[str], number: int) -> TextRow:
         name = self.name
+        by = "," if self._form == "csv" else "\t"
         if self._columns:
+            check_width(cells, self._columns, name, (number, by))
             return row_of(dict(zip(self._columns, cells, strict=False)), name, number)
-        if not 1 < len(cells) <= _CELLS:
+        width = len(cells)
+        if not 1 < width <= _CELLS or width != (self._width or width):
+            wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
-                f"the line has {len(cells)} fields, wanted id and text, or id, title and text",
+                f"the line has {width} fields, wanted id and text, or id, title and text{wanted}",
                 path=name,
                 line=number,
-                text=shorten(("," if self._form == "csv" else "\t").join(cells).encode()),
-                fix="put one separator between two fields, or write JSON lines",
+                text=shorten(by.join(cells).encode()),
+                fix="put one separator between two fields"
+                + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
+                + ", or write JSON lines",
             )
         title = cells[1] if len(cells) == _CELLS else ""
-        return TextRow(_id(cells[0].strip(), name, number), title, cells[-1], {})
+        return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
@@ -357,7 +382,7 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
     return TextRow(
-        id=_id(found[key], name, number),
+        id=id_of(found[key], name, number),
         title="" if title is None else _text(found[title], name, number),
         text=_text(found[body], name, number),
         fields=fields,
@@ -383,14 +408,22 @@ def _form_of(name: str, first: bytes) -> str:
     return "jsonl" if form == "json" else form
 
 
-def _id(value: Any, name: str, number: int) -> str:
+def id_of(value: Any, name: str, number: int) -> str:
+    """An id in a line of a file.
+
+    Raises:
+        FormatError: If it is none.
+    """
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
             f"got {value!r:.60} for an id", path=name, line=number,
             fix="an id is text or a whole number",
         )  # fmt: skip
-    return show_id(id_bytes(text))
+    try:
+        return id_text(text)
+    except InputError as error:
+        raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
 
 
 def _text(value: Any, name: str, number: int) -> str:
@@ -401,36 +434,3 @@ def _text(value: Any, name: str, number: int) -> str:
             f"got {value!r:.60} for a text", path=name, line=number, fix="give text in quotes"
         )
     return value
-
-
-def _decoded(line: bytes, name: str, number: int) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"byte {error.start + 1} is not UTF-8", path=name, line=number,
-            text=shorten(line), fix="save the file as UTF-8",
-        ) from None  # fmt: skip
-
-
-def _csv_pieces(lines: _Lines, name: str) -> Iterator[_Piece]:
-    """The fields of each row that has some: the last of its lines, where it begins, and they."""
-    number = behind = start = 0
-
-    def decoded() -> Iterator[str]:
-        nonlocal number, behind
-        for number, offset, line in lines:
-            behind = offset + len(line)
-            yield _decoded(line, name, number)
-
-    rows = csv.reader(decoded())
-    try:
-        for row in rows:
-            if any(row):
-                yield number, start, row
-            start = behind
-    except csv.Error as error:
-        raise FormatError(
-            f"the fields cannot be told apart: {error}", path=name, line=number,
-            fix="quote fields by the rules of CSV, or write JSON lines",
-        ) from None  # fmt: skip

@@ -15,7 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, number_text, read_number, table_of
+from rankgauge.formats.layout import (
+    JUDGMENTS,
+    RUN,
+    Layout,
+    lost_number,
+    number_text,
+    read_number,
+    table_of,
+)
 from rankgauge.formats.lines import mistaken_for, shorten
 from rankgauge.ids import Blame, Ids, IntArray, show_id
 from rankgauge.table import PairTable
@@ -145,6 +153,9 @@ def _number(field: bytes) -> float:
 
 
 def _unusable(field: bytes, layout: Layout) -> tuple[str, str]:
+    lost = lost_number(field, layout)
+    if lost is not None:
+        return lost
     shown = f"{layout.value} {shorten(field)!r}"
     try:
         read_number(field)

@@ -6,7 +6,6 @@ they came in: a file, a mapping of columns, a data frame, rows.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.layout import JUDGMENTS, columns_of, finite_numbers, read_number
 from rankgauge.formats.lines import (
     Source,
@@ -366,8 +366,8 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
 
 
 def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str) -> _Cells:
-    reader = csv.reader((line.decode("utf-8", "replace") for _, line in lines), delimiter=by)
-    header = next(reader, [])
+    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    _, _, header = next(rows, (0, 0, []))
     names = _names(header, wide)
     if names is None:
         what, fix = _wrong(header, wide)
@@ -375,24 +375,13 @@ def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str
     places = {key: header.index(column) for key, column in names.items()}
     cells: dict[str, list[Any]] = {key: [] for key in places}
     numbers: list[int] = []
-    try:
-        for row in reader:
-            if not "".join(row).strip():
-                continue
-            if len(row) != len(header):
-                raise FormatError(
-                    f"got {len(row)} columns, wanted {len(header)} as in the header",
-                    path=name, line=reader.line_num, text=shorten(by.join(row).encode()),
-                    fix="give every line as many cells as the header",
-                )  # fmt: skip
-            for key, place in places.items():
-                cells[key].append(row[place])
-            numbers.append(reader.line_num)
-    except csv.Error as error:
-        raise FormatError(
-            f"this is no table: {error}", path=name, line=reader.line_num,
-            fix="close every quote, and double a quote inside a cell",
-        ) from None  # fmt: skip
+    for number, _, row in rows:
+        if not "".join(row).strip():
+            continue
+        check_width(row, header, name, (number, by))
+        for key, place in places.items():
+            cells[key].append(row[place])
+        numbers.append(number)
     for key in ("grade", *wide.numbers):
         cells[key] = [_number(cell.encode()) for cell in cells[key]]
     return cells, numbers

@@ -6,15 +6,16 @@ import csv
 import difflib
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.naming import format_of, unpacked
 from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
-from rankgauge.ids import id_bytes, show_id
+from rankgauge.ids import id_text
 from rankgauge.model import Qrels
 
 __all__ = ["read_questions"]
@@ -34,6 +35,7 @@ _SEPARATOR = re.compile(r"[;|\n]")
 _OTHERS = re.compile(r"[;|\t]")
 # A file of this name is no table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 Questions = tuple[Mapping[str, TextRow], Qrels | None]
@@ -59,8 +61,7 @@ def read_questions(
         FormatError: With the first line that does not fit.
     """
     # Standard input cannot be looked at first.
-    first = next(_rows(source, Faults()), None) if source.path else None
-    names = {} if first is None else first[1]
+    names = _names(source) if source.path else ()
     torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
     if _column(names, _ASKED) is None and (
         torn or (names and _QUESTIONS.search(unpacked(source.name)))
@@ -126,7 +127,13 @@ class _Answers:
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(number, f"got {given!r:.60} for an id", "give text or a whole number")
-        return show_id(id_bytes(given.strip() if isinstance(given, str) else given))
+        return self._id(number, given)
+
+    def _id(self, number: int, given: str | int) -> str:
+        try:
+            return id_text(given.strip() if isinstance(given, str) else given)
+        except InputError as error:
+            raise self._fault(number, error.what, error.fix) from None
 
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
@@ -147,7 +154,7 @@ class _Answers:
     def _doc(self, number: int, given: Any) -> str:
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(number, f"got {given!r:.60} for a document", "give its id as text")
-        key = show_id(id_bytes(given.strip() if isinstance(given, str) else given))
+        key = self._id(number, given)
         if not self._documents or key in self._documents:
             return key
         plain = key.replace("\\", "/").removeprefix("./")
@@ -172,13 +179,25 @@ class _Answers:
         return FormatError(what, path=self._name, line=number, fix=fix)
 
 
-def _column(row: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _column(row: Container[str], names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in row), None)
 
 
-def _relevant(row: Mapping[str, Any]) -> str | None:
+def _relevant(row: Container[str]) -> str | None:
     strong = _column(row, _RELEVANT)
     return strong if strong or _column(row, _OWN_IDS) else _column(row, _WEAK)
+
+
+def _names(source: TextSource) -> tuple[str, ...]:
+    """The names of the columns or keys; none where there are none, or no row below them."""
+    form = format_of(source.name)
+    if form not in _DELIMITERS:
+        return tuple(next((row for _, row in _rows(source, Faults())), ()))
+    with source.open() as stream:
+        lines = (line for _, line in numbered_lines(stream, source.name) if line.strip())
+        head = [line.decode("utf-8", "replace") for line in itertools.islice(lines, 2)]
+    cells = next(csv.reader(head[:1], delimiter=_DELIMITERS[form]), []) if len(head) > 1 else []
+    return tuple(cell.strip().lower() for cell in cells)
 
 
 def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -188,45 +207,39 @@ def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict
         return
     with source.open() as stream:
         lines = numbered_lines(stream, source.name)
-        if form in {"json", "jsonl"}:
-            for number, line in lines:
-                try:
-                    for _, found in objects([(number, line)], source.name):
-                        yield number, {str(k).strip().lower(): v for k, v in found.items()}
-                except FormatError as error:
-                    if faults is None:
-                        raise
-                    faults.add(error)
+        if form in _DELIMITERS:
+            yield from _named_cells(lines, source.name, _DELIMITERS[form], faults)
             return
-        yield from _named_cells(lines, source.name, "," if form == "csv" else "\t")
+        for number, line in lines:
+            try:
+                for _, found in objects([(number, line)], source.name):
+                    yield number, {str(k).strip().lower(): v for k, v in found.items()}
+            except FormatError as error:
+                if faults is None:
+                    raise
+                faults.add(error)
 
 
 def _named_cells(
-    lines: Iterator[tuple[int, bytes]], name: str, delimiter: str
+    lines: Iterator[tuple[int, bytes]], name: str, by: str, faults: Faults | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    at = 0
-
-    def decoded() -> Iterator[str]:
-        nonlocal at
-        for at, line in lines:
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise FormatError(
-                    "the line is not UTF-8", path=name, line=at, fix="save the file as UTF-8"
-                ) from None
-
-    columns: list[str] | None = None
-    try:
-        for cells in csv.reader(decoded(), delimiter=delimiter):
-            if not any(cell.strip() for cell in cells):
-                continue
-            if columns is None:
+    columns: list[str] = []
+    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    while True:
+        try:
+            number, _, cells = next(rows)
+            if not columns:
                 columns = [cell.strip().lower() for cell in cells]
                 continue
-            yield at, dict(zip(columns, cells, strict=False))
-    except csv.Error as error:
-        raise FormatError(
-            f"the fields cannot be told apart: {error}", path=name, line=at,
-            fix="quote fields by the rules of CSV, or write JSON lines",
-        ) from None  # fmt: skip
+            if not any(cell.strip() for cell in cells):
+                continue
+            check_width(cells, columns, name, (number, by))
+        except StopIteration:
+            return
+        except FormatError as error:
+            # Behind a fault of the file itself there is nothing more: the rows have ended.
+            if faults is None:
+                raise
+            faults.add(error)
+            continue
+        yield number, dict(zip(columns, cells, strict=False))

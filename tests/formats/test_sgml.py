@@ -1,0 +1,165 @@
+"""Documents and topics with tags: whatever their layout, each is read once, with its own text."""
+
+import html
+import re
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankgauge import FormatError
+from rankgauge.formats import sgml
+from rankgauge.formats.stored import StoredTexts
+from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
+
+_BLANK = st.text(" \t\n\r", max_size=4)
+_WORDS = st.lists(
+    st.sampled_from(["fees", "5 < 6", "7 > 3", "a<3", "&", "<DOC>", "</topic>", "<!--", "]]>"]),
+    min_size=1, max_size=6,
+).map(" ".join)  # fmt: skip
+
+
+def read(path, data):
+    path.write_bytes(data)
+    return [(row.id, row.title, row.text) for row in read_texts(path)]
+
+
+def document(key, title, text, blank=""):
+    parts = (
+        "<DOC>", f"<DOCNO> {key} </DOCNO>", f"<TITLE>{title}</TITLE>",
+        f"<TEXT>{text}</TEXT>", "</DOC>",
+    )  # fmt: skip
+    return blank.join(parts)
+
+
+def topic(key, title, text, blank=""):
+    parts = (
+        f'<topic number="{key}">', f"<query>{title}</query>",
+        f"<narrative>{text}</narrative>", "</topic>",
+    )  # fmt: skip
+    return blank.join(parts)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_the_layout_of_documents_and_topics_changes_nothing(tmp_path_factory, data):
+    texts = data.draw(st.lists(st.tuples(_WORDS, _WORDS), min_size=1, max_size=5))
+    made = data.draw(st.sampled_from([document, topic]))
+    root = "docs" if made is document else "topics"
+    rows = [(f"x{n}", title, text) for n, (title, text) in enumerate(texts)]
+    coded = [
+        made(key, *(html.escape(part, quote=False) for part in parts), data.draw(_BLANK))
+        for key, *parts in rows
+    ]
+    between = _BLANK | st.just("<!-- <DOC> <topic>\n -->")
+    text = data.draw(_BLANK) + "".join(one + data.draw(between) for one in coded)
+    if data.draw(st.booleans()):
+        text = f"<{root}>{text}</{root}>"
+    if data.draw(st.booleans()):
+        text = re.sub("</(DOC|DOCNO|TEXT|topic|query|narrative)>", r"</\1 >", text)
+    path = tmp_path_factory.mktemp("marked") / "a.xml"
+    path.write_bytes(text.encode())
+    found = list(read_texts(path))
+    if made is document:
+        assert [(row.id, row.title, row.text) for row in found] == rows
+    else:
+        assert [(row.id, row.text, row.fields["narrative"]) for row in found] == rows
+    # The same where each stays in its file, in the middle of a line, too.
+    stored = StoredTexts(TextReader(TextSource.of(path)))
+    assert [stored[row.id] for row in found] == found
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<DOC>", "</DOC>", "<doc >", "<DOCNO>a</DOCNO>", "<topic", "\n", "<", "--", "x ", "\r"]
+        ),
+        max_size=12,
+    ).map("".join),
+    st.integers(1, 9),
+)
+def test_every_element_is_a_piece_however_its_bytes_are_cut(text, size):
+    data = text.encode()
+    whole = list(sgml.pieces([(1, 0, data)]))
+    parts = [(1, at, data[at : at + size]) for at in range(0, len(data), size)]
+    assert list(sgml.pieces(parts)) == whole
+    begun = [piece for _, _, piece in whole if not piece.startswith(b"</")]
+    if "<topic" not in text:
+        assert len(begun) == len(re.findall("<doc[ >]", text, re.IGNORECASE))
+    for _, offset, piece in whole:
+        assert data[offset:].startswith(piece[:4])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document("d1", "T", "one") + document("d2", "U", "two"),
+        "<DOCS>" + document("d1", "T", "one", "\n  ") + document("d2", "U", "two") + "</DOCS>",
+        document("d1", "T", "one").replace("</DOC>", "</DOC\n>")
+        + document("d2", "U", "two").replace("<TEXT>", '<TEXT lang="en">'),
+        document("d1", "T", "<![CDATA[one]]>") + document("d2", "U", "<!-- <b> -->two"),
+    ],
+)
+def test_two_documents_on_a_line_are_two(tmp_path, text):
+    found = read(tmp_path / "a.sgml", text.encode())
+    assert found == [("d1", "T", "one"), ("d2", "U", "two")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
+        ("<john@example.com> wrote <b>this</b>", "<john@example.com> wrote this"),
+        ("<![CDATA[a <b> & c]]>", "a <b> & c"),
+        ("a <! x> <?php y?> b", "a b"),
+        ("&lt;DOC&gt;", "<DOC>"),
+    ],
+)
+def test_what_is_no_tag_is_text(tmp_path, text, wanted):
+    found = read(tmp_path / "a.sgml", document("d1", "T", text).encode())
+    assert found == [("d1", "T", wanted)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (document("d1", "T", "a </DOC> b"), 1, "</DOC> closes nothing"),
+        (document("d1", "T", "\na <doc> b"), 1, "<DOC> is not closed before the next one"),
+        (document("d1", "T", "a") + "\n<DOC/>", 2, "<DOC> is not closed"),
+        (document("d1", "T", "a") + "\n<!-- " + document("d2", "T", "b"), 2, "the comment"),
+    ],
+)
+def test_markup_that_would_lose_text_is_refused(tmp_path, text, line, said):
+    path = tmp_path / "a.sgml"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=said) as caught:
+        list(read_texts(path))
+    assert caught.value.line == line
+    faults = Faults()
+    list(read_texts(path, faults))
+    assert faults.count
+
+
+def test_a_file_of_one_line_takes_little_memory_and_time_with_its_length(tmp_path):
+    path = tmp_path / "a.xml"
+    one = document("{}", "T", "some words " * 90)
+    path.write_text("<DOCS>" + "".join(one.format(n) for n in range(4_000)) + "</DOCS>")
+    tracemalloc.start()
+    assert sum(1 for _ in TextReader(TextSource.of(path)).rows()) == 4_000
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < path.stat().st_size / 3
+
+
+@pytest.mark.parametrize("mark", ["<DOC", "<DOC>", "</DOC>", "<!--", "<![CDATA[", "<TEXT ", "<a "])
+def test_what_is_never_closed_takes_time_with_its_length(tmp_path, mark):
+    def seconds(count):
+        path = tmp_path / "a.sgml"
+        path.write_text("<DOC><DOCNO>1</DOCNO>" + mark * count + "</DOC>")
+        begun = time.process_time()
+        list(read_texts(path, Faults()))
+        return time.process_time() - begun
+
+    assert seconds(200_000) < 5
