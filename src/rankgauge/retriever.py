@@ -34,6 +34,7 @@ from typing import Any, Protocol, runtime_checkable
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.ids import id_bytes
+from rankgauge.redaction import redact
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
@@ -281,7 +282,7 @@ def _score(value: Any) -> float:
 
 
 def _shown(value: Any) -> str:
-    said = " ".join(repr(value).split())
+    said = " ".join(redact(repr(value)).split())
     return f"{said:.60} ({type(value).__name__})"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library, loading, versions
+from rankgauge.libraries import library, loading, versions
 from rankgauge.retrievers.options import whole
 
 __all__ = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.options import one_of
 from rankgauge.retrievers.stores import (
     Existing,

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.stores import Existing, Row, Vectors, VectorStore, secret_of, text_of
 
 __all__ = ["PGVector"]

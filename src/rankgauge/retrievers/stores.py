@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.libraries import versions
 from rankgauge.retrievers.documents import unindexed
 from rankgauge.retrievers.encoders import encoder_of
-from rankgauge.retrievers.libraries import versions
 from rankgauge.retrievers.options import one_of
 
 __all__ = [

@@ -9,9 +9,9 @@ import pytest
 from loopback import serving
 
 from rankgauge.errors import InputError, MissingExtra
+from rankgauge.http_client import patiently
+from rankgauge.libraries import library
 from rankgauge.retrievers import Endpoint, EndpointError
-from rankgauge.retrievers.endpoint import patiently
-from rankgauge.retrievers.libraries import library
 
 
 def error_of(status, headers=None, content=b"", **options):
