@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from rankgauge.errors import InputError
 from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError
 from rankgauge.libraries import library, loading, versions
-from rankgauge.retrievers.encoders import weights_digest
+from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 from rankgauge.retrievers.options import whole
 
 __all__ = ["CrossEncoderReranker", "RerankEndpoint", "Reranker", "reranker_of"]
@@ -86,6 +86,8 @@ class CrossEncoderReranker:
             "type": "cross-encoder",
             "model": model if isinstance(model, str) else type(model).__name__,
             "weights": weights_digest(self._model.model),
+            "tokenizer": tokenizer_digest(getattr(self._model, "tokenizer", None)),
+            "activation": _activation(self._model),
             "max_length": getattr(self._model, "max_length", None),
             "versions": versions("sentence-transformers", "torch"),
         }
@@ -102,6 +104,14 @@ class CrossEncoderReranker:
                 where="reranker", fix="use a model with one label, made for ranking",
             )  # fmt: skip
         return [float(score) for score in scores]
+
+
+def _activation(model: Any) -> str | None:
+    """What makes scores of the numbers of a cross-encoder, by either name that it has had."""
+    names = ("activation_fn", "default_activation_function")
+    found = next((one for name in names if (one := getattr(model, name, None)) is not None), None)
+    # A function by its name, a layer of PyTorch by its class: no address in memory.
+    return None if found is None else getattr(found, "__qualname__", type(found).__qualname__)
 
 
 class RerankEndpoint:
