@@ -99,8 +99,9 @@ class Secrets:
 
     def add_login(self, user: str, password: str) -> None:
         """Register a password, and the pair of user and password as ``Basic`` sends it."""
-        self.add(password, user)
-        self.add(f"{user}:{password}", "authorization")
+        if password:
+            self.add(password, user)
+            self.add(f"{user}:{password}", "authorization")
 
     def redact(self, text: str) -> str:
         """What the client's own server said, without the secrets of this client."""

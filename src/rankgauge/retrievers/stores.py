@@ -246,8 +246,10 @@ class VectorStore(ABC):
         parts = urlsplit(url)
         user, host = parts.netloc.rpartition("@")[::2]
         name, _, password = (unquote(part) for part in user.partition(":"))
-        if user:
+        if password:
             self._secrets.add_login(name, password)
+        else:
+            self._secrets.add(name)
         for option, value in parse_qsl(parts.query):
             self._secrets.add(value, option)
         self._server = urlunsplit((parts.scheme, host, parts.path, "", ""))
