@@ -1,7 +1,14 @@
 """What comes of a server that answers, answers badly, or not at all."""
 
+import gzip
+import hashlib
+import json
 import socket
 import threading
+import time
+import tracemalloc
+import zlib
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -147,31 +154,233 @@ def test_a_server_that_hangs_is_left():
     assert caught.value.status is None
 
 
-def test_a_server_that_drips_is_left():
+@contextmanager
+def dripping(first, drop=b"x"):
+    """A server that says `first`, then a drop every hundredth of a second; its URL."""
     listening = socket.create_server(("127.0.0.1", 0))
     gone = threading.Event()
 
     def drip():
         peer, _ = listening.accept()
-        with peer:
-            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-            for _ in range(200):
-                if gone.wait(0.01):
-                    return
-                try:
-                    peer.sendall(b" ")
-                except OSError:
-                    return
+        with peer, suppress(OSError):
+            peer.sendall(first)
+            while not gone.wait(0.01):
+                peer.sendall(drop)
 
     thread = threading.Thread(target=drip)
     thread.start()
-    endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.2)
-    with pytest.raises(EndpointError, match=r"within 0\.2 seconds"):
-        endpoint.post("", {})
-    gone.set()
-    thread.join()
-    listening.close()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        gone.set()
+        thread.join()
+        listening.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "drop"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" "),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 100000\r\n\r\n", b" "),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["body", "chunks", "body of an error", "a header", "headers", "interim answers"],
+)
+def test_a_server_that_drips_is_left(first, drop):
+    with dripping(first, drop) as url:
+        endpoint = Endpoint(url, timeout=0.3)
+        began = time.monotonic()
+        with pytest.raises(EndpointError, match=r"within 0\.3 seconds") as caught:
+            endpoint.post("", {})
+        assert time.monotonic() - began < 1.0
+        assert caught.value.retryable
+        endpoint.close()
+
+
+def test_a_server_that_does_not_read_is_left():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.3)
+        began = time.monotonic()
+        with pytest.raises(EndpointError, match=r"within 0\.3 seconds"):
+            endpoint.ask("POST", content=b" " * 20_000_000)
+        assert time.monotonic() - began < 1.0
+        endpoint.close()
+
+
+def test_the_time_limit_begins_anew_with_each_request():
+    def answer(_body, _before):
+        time.sleep(0.15)
+        return 200, {}, {}
+
+    with serving(answer) as server:
+        endpoint = Endpoint(server.url, timeout=0.4)
+        for _ in range(4):
+            endpoint.post("", {})
+        endpoint.close()
+
+
+def packed(content):
+    return {"Content-Encoding": "gzip"}, gzip.compress(content)
+
+
+def test_an_answer_that_is_compressed_is_read():
+    for encoding, raw in (
+        ("gzip", gzip.compress(b'{"a": 1}')),
+        ("x-gzip", gzip.compress(b'{"a": 1}')),
+        ("deflate", zlib.compress(b'{"a": 1}')),
+        ("identity", b'{"a": 1}'),
+    ):
+        with serving(lambda *_, e=encoding, r=raw: (200, {"Content-Encoding": e}, r)) as server:
+            endpoint = Endpoint(server.url)
+            assert endpoint.post("", {}) == {"a": 1}
+            endpoint.close()
+        assert server.headers[0]["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"), [("br", b"{}"), ("gzip, gzip", b"{}"), ("gzip", b"no gzip at all")]
+)
+def test_an_answer_in_another_compression_is_refused(encoding, content):
+    error = error_of(200, {"Content-Encoding": encoding}, content)
+    assert "not compressed as gzip" in error.what
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    "headers_and_content", [packed(b" " * 300_000_000), ({}, b" " * 2_000_000)]
+)
+def test_an_answer_that_is_too_large_is_not_taken_in(headers_and_content):
+    tracemalloc.start()
+    error = error_of(200, *headers_and_content, max_bytes=1_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "more than 1,000,000 bytes" in error.what
+    assert "raise max_bytes" in error.fix
+    assert not error.retryable
+    assert peak < 20_000_000
+
+
+def test_an_answer_may_be_as_large_as_the_limit():
+    content = b"[" + b" " * 998 + b"]"
+    for headers, raw in (({}, content), packed(content)):
+        with serving(lambda *_, h=headers, r=raw: (200, h, r)) as server:
+            endpoint = Endpoint(server.url, max_bytes=1000)
+            assert endpoint.post("", {}) == []
+            endpoint.close()
+        assert "more than 999 bytes" in error_of(200, headers, raw, max_bytes=999).what
+
+
+def test_an_error_that_is_too_large_is_still_told_by_its_status():
+    error = error_of(503, *packed(b"busy " * 50_000_000), max_bytes=1000)
+    assert error.status == 503
+    assert error.retryable
+    assert "busy busy" in error.what
+    assert len(error.what) < 400
+
+
+def test_an_answer_nested_too_deep_is_no_json():
+    assert "no JSON" in error_of(200, content=b"[" * 200_000).what
+
+
+def test_connections_are_kept():
+    listening = socket.create_server(("127.0.0.1", 0))
+    peers = []
+
+    def answer():
+        with suppress(OSError):
+            while True:
+                peer, _ = listening.accept()
+                peers.append(peer)
+                peer.settimeout(1)
+                while peer.recv(65536):
+                    peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}")
+    for _ in range(3):
+        assert endpoint.ask("GET") == {}
     endpoint.close()
+    assert len(peers) == 1
+    peers[0].close()
+    listening.close()
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch):
+    monkeypatch.setenv("no_proxy", "")
+    with serving(lambda *_: (407, {}, b"bad login bWU6d29yZC1vZi1taW5l")) as server:
+        monkeypatch.setenv("http_proxy", server.url.replace("//", "//me:word-of-mine@"))
+        endpoint = Endpoint("http://search.invalid/v1")
+        with pytest.raises(EndpointError, match=r"answered 407: bad login \*\*\*\n"):
+            endpoint.post("", {})
+        endpoint.close()
+        assert server.paths == ["http://search.invalid/v1"]
+        assert server.headers[0]["proxy-authorization"] == "Basic bWU6d29yZC1vZi1taW5l"
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        direct = Endpoint(server.url)
+        with pytest.raises(EndpointError):
+            direct.post("", {})
+        direct.close()
+    assert server.paths[1] == "/"
+
+
+@pytest.mark.parametrize("key", ["first\nsecond", "schlüssel"])
+def test_a_key_that_no_header_can_carry_is_named(key, monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", key)
+    with pytest.raises(InputError, match="SEARCH_KEY holds a line break or") as caught:
+        Endpoint("http://localhost", key_env="SEARCH_KEY")
+    assert key[:5] not in str(caught.value)
+
+
+def settings(url="http://localhost:9/v1", **options):
+    endpoint = Endpoint(url, **options)
+    endpoint.close()
+    return endpoint.settings()
+
+
+def test_settings_of_a_plain_endpoint_are_its_url():
+    assert settings(timeout=3, max_bytes=5) == {"url": "http://localhost:9/v1"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"url": "http://localhost:9/a"}, {"url": "http://localhost:9/b"}),
+        ({"url": "http://localhost:9?api-version=1"}, {"url": "http://localhost:9?api-version=2"}),
+        ({"url": "http://localhost:9?deployment=a"}, {"url": "http://localhost:9?deployment=b"}),
+        ({"url": "http://me:a@localhost:9"}, {"url": "http://me:b@localhost:9"}),
+        ({"url": "http://me:a@localhost:9"}, {"url": "http://you:a@localhost:9"}),
+        ({"headers": {"x-tenant": "a"}}, {"headers": {"x-tenant": "b"}}),
+        ({"headers": {"x-tenant": "a"}}, {"headers": {"x-other": "a"}}),
+        ({"headers": {"x-tenant": "a"}}, {}),
+        ({"key_env": "ONE_KEY"}, {"key_env": "OTHER_KEY"}),
+    ],
+)
+def test_what_decides_the_answers_is_in_the_settings(one, other, monkeypatch):
+    monkeypatch.setenv("ONE_KEY", "first-secret")
+    monkeypatch.setenv("OTHER_KEY", "first-secret")
+    assert settings(**one) == settings(**one)
+    assert settings(**one) != settings(**other)
+
+
+def test_settings_hold_no_secret_and_no_plain_hash_of_one():
+    found = settings("http://me:pin1@localhost:9?sig=pin2", headers={"x-tenant": "pin3"})
+    assert set(found) == {"url", "headers", "hidden"}
+    assert found["headers"] == ["x-tenant"]
+    text = json.dumps(found)
+    for secret in ("pin1", "pin2", "pin3"):
+        assert secret not in text
+        assert hashlib.sha256(secret.encode()).hexdigest()[:16] not in text
+
+
+def test_a_key_that_is_renewed_changes_no_settings(monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", "valid-for-an-hour")
+    first = settings(key_env="SEARCH_KEY")
+    monkeypatch.setenv("SEARCH_KEY", "valid-for-the-next")
+    assert settings(key_env="SEARCH_KEY") == first
 
 
 def test_a_server_that_is_not_there_may_come():
@@ -194,6 +403,8 @@ def test_a_server_that_is_not_there_may_come():
         ({"url": None}, "NoneType for a URL"),
         ({"url": "http://a", "timeout": 0}, "timeout=0"),
         ({"url": "http://a", "timeout": float("nan")}, "timeout=nan"),
+        ({"url": "http://a", "max_bytes": 0}, "max_bytes=0"),
+        ({"url": "http://a", "max_bytes": 1.5}, "max_bytes=1.5"),
         ({"url": "http://a", "headers": {"x": 1}}, "headers"),
         ({"url": "http://a", "headers": {"x": "a\r\nb"}}, "headers"),
     ],
