@@ -256,6 +256,8 @@ TESTS_OF = {
     "formats/places.py": ("tests/loading/test_folders.py",),
     "loading/plain.py": ("tests/loading/test_plain.py",),
     "loading/questions.py": ("tests/loading/test_plain.py",),
+    "http_client.py": ("tests/test_http_client.py",),
+    "redaction.py": ("tests/test_redaction.py",),
     "retrievers/deeper.py": (
         "tests/retrievers/test_chunked.py",
         "tests/retrievers/test_filtered.py",
@@ -270,7 +272,6 @@ TESTS_OF = {
             "elasticsearch",
             "embeddings",
             "encoders",
-            "endpoint",
             "filtered",
             "http",
             "hybrid",

@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from rankgauge.profiles.known import PROFILES as PROFILES
     from rankgauge.profiles.known import profile_of as profile_of
     from rankgauge.records import Records as Records
+    from rankgauge.redaction import redact as redact
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.benchmarks import report_benchmark as report_benchmark
     from rankgauge.reports.benchmarks import report_costs as report_costs
@@ -364,6 +365,7 @@ _HOMES = {
     "profiles.deviations": ("Case", "Deviation", "Profile"),
     "pooling": ("LeftOut", "Reliability", "reliability"),
     "records": ("Records",),
+    "redaction": ("redact",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.checks": ("explain_problem", "report_check", "report_problem_kinds"),

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+from rankgauge.redaction import Secrets, redact
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData, Table
 
-__all__ = ["Database", "Schema"]
+__all__ = ["Database", "Schema", "escaped_login"]
 
 _OURS = "rankgauge_"
 _VERSIONS = "rankgauge_schema"
@@ -31,7 +32,8 @@ _LOCK = 7_265_001
 _LOOKS = 5
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
-_SECRET = re.compile(r"(?i)((?:pass|sslpass)\w*=)[^&\s]+")
+_PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
+_PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,14 @@ class Database:
             self.path = Path(where)
         elif self._url.get_backend_name() == "sqlite":
             self.path = _file_of(self._url)
-        self.where = where if self._url is None else _without_secrets(self._url)
+        self._secrets = Secrets()
+        if self._url is not None:
+            self._secrets.add_login(self._url.username or "", self._url.password or "")
+            for name, value in self._url.normalized_query.items():
+                if _PASSWORD.fullmatch(name):
+                    self._secrets.add(value[0], name)
+            where = self._url.render_as_string(hide_password=True)
+        self.where = redact(where)
 
     def close(self) -> None:
         """Let go of what is open; it opens again when it is used again."""
@@ -378,11 +387,7 @@ class Database:
 
     def _plain(self, error: object) -> str:
         """What the driver says, in one line and without the password."""
-        text = " ".join(str(error).split())
-        secret = None if self._url is None else self._url.password
-        if secret:
-            text = text.replace(str(secret), "***")
-        return _SECRET.sub(r"\1***", text)[:300]
+        return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
 
 
 def _is_whole(path: Path) -> bool:
@@ -406,7 +411,7 @@ def _url_of(where: str) -> URL:
 
     scheme = where.partition("://")[0]
     try:
-        url = make_url(where)
+        url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
     except (ArgumentError, ValueError):
         raise InputError(
             "this URL cannot be understood",
@@ -428,10 +433,48 @@ def _url_of(where: str) -> URL:
 def _file_of(url: URL) -> Path:
     if not url.database or url.database == ":memory:":
         raise InputError(
-            "this URL names no file", where=str(url), fix="write sqlite:///history.db, or the path"
+            "this URL names no file",
+            where=url.render_as_string(hide_password=True),
+            fix="write sqlite:///history.db, or the path",
         )
     return Path(url.database)
 
 
-def _without_secrets(url: URL) -> str:
-    return _SECRET.sub(r"\1***", url.render_as_string(hide_password=True))
+def escaped_login(url: str) -> str:
+    """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
+
+    Whoever writes such a password as it is would have its end taken for the host, and printed.
+
+    Raises:
+        ValueError: If nobody can tell where the password ends.
+
+    Example:
+        >>> escaped_login("postgresql://me:p@ss/word@host/name")
+        Traceback (most recent call last):
+        ...
+        ValueError: several @
+        >>> escaped_login("postgresql://me:p@ss@host/name")
+        'postgresql://me:p%40ss@host/name'
+    """
+    scheme, mark, rest = url.partition("://")
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    behind = rest[len(host) :]
+    if "@" in host:
+        login, _, host = host.rpartition("@")
+        if "@" in behind.partition("?")[0]:
+            raise ValueError("several @")
+    elif (
+        host
+        and "@" in behind
+        and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
+    ):
+        # What looks like a host is the beginning of the login.
+        if behind.count("@") > 1:
+            raise ValueError("several @")
+        login, _, host = rest.partition("@")
+        behind = ""
+    else:
+        return url
+    for char in "@/#?":
+        login = login.replace(char, f"%{ord(char):02X}")
+    return f"{scheme}{mark}{login}@{host}{behind}"

@@ -8,7 +8,8 @@
   x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
 
 A message has three parts: *what* was got (and what was wanted), *where*, and the one edit or
-command that mends it (*fix*). The command line prints it and ends with exit code 2.
+command that mends it (*fix*). The command line prints it and ends with exit code 2. Secrets are
+removed from all three (`redaction.py`).
 """
 
 from __future__ import annotations
@@ -43,10 +44,14 @@ class RankgaugeError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
-        super().__init__(_printable(what))
-        self.what = _printable(what)
-        self.where = _printable(where)
-        self.fix = _printable(fix)
+        # Loaded by the first error, not by every start.
+        from rankgauge.redaction import redact
+
+        self.what = _printable(redact(what))
+        super().__init__(self.what)
+        self.where = _printable(redact(where))
+        # A fix may show how a URL with a password is written.
+        self.fix = _printable(redact(fix, patterns=False))
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what

@@ -35,6 +35,7 @@ from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.formats.layout import RUN, lost_number
 from rankgauge.ids import id_bytes, id_text
+from rankgauge.redaction import redact
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
@@ -291,7 +292,7 @@ def _score(value: Any) -> float:
 
 
 def _shown(value: Any) -> str:
-    said = " ".join(repr(value).split())
+    said = " ".join(redact(repr(value)).split())
     return f"{said:.60} ({type(value).__name__})"
 
 

@@ -14,13 +14,13 @@ from rankgauge.retrievers import Dense, Model2VecEncoder  # noqa: E402
 WORDS = ["[UNK]", "[PAD]", "late", "fees", "opening", "hours"]
 
 
-def model(seed=0):
-    vocabulary = {word: place for place, word in enumerate(WORDS)}
+def model(seed=0, words=WORDS, cut=tokenizers.pre_tokenizers.Whitespace, **options):
+    vocabulary = {word: place for place, word in enumerate(words)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.pre_tokenizer = cut()
     noise = np.random.default_rng(seed).standard_normal((len(WORDS), 16))
     vectors = np.eye(len(WORDS), 16) + 0.05 * noise
-    return model2vec.StaticModel(vectors.astype(np.float32), tokenizer)
+    return model2vec.StaticModel(vectors.astype(np.float32), tokenizer, **options)
 
 
 def test_documents_are_found_and_empty_texts_work():
@@ -39,6 +39,26 @@ def test_a_model_in_a_folder_is_the_same_model(tmp_path):
     assert saved.settings["weights"] == loaded.settings["weights"]
     assert json.loads(json.dumps(saved.settings)) == saved.settings
     assert Model2VecEncoder(model(1)).settings != loaded.settings
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"words": [*WORDS[:2], *WORDS[:1:-1]]},
+        {"cut": tokenizers.pre_tokenizers.WhitespaceSplit},
+        {"normalize": True},
+        {"weights": np.linspace(0.5, 1.0, len(WORDS))},
+        {"token_mapping": np.arange(len(WORDS))[::-1].copy()},
+    ],
+    ids=["vocabulary", "cutting", "normalize", "token weights", "token mapping"],
+)
+def test_what_decides_the_vectors_tells_models_apart(options):
+    one, same, other = model(), model(), model(**options)
+    settings = [dict(Model2VecEncoder(made).settings) for made in (one, same, other)]
+    assert settings[0] == settings[1] != settings[2]
+    encoder = Model2VecEncoder(one)
+    encoder.encode_documents(["late fees"])
+    assert Model2VecEncoder(one).settings == settings[0]
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path):

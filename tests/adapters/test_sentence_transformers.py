@@ -61,6 +61,7 @@ def test_a_loaded_model_is_the_same_model(path, encoder):
         sentence_transformers.SentenceTransformer(path, device="cpu")
     )
     assert loaded.settings["weights"] == encoder.settings["weights"]
+    assert loaded.settings["tokenizer"] == encoder.settings["tokenizer"] is not None
     assert json.loads(json.dumps(encoder.settings)) == encoder.settings
     texts = ["late fees", "hours"]
     assert np.array_equal(loaded.encode_queries(texts), encoder.encode_queries(texts))

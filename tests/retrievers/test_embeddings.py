@@ -8,7 +8,7 @@ from loopback import serving
 
 from rankgauge import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers import Dense, EmbeddingEndpoint, EndpointError
+from rankgauge.retrievers import Dense, EmbeddingEndpoint, EndpointError, RerankEndpoint
 
 
 def vectors(body, _before=0):
@@ -149,6 +149,28 @@ def test_numbers_without_an_index_are_in_order():
         rows = encoder.encode_documents(["a", "b"])
         encoder.close()
     assert np.array_equal(rows, [[1], [2]])
+
+
+@pytest.mark.parametrize("kind", [EmbeddingEndpoint, RerankEndpoint])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"url": "http://localhost/v1?deployment=a"}, {"url": "http://localhost/v1?deployment=b"}),
+        ({"url": "http://localhost/v1?api-version=1"}, {"url": "http://localhost/v1"}),
+        ({"url": "http://localhost/a"}, {"url": "http://localhost/b"}),
+        ({"headers": {"x-deployment": "a"}}, {"headers": {"x-deployment": "b"}}),
+        ({"model": "small"}, {"model": "large"}),
+    ],
+    ids=str,
+)
+def test_another_deployment_has_other_settings(kind, one, other):
+    def settings(options):
+        made = kind(**{"url": "http://localhost", "model": "small", **options})
+        made.close()
+        return json.loads(json.dumps(made.settings))
+
+    assert settings(one) == settings(one)
+    assert settings(one) != settings(other)
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"dimensions": 0}, {"timeout": -1}], ids=str)

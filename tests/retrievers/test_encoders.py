@@ -1,6 +1,7 @@
 """Encoders that need no model."""
 
 import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from rankgauge import Collection, evaluate
 from rankgauge.errors import InputError
 from rankgauge.retriever import search
 from rankgauge.retrievers import BM25, Dense, Encoder, HashingEncoder, Random
+from rankgauge.retrievers.encoders import tokenizer_digest
 
 
 def test_vectors_have_length_1_or_are_0():
@@ -62,6 +64,48 @@ def test_counts_are_damped():
 def test_dimensions_are_a_whole_number(dimensions):
     with pytest.raises(InputError, match="dimensions="):
         HashingEncoder(dimensions)
+
+
+class Backend:
+    """What a fast tokenizer of transformers wraps."""
+
+    def __init__(self, **parts):
+        self._parts = parts
+
+    def to_str(self):
+        return json.dumps({"model": {}, "truncation": None, "padding": None, **self._parts})
+
+
+class Tokenizer:
+    def __init__(self, backend=None, vocabulary=None, **options):
+        if backend is not None:
+            self.backend_tokenizer = backend
+        self._vocabulary = vocabulary or {}
+        self.init_kwargs = options
+
+    def get_vocab(self):
+        return self._vocabulary
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Backend(normalizer="lower"), Backend(normalizer=None)),
+        (Tokenizer(Backend(model={"a": 1})), Tokenizer(Backend(model={"b": 1}))),
+        (Tokenizer(vocabulary={"a": 1, "b": 2}), Tokenizer(vocabulary={"a": 2, "b": 1})),
+        (Tokenizer(do_lower_case=True), Tokenizer(do_lower_case=False)),
+    ],
+)
+def test_tokenizers_that_cut_otherwise_are_told_apart(one, other):
+    assert tokenizer_digest(one) == tokenizer_digest(one)
+    assert tokenizer_digest(one) != tokenizer_digest(other)
+    assert None not in {tokenizer_digest(one), tokenizer_digest(other)}
+
+
+def test_a_tokenizer_in_use_is_the_same_and_one_that_says_nothing_is_none():
+    used = Tokenizer(Backend(truncation={"max_length": 8}, padding={"length": 4}))
+    assert tokenizer_digest(used) == tokenizer_digest(Tokenizer(Backend()))
+    assert tokenizer_digest(str.split) is None
 
 
 @pytest.mark.parametrize("name", ["cranfield", "cisi"])

@@ -7,8 +7,8 @@ import pytest
 from restserver import serving
 
 from rankgauge import Collection, InputError, Query, check_retriever
+from rankgauge.http_client import EndpointError
 from rankgauge.retrievers import HTTPRetriever
-from rankgauge.retrievers.endpoint import EndpointError
 from rankgauge.retrievers.http import filled, follow, steps
 from rankgauge.sample import sample_path
 
@@ -126,6 +126,35 @@ def test_settings_are_those_of_a_version_or_none():
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"headers": {"x-index": "a"}}, {"headers": {"x-index": "b"}}),
+        ({"url": "http://localhost:9?token=a"}, {"url": "http://localhost:9?token=b"}),
+        ({"params": {"key": "a"}}, {"params": {"key": "b"}}),
+        ({"body": {"q": "{query}", "token": "a"}}, {"body": {"q": "{query}", "token": "b"}}),
+        ({"body": {"q": "{query}", "auth": {"a": 1}}}, {"body": {"q": "{query}", "auth": 1}}),
+        ({"url": "http://me:a@localhost:9"}, {"url": "http://me:b@localhost:9"}),
+    ],
+    ids=str,
+)
+def test_secrets_that_decide_answers_tell_settings_apart(one, other):
+    def settings(options):
+        return HTTPRetriever(**{"url": "http://localhost:9", "version": "1", **options}).settings
+
+    assert settings(one) == settings(one)
+    assert settings(one) != settings(other)
+    secret = HTTPRetriever("http://localhost:9", headers={"x-key": "a"}, version="1")
+    check_retriever_settings(secret)
+
+
+def check_retriever_settings(retriever):
+    """Settings pass the check that all retrievers have to pass."""
+    retriever.search = lambda queries, k: [[] for _ in queries]
+    checks = check_retriever(retriever, DOCUMENTS[:2], QUERIES[:2], indexing=False)
+    assert "settings are plain, without secrets" in {one.name for one in checks if one.passed}
+
+
+@pytest.mark.parametrize(
     ("said", "options", "wanted"),
     [
         (["d2", "d1"], {"hits": "", "id": "", "score": None}, ["d2", "d1"]),
@@ -237,7 +266,8 @@ def test_a_server_that_hangs_is_left():
         ({"method": "GET", "body": {"q": "{query}"}}, "GET sends no body"),
         ({"body": {"q": "{text}"}}, "the query is not in what is sent"),
         ({"method": "GET", "params": {"k": "{k}"}}, "the query is not in what is sent"),
-        ({"params": ["q"]}, "for params"),
+        ({"params": ["q"]}, "got list for params"),
+        ({"params": {"q": "{query}", "token": ["s3cr3t"]}}, r"got list for params\['token'\]"),
         ({"hits": "a..b"}, "hits='a..b' is no path"),
         ({"id": "a[x]"}, r"id='a\[x\]' is no path"),
         ({"score": 7}, "score=7 is no path"),

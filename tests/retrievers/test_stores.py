@@ -75,6 +75,21 @@ def east(texts):
     return [[1.0, 0.0]] * len(texts)
 
 
+def test_another_server_has_other_settings_without_its_secrets(monkeypatch):
+    monkeypatch.setenv("STORE_KEY", "s3cr3t-key")
+
+    class Served(Listed):
+        def __init__(self, url, key_env=None):
+            super().__init__(HashingEncoder(64))
+            self.key = self._at(url, key_env)
+
+    store = Served("https://me:s3cr3t@one:6333/a?k=s3cr3t", "STORE_KEY")
+    other = Served("https://two:6333")
+    assert (store.key, other.key) == ("s3cr3t-key", None)
+    assert store.settings["server"] == "https://one:6333/a"
+    assert store.settings != other.settings
+
+
 def test_the_contract_of_retrievers_is_kept():
     checks = check_retriever(Listed(HashingEncoder(64)))
     assert {check.name for check in checks if not check.passed} == set()

@@ -22,6 +22,7 @@ from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
 from rankgauge.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.redaction import redact
 from rankgauge.retriever import aligned, answers_of, awaited, has_index, hits_of, is_async
 
 __all__ = ["ask"]
@@ -135,7 +136,8 @@ def _mended(error: InputError) -> str:
 
 
 def _said(error: BaseException) -> str:
-    first = str(error).strip().partition("\n")[0]
+    # Before a line is cut off: with it goes what tells where a secret ends.
+    first = redact(str(error)).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 

@@ -106,6 +106,7 @@ def _told(error: Exception) -> int:
     else:
         import traceback
 
-        traceback.print_exception(error)
+        told = "".join(traceback.format_exception(error))
+        click.echo(rankgauge.redact(told), err=True, nl=False)
         click.echo("error: this is a fault of rankgauge, not of your input", err=True)
     return _ERROR

@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankgauge.http_client import Endpoint as Endpoint
+    from rankgauge.http_client import EndpointError as EndpointError
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.bounds import Oracle as Oracle
     from rankgauge.retrievers.bounds import Random as Random
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.encoders import (
         SentenceTransformersEncoder as SentenceTransformersEncoder,
     )
-    from rankgauge.retrievers.endpoint import Endpoint as Endpoint
-    from rankgauge.retrievers.endpoint import EndpointError as EndpointError
     from rankgauge.retrievers.filtered import Filtered as Filtered
     from rankgauge.retrievers.haystack import Haystack as Haystack
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
@@ -58,7 +58,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "elasticsearch": ("Elasticsearch", "OpenSearch"),
     "embeddings": ("EmbeddingEndpoint",),
     "encoders": ("Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder"),
-    "endpoint": ("Endpoint", "EndpointError"),
     "filtered": ("Filtered",),
     "haystack": ("Haystack",),
     "http": ("HTTPRetriever",),
@@ -110,7 +109,10 @@ TYPES: dict[str, str] = {
     "tantivy": "Tantivy",
     "token": "TokenChunker",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {
+    name: f"rankgauge.retrievers.{home}" for home, names in _HOMES.items() for name in names
+}
+_HOME_OF |= dict.fromkeys(("Endpoint", "EndpointError"), "rankgauge.http_client")
 
 __all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text
 
@@ -118,7 +120,7 @@ __all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'rankgauge.retrievers' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"rankgauge.retrievers.{_HOME_OF[name]}"), name)
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

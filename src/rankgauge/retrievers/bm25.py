@@ -11,8 +11,8 @@ import numpy as np
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.libraries import library, versions
 from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
-from rankgauge.retrievers.libraries import library, versions
 from rankgauge.retrievers.options import number, one_of
 
 __all__ = ["BM25"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.stores import (
     Existing,
     Row,
@@ -17,7 +17,6 @@ from rankgauge.retrievers.stores import (
     folder_size,
     id_in,
     passing_folder,
-    secret_of,
 )
 
 __all__ = ["Chroma"]
@@ -89,7 +88,9 @@ class Chroma(VectorStore):
         self._folder: Path | None = None
         self._remove: Callable[[], object] | None = None
         if location is not None and "://" in location:
-            self._client = self._connected(location, secret_of(key_env, "chroma"))
+            key = self._at(location, key_env)
+            with self._calling():
+                self._client = self._connected(location, key)
         else:
             if location is None:
                 # Clients in memory would all share their collections.

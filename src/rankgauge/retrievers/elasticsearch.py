@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.endpoint import Endpoint, EndpointError, patiently
-from rankgauge.retrievers.http import filled
+from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.redaction import redact
+from rankgauge.retrievers.http import filled, secret_values, visible
 
 __all__ = ["Elasticsearch", "OpenSearch"]
 
@@ -55,7 +56,8 @@ class Elasticsearch:
         key_env: The environment variable that holds the key: an API key, or ``user:password`` if
             `key_scheme` is ``"Basic"``.
         key_scheme: ``"ApiKey"`` (if left out), ``"Basic"`` or ``"Bearer"``.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
         version: What tells one state of an index that is there from another. Without it its results
             are not reused.
 
@@ -89,6 +91,7 @@ class Elasticsearch:
         key_env: str | None = None,
         key_scheme: str | None = None,
         timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
         version: str | None = None,
     ) -> None:
         scheme = self._scheme if key_scheme is None else key_scheme
@@ -106,13 +109,19 @@ class Elasticsearch:
         self._definition = _merged(_CREATED, definition or {})
         self._count: int | None = None
         self._bytes: int | None = None
-        self._endpoint = Endpoint(url, key_env=key_env, key_scheme=scheme, timeout=timeout)
+        self._endpoint = Endpoint(
+            url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes
+        )
+        for name, value in secret_values(body):
+            self._endpoint.secrets.add(value, name)
         self.settings: Mapping[str, Any] | None = None
         if create or version is not None:
-            told: dict[str, Any] = {"fields": self._fields} if body is None else {"body": body}
+            shown = visible(body)
+            told: dict[str, Any] = {"fields": self._fields} if body is None else {"body": shown}
             told |= {"definition": self._definition} if create else {"index": index}
             told |= {} if version is None else {"version": version}
-            self.settings = {"type": self._type, "url": self._endpoint.shown, **told}
+            hidden = {} if shown == body else {"body": body}
+            self.settings = {"type": self._type, **self._endpoint.settings(**hidden), **told}
 
     @property
     def size(self) -> int | None:
@@ -178,7 +187,7 @@ class Elasticsearch:
                 name, fault = refused[0]
                 raise EndpointError(
                     f"{len(refused)} of {len(rows)} documents were refused, the first {name!r}: "
-                    f"{_reason(fault)}",
+                    f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
                     fix="see what the server says", status=fault.get("status"),
                 )  # fmt: skip
@@ -243,7 +252,8 @@ class Elasticsearch:
         if fault:
             status = answer.get("status")
             raise EndpointError(
-                f"the server fails on query {query.id!r}: {_reason(answer)}",
+                f"the server fails on query {query.id!r}: "
+                f"{self._endpoint.quoted(_reason(answer))}",
                 where=self._where(), fix="see what the server says", status=status,
                 retryable=status in {429, 500, 503},
             )  # fmt: skip
@@ -256,7 +266,7 @@ class Elasticsearch:
                 )  # fmt: skip
             rows = [(hit["_id"], hit["_score"]) for hit in answer["hits"]["hits"]]
         except (AttributeError, KeyError, TypeError):
-            raise self._strange(f"{answer!r:.80}") from None
+            raise self._strange(self._endpoint.quoted(repr(answer))) from None
         if any(score is None for _, score in rows):
             raise InputError(
                 f"hits of query {query.id!r} have no score", where=self._type,
@@ -356,7 +366,9 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
     for name, item in zip(names, items, strict=True):
         done = next(iter(item.values()), None) if isinstance(item, Mapping) else None
         if not isinstance(done, Mapping):
-            raise EndpointError(f"an item is {item!r:.60}", where="_bulk", fix="look at the URL")
+            raise EndpointError(
+                f"an item is {redact(repr(item)):.60}", where="_bulk", fix="look at the URL"
+            )
         yield name, done if done.get("error") else None
 
 
@@ -364,11 +376,11 @@ def _reason(answer: Mapping[str, Any]) -> str:
     """What a server says is wrong, with the first cause below it."""
     fault = answer.get("error")
     if not isinstance(fault, Mapping):
-        return f"{fault!s:.200}"
+        return str(fault)
     causes = itertools.chain([fault], fault.get("root_cause") or ())
     said = dict.fromkeys(
         f"{cause.get('type')}: {cause.get('reason')}"
         for cause in itertools.islice(causes, _SHOWN)
         if isinstance(cause, Mapping)
     )
-    return f"{'; '.join(said):.300}"
+    return "; ".join(said)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.retrievers.endpoint import Endpoint, EndpointError, patiently
+from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.retrievers.options import whole
 
 __all__ = ["EmbeddingEndpoint"]
@@ -35,7 +35,8 @@ class EmbeddingEndpoint:
         query_prompt: Put before each query.
         document_prompt: Put before each document.
         batch: How many texts are sent at once.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
 
     Raises:
         MissingExtra: If httpx is not installed.
@@ -55,9 +56,15 @@ class EmbeddingEndpoint:
         document_prompt: str = "",
         batch: int = 64,
         timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout
+            url,
+            headers=headers,
+            key_env=key_env,
+            key_header=key_header,
+            timeout=timeout,
+            max_bytes=max_bytes,
         )
         self._model = model
         self._dimensions = None if dimensions is None else whole("dimensions", dimensions)
@@ -68,7 +75,7 @@ class EmbeddingEndpoint:
         self._lock = threading.Lock()
         self.settings: Mapping[str, Any] = {
             "type": "openai-embeddings",
-            "url": self._endpoint.shown,
+            **self._endpoint.settings(),
             "model": model,
             "dimensions": self._dimensions,
             "query_prompt": query_prompt,
@@ -134,7 +141,7 @@ class EmbeddingEndpoint:
         """The vectors in the order of the texts: the server may give them in another."""
         rows = answer.get("data") if isinstance(answer, Mapping) else None
         if not isinstance(rows, list):
-            raise self._refused(f"{str(answer)[:100]!r}, which holds no list of data")
+            raise self._refused(f"{self._endpoint.quoted(answer)}, which holds no list of data")
         if len(rows) != count:
             raise self._refused(f"{len(rows)} vectors for {count} texts")
         placed: dict[int, list[float]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import zlib
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library, loading, versions
+from rankgauge.libraries import library, loading, versions
 from rankgauge.retrievers.options import whole
 
 __all__ = [
@@ -191,6 +192,8 @@ class SentenceTransformersEncoder:
             "type": "sentence-transformers",
             "model": model if isinstance(model, str) else type(model).__name__,
             "weights": weights_digest(self._model),
+            "tokenizer": tokenizer_digest(getattr(self._model, "tokenizer", None)),
+            "dimensions": getattr(self._model, "truncate_dim", None),
             "query_prompt": self._query_prompt,
             "document_prompt": self._document_prompt,
             "max_length": getattr(self._model, "max_seq_length", None),
@@ -237,11 +240,16 @@ class Model2VecEncoder:
                 self._model = loaded.StaticModel.from_pretrained(model)
         else:
             self._model = model
-        vectors = np.ascontiguousarray(self._model.embedding)
+        # Models whose vocabulary is quantized have these besides.
+        arrays = [self._model.embedding]
+        arrays += [getattr(self._model, name, None) for name in ("weights", "token_mapping")]
         self.settings: Mapping[str, Any] = {
             "type": "model2vec",
             "model": model if isinstance(model, str) else type(model).__name__,
-            "weights": hashlib.sha256(vectors.tobytes()).hexdigest(),
+            "weights": _arrays_digest(arrays),
+            "tokenizer": tokenizer_digest(self._model.tokenizer),
+            "normalize": bool(getattr(self._model, "normalize", False)),
+            "max_length": getattr(self._model, "max_length", None),
             "versions": versions("model2vec"),
         }
 
@@ -266,6 +274,37 @@ def weights_digest(model: Any) -> str:
         flat = tensor.detach().cpu().contiguous().reshape(-1)
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def tokenizer_digest(tokenizer: Any) -> str | None:
+    """SHA-256 of how a tokenizer cuts texts: vocabulary, normalization, rules, special tokens.
+
+    None for what does not say it.
+    """
+    # Of the library tokenizers, or a fast one of transformers, which holds one of them.
+    inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if callable(getattr(inner, "to_str", None)):
+        said = json.loads(inner.to_str())
+        # Left over from the last call; what decides is the length that the model allows.
+        said |= {"truncation": None, "padding": None}
+    elif callable(getattr(tokenizer, "get_vocab", None)):
+        options = getattr(tokenizer, "init_kwargs", {})
+        said = {"vocabulary": tokenizer.get_vocab(), "options": options}
+    else:
+        return None
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _arrays_digest(arrays: Sequence[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        if array is None:
+            digest.update(b"none")
+            continue
+        values = np.ascontiguousarray(array)
+        digest.update(f"{values.shape} {values.dtype.str}".encode())
+        digest.update(values.tobytes())
     return digest.hexdigest()
 
 

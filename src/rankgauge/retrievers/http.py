@@ -6,23 +6,21 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.endpoint import Endpoint
+from rankgauge.http_client import MAX_BYTES, Endpoint
+from rankgauge.redaction import SECRET_NAME, redact
 
-__all__ = ["HTTPRetriever", "filled", "follow", "steps"]
+__all__ = ["HTTPRetriever", "filled", "follow", "secret_values", "steps", "visible"]
 
 _PLACE = re.compile(r"\{(query|k|id)\}")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
 _ORDERS = ("descending", "ascending")
-_SECRET = re.compile(
-    r"(?i)((api|access|auth)_?-?key|^key|token|secret|password|auth|credential|sig|signature)s?$"
-)
 
 
 class HTTPRetriever:
@@ -47,7 +45,8 @@ class HTTPRetriever:
         score: The path of the score in a hit; None to go by the order of the hits.
         score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
             negated.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
         version: What tells one state of the server from another, such as the date of its index.
             Without it nobody knows that two answers are of the same, and none is reused.
 
@@ -77,6 +76,7 @@ class HTTPRetriever:
         score: str | None = "score",
         score_order: str = "descending",
         timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
         version: str | None = None,
     ) -> None:
         self._method = _chosen("method", str(method).upper(), ("POST", "GET"))
@@ -95,14 +95,24 @@ class HTTPRetriever:
         self._score = steps(score, "score") if score else None
         self._sign = 1.0 if _chosen("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
-            _bare(url), headers=headers, key_env=key_env, key_header=key_header, timeout=timeout
+            _bare(url),
+            headers=headers,
+            key_env=key_env,
+            key_header=key_header,
+            timeout=timeout,
+            max_bytes=max_bytes,
         )
+        sent = {"body": self._body, "params": self._params}
+        for name, value in (*secret_values(sent), *self._params.items()):
+            if not _places(value):
+                self._endpoint.secrets.add(value, name)
         self.settings: Mapping[str, Any] | None = None
         if version is not None:
+            shown = visible(sent)
+            hidden = {name: value for name, value in sent.items() if value != shown[name]}
             self.settings = {
-                "type": "http", "url": self._endpoint.shown, "method": self._method,
-                "body": _told(self._body), "params": _told(self._params),
-                "headers": sorted(headers or ()), "hits": hits, "id": id, "score": score,
+                "type": "http", "headers": [], **self._endpoint.settings(**hidden),
+                "method": self._method, **shown, "hits": hits, "id": id, "score": score,
                 "score_order": score_order, "version": version,
             }  # fmt: skip
 
@@ -206,13 +216,17 @@ def _text(value: Any) -> bool:
 def _texts(params: Any) -> dict[str, str]:
     if params is None:
         return {}
-    plain = isinstance(params, Mapping) and all(
-        isinstance(value, str | int | float) for value in params.values()
-    )
-    if not plain:
+    if not isinstance(params, Mapping):
         raise InputError(
-            f"got {params!r:.60} for params", where="http", fix='give them as {"q": "{query}"}'
-        )
+            f"got {type(params).__name__} for params", where="http",
+            fix='give them as {"q": "{query}"}',
+        )  # fmt: skip
+    odd = next((n for n, v in params.items() if not isinstance(v, str | int | float)), None)
+    if odd is not None:
+        raise InputError(
+            f"got {type(params[odd]).__name__} for params[{odd!r}]", where="http",
+            fix='give text or a number: {"q": "{query}"}',
+        )  # fmt: skip
     return {
         str(name): str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in params.items()
@@ -228,15 +242,35 @@ def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
     return given
 
 
-def _told(template: Any) -> Any:
-    """A template for settings: without what is called like a secret."""
+def visible(template: Any) -> Any:
+    """A template for settings: without what has the name of a secret.
+
+    Example:
+        >>> visible({"q": "{query}", "token": "abc", "auth": {"user": "me"}})
+        {'q': '{query}'}
+    """
     if isinstance(template, Mapping):
         return {
-            str(name): _told(value)
+            str(name): visible(value)
             for name, value in template.items()
-            if not _text(value) or _places(value) or not _SECRET.search(str(name))
+            if _places(value) or not SECRET_NAME.search(str(name))
         }
-    return [_told(value) for value in template] if isinstance(template, list | tuple) else template
+    if isinstance(template, list | tuple):
+        return [visible(value) for value in template]
+    return template
+
+
+def secret_values(template: Any, within: str = "") -> Iterator[tuple[str, str]]:
+    """Name and value of what :func:`visible` leaves out."""
+    if isinstance(template, Mapping):
+        for name, value in template.items():
+            secret = within or SECRET_NAME.search(str(name))
+            yield from secret_values(value, str(name) if secret else "")
+    elif isinstance(template, list | tuple):
+        for value in template:
+            yield from secret_values(value, within)
+    elif within and _text(template) and not _places(template):
+        yield within, template
 
 
 # ---- paths
@@ -285,7 +319,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
 def _keys(value: Any) -> str:
     if isinstance(value, Mapping):
         return f" with {', '.join(map(str, itertools.islice(value, 12))) or 'no keys'}"
-    return f" of {len(value)}" if isinstance(value, list) else f" {value!r:.60}"
+    return f" of {len(value)}" if isinstance(value, list) else f" {redact(repr(value)):.60}"
 
 
 def _document(value: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.stores import (
     Existing,
     Row,

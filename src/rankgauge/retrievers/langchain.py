@@ -8,8 +8,8 @@ from typing import Any
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.libraries import library
 from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
-from rankgauge.retrievers.libraries import library
 
 __all__ = ["LangChain"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library, versions
 from rankgauge.retrievers.options import one_of
 from rankgauge.retrievers.stores import (
     Existing,
@@ -19,7 +19,6 @@ from rankgauge.retrievers.stores import (
     folder_size,
     id_in,
     passing_folder,
-    secret_of,
 )
 
 __all__ = ["Milvus"]
@@ -83,11 +82,14 @@ class Milvus(VectorStore):
         self._file: Path | None = None
         self._remove: Callable[[], object] | None = None
         self._count = 0
+        self._engine: dict[str, Any] = {}
         if location is not None and "://" in location:
-            token = secret_of(key_env, "milvus") or ""
-            self._client = self._milvus.MilvusClient(location, token=token)
+            token = self._at(location, key_env) or ""
+            with self._calling():
+                self._client = self._milvus.MilvusClient(location, token=token)
         else:
             library("milvus_lite", extra="milvus", of="Milvus in a file")
+            self._engine = {"engine": versions("milvus-lite")}
             if location is None:
                 location, self._remove = passing_folder(self)
                 location = str(Path(location, "rankgauge.db"))
@@ -107,7 +109,7 @@ class Milvus(VectorStore):
             self._remove()
 
     def _options(self) -> dict[str, Any]:
-        return {"index_type": self._index_type}
+        return {"index_type": self._index_type, **self._engine}
 
     def _described(self) -> Existing | None:
         if not self._client.has_collection(self._collection):

@@ -6,8 +6,9 @@ import math
 import re
 from typing import Any
 
+from rankgauge.database import escaped_login
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.stores import Existing, Row, Vectors, VectorStore, secret_of, text_of
 
 __all__ = ["PGVector"]
@@ -88,15 +89,18 @@ class PGVector(VectorStore):
         self._kind = "vector"
         password = secret_of(key_env, "pgvector")
         secret = {} if password is None else {"password": password}
+        given = self._understood(location) | secret
+        for name in ("password", "sslpassword"):
+            self._secrets.add(given.get(name) or "", name)
         try:
             self._connection = self._psycopg.connect(
-                location, autocommit=True, application_name="rankgauge", **secret
+                autocommit=True, **{"application_name": "rankgauge", **given}
             )
         except self._psycopg.Error as error:
             raise InputError(
-                f"cannot connect: {str(error).strip()}", where="pgvector",
+                f"cannot connect: {self._said(error)}", where="pgvector",
                 fix='give the URL of a server that runs: location="postgresql://user@host/name"',
-            ) from error  # fmt: skip
+            ) from None  # fmt: skip
         self._prepare()
 
     @property
@@ -113,23 +117,46 @@ class PGVector(VectorStore):
         self._connection.close()
 
     def _options(self) -> dict[str, Any]:
-        return {"hnsw": self._hnsw, "ef_search": self._ef_search}
+        return {"hnsw": self._hnsw, "ef_search": self._ef_search, "engine": self._versions}
+
+    def _understood(self, location: str) -> dict[str, Any]:
+        """The parts of a URL, or of a text such as ``host=... dbname=...``."""
+        conninfo = library("psycopg.conninfo", extra="pgvector", of="PGVector")
+        try:
+            url = escaped_login(location) if "://" in location else location
+            parts: dict[str, Any] = conninfo.conninfo_to_dict(url)
+        except (ValueError, self._psycopg.Error):
+            # What the driver says of it would repeat parts of a password.
+            raise InputError(
+                "this location cannot be understood", where="pgvector",
+                fix="write postgresql://user:password@host:port/database; in the password, @ is "
+                "%40, / is %2F, : is %3A; or name its variable in key_env",
+            ) from None  # fmt: skip
+        return parts
+
+    def _said(self, error: Exception) -> str:
+        return self._secrets.redact(str(error)).strip()
 
     # ---- SQL, in which no name is ever pasted
 
     def _prepare(self) -> None:
-        """See that the extension is there."""
+        """See that the extension is there, and note which versions search."""
         there = "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
         try:
             if self._connection.execute(there).fetchone() is None:
                 self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             self._pgvector.register_vector(self._connection)
+            version = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+            self._versions = {
+                "postgresql": self._connection.info.server_version,
+                "vector": self._connection.execute(version).fetchone()[0],
+            }
         except self._psycopg.Error as error:
             self._connection.close()
             raise InputError(
-                f"the database has no pgvector: {str(error).strip()}", where="pgvector",
+                f"the database has no pgvector: {self._said(error)}", where="pgvector",
                 fix="install it on the server, and have its owner say: CREATE EXTENSION vector",
-            ) from error  # fmt: skip
+            ) from None  # fmt: skip
 
     def _regclass(self) -> str:
         """The name of the table, quoted, as a value."""

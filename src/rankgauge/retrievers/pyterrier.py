@@ -7,8 +7,8 @@ from typing import Any
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.libraries import library
 from rankgauge.retrievers.frameworks import options_told
-from rankgauge.retrievers.libraries import library
 
 __all__ = ["PyTerrier"]
 

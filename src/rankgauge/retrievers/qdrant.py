@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.libraries import library
+from rankgauge.libraries import library
 from rankgauge.retrievers.stores import (
     Existing,
     Row,
@@ -15,7 +15,6 @@ from rankgauge.retrievers.stores import (
     VectorStore,
     folder_size,
     id_in,
-    secret_of,
 )
 
 __all__ = ["Qdrant"]
@@ -85,7 +84,7 @@ class Qdrant(VectorStore):
         if location == ":memory:":
             self._client = self._qdrant.QdrantClient(location=location)
         elif "://" in location:
-            key = secret_of(key_env, "qdrant")
+            key = self._at(location, key_env)
             # The check of versions is a thread of its own, which warns where nobody listens.
             self._client = self._qdrant.QdrantClient(
                 url=location, api_key=key, check_compatibility=False

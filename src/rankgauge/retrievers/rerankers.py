@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.errors import InputError
-from rankgauge.retrievers.encoders import weights_digest
-from rankgauge.retrievers.endpoint import Endpoint, EndpointError
-from rankgauge.retrievers.libraries import library, loading, versions
+from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError
+from rankgauge.libraries import library, loading, versions
+from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 from rankgauge.retrievers.options import whole
 
 __all__ = ["CrossEncoderReranker", "RerankEndpoint", "Reranker", "reranker_of"]
@@ -86,6 +86,8 @@ class CrossEncoderReranker:
             "type": "cross-encoder",
             "model": model if isinstance(model, str) else type(model).__name__,
             "weights": weights_digest(self._model.model),
+            "tokenizer": tokenizer_digest(getattr(self._model, "tokenizer", None)),
+            "activation": _activation(self._model),
             "max_length": getattr(self._model, "max_length", None),
             "versions": versions("sentence-transformers", "torch"),
         }
@@ -104,6 +106,14 @@ class CrossEncoderReranker:
         return [float(score) for score in scores]
 
 
+def _activation(model: Any) -> str | None:
+    """What makes scores of the numbers of a cross-encoder, by either name that it has had."""
+    names = ("activation_fn", "default_activation_function")
+    found = next((one for name in names if (one := getattr(model, name, None)) is not None), None)
+    # A function by its name, a layer of PyTorch by its class: no address in memory.
+    return None if found is None else getattr(found, "__qualname__", type(found).__qualname__)
+
+
 class RerankEndpoint:
     """A reranker behind ``POST {url}/rerank``, as Cohere, Jina, Voyage, vLLM and others offer it.
 
@@ -113,7 +123,8 @@ class RerankEndpoint:
         key_env: The environment variable that holds the key.
         key_header: The header it is sent in.
         headers: Sent with every request.
-        timeout: Seconds that an answer may take.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
 
     Raises:
         MissingExtra: If httpx is not installed.
@@ -129,16 +140,22 @@ class RerankEndpoint:
         key_header: str = "Authorization",
         headers: Mapping[str, str] | None = None,
         timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout
+            url,
+            headers=headers,
+            key_env=key_env,
+            key_header=key_header,
+            timeout=timeout,
+            max_bytes=max_bytes,
         )
         self._model = model
         self._used = {"calls": 0.0, "texts": 0.0, "tokens": 0.0, "search_units": 0.0}
         self._lock = threading.Lock()
         self.settings: Mapping[str, Any] = {
             "type": "rerank-endpoint",
-            "url": self._endpoint.shown,
+            **self._endpoint.settings(),
             "model": model,
         }
 
@@ -174,7 +191,7 @@ class RerankEndpoint:
         if isinstance(answer, Mapping):
             rows = next((answer[word] for word in ("results", "data") if word in answer), None)
         if not isinstance(rows, list):
-            raise self._refused(f"{str(answer)[:100]!r}, which holds no list of results")
+            raise self._refused(f"{self._endpoint.quoted(answer)}, which holds no list of results")
         scores: list[float | None] = [None] * count
         for row in rows:
             place, score = _row(row)

@@ -13,17 +13,21 @@ import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.collection import Document, Query
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.http_client import EndpointError
+from rankgauge.libraries import versions
+from rankgauge.redaction import Secrets, redact
 from rankgauge.retrievers.documents import unindexed
 from rankgauge.retrievers.encoders import encoder_of
-from rankgauge.retrievers.libraries import versions
 from rankgauge.retrievers.options import one_of
 
 __all__ = [
@@ -113,6 +117,8 @@ class VectorStore(ABC):
                 where=self.TYPE, fix="name another id_field or filter_field",
             )  # fmt: skip
         self._encoder: Any = encoder_of(encoder)
+        self._secrets = Secrets()
+        self._server: str | None = None  # the URL of a server, without what may be secret
         self._collection = collection
         self._similarity = one_of("similarity", similarity, SIMILARITIES)
         self._existing = existing
@@ -135,13 +141,16 @@ class VectorStore(ABC):
         self._ready = False
         self._dimensions = None
         if self._existing:
-            self._look()
+            with self._calling():
+                self._look()
             return
-        self._clear()
+        with self._calling():
+            self._clear()
         for batch in _batches(documents, _BATCH):
             self._take(batch)
         if self._made:
-            self._finish()
+            with self._calling():
+                self._finish()
         self._ready = True
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
@@ -153,7 +162,8 @@ class VectorStore(ABC):
         if not self._ready:
             if not self._existing:
                 raise unindexed(self)
-            self._look()
+            with self._calling():
+                self._look()
         rankings: list[list[Row]] = [[] for _ in queries]
         if not queries or k < 1 or not (self._made or self._existing):
             return rankings
@@ -162,7 +172,8 @@ class VectorStore(ABC):
         findable = self._directed(vectors)
         for value, places in self._groups(queries, findable):
             for some in _batches(places, _QUERIES):
-                found = self._ranked(vectors[some], k, value)
+                with self._calling():
+                    found = self._ranked(vectors[some], k, value)
                 for place, ranking in zip(some, found, strict=True):
                     rankings[place] = ranking
         return rankings
@@ -178,6 +189,7 @@ class VectorStore(ABC):
             "encoder": dict(encoder),
             "similarity": self._similarity,
             "filter_field": self._filter_field,
+            **({} if self._server is None else {"server": self._server}),
             **self._options(),
             "versions": versions(*self.LIBRARIES),
         }
@@ -225,6 +237,41 @@ class VectorStore(ABC):
         """Settings of its own."""
         return {}
 
+    # ---- servers
+
+    def _at(self, url: str, key_env: str | None) -> str | None:
+        """Note the URL of a server, and return the key for it; neither is shown as it is."""
+        key = secret_of(key_env, self.TYPE)
+        self._secrets.add(key or "", "authorization", "api-key", key_env or "key")
+        parts = urlsplit(url)
+        user, host = parts.netloc.rpartition("@")[::2]
+        name, _, password = (unquote(part) for part in user.partition(":"))
+        if password:
+            self._secrets.add_login(name, password)
+        else:
+            self._secrets.add(name)
+        for option, value in parse_qsl(parts.query):
+            self._secrets.add(value, option)
+        self._server = urlunsplit((parts.scheme, host, parts.path, "", ""))
+        return key
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """Call the client library; what it raises with a secret in its text is raised without."""
+        try:
+            yield
+        except RankgaugeError:
+            raise
+        except Exception as error:
+            said = str(error)
+            shown = redact(self._secrets.redact(said))
+            if shown == said:
+                raise
+            raise EndpointError(
+                f"{type(error).__name__}: {shown}", where=self._server or self.TYPE,
+                fix="see what the server says", retryable=True,
+            ) from None  # fmt: skip
+
     # ---- filling
 
     def _clear(self) -> None:
@@ -242,7 +289,8 @@ class VectorStore(ABC):
     def _take(self, batch: list[Document]) -> None:
         vectors = self._encoded("encode_documents", [document.whole for document in batch])
         if not self._made:
-            self._create(vectors.shape[1])
+            with self._calling():
+                self._create(vectors.shape[1])
             self._made = True
             self._dimensions = vectors.shape[1]
         self._fits(vectors)
@@ -250,7 +298,8 @@ class VectorStore(ABC):
         if kept.size:
             some = [batch[place] for place in kept]
             values = [self._value(document.fields) for document in some]
-            self._add([document.id for document in some], vectors[kept], values)
+            with self._calling():
+                self._add([document.id for document in some], vectors[kept], values)
 
     def _directed(self, vectors: Vectors) -> npt.NDArray[np.intp]:
         """The places of vectors that can be compared."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.libraries import library, versions
 from rankgauge.retrievers.documents import unindexed
-from rankgauge.retrievers.libraries import library, versions
 from rankgauge.retrievers.options import whole
 from rankgauge.retrievers.stores import Row, folder_size, id_in, text_of
 

@@ -9,6 +9,7 @@ from importlib import metadata
 from types import ModuleType
 
 from rankgauge.errors import InputError, MissingExtra
+from rankgauge.redaction import redact
 
 __all__ = ["library", "loading", "versions"]
 
@@ -48,7 +49,7 @@ def loading(model: str, of: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        why = next(iter(str(error).splitlines()), type(error).__name__)
+        why = next(iter(redact(str(error)).splitlines()), type(error).__name__)
         raise InputError(
             f"the model {model!r} cannot be loaded: {why:.200}", where=of,
             fix="give the folder that holds it, or the name of one that can be fetched from here",

@@ -1,0 +1,64 @@
+"""A keyed hash of what must not be stored as it is, such as the value of a header.
+
+A plain hash of a short secret can be guessed: whoever has it tries all short texts. So the hash has
+a key, 32 random bytes in a file that only its owner may read: ``rankgauge/key`` in the folder that
+``XDG_STATE_HOME`` names, else in ``~/.local/state`` (``%LOCALAPPDATA%`` on Windows).
+
+Without the key nothing is wrong, hashes are merely other ones: answers kept under the former hash
+are asked for again. The same holds for two machines that share a store but no key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["keyed_hash"]
+
+_BYTES = 32
+
+
+def keyed_hash(value: Any) -> str:
+    """HMAC-SHA256 of a plain value as JSON, 32 hexadecimal digits of it.
+
+    Args:
+        value: Text, numbers, lists and mappings of them.
+    """
+    text = json.dumps(value, sort_keys=True)
+    return hmac.new(_key(_place()), text.encode(), "sha256").hexdigest()[:32]
+
+
+def _place() -> Path:
+    named = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(named or Path("~/.local/state").expanduser()) / "rankgauge" / "key"
+
+
+@cache
+def _key(place: Path) -> bytes:
+    """The key in a file, made if there is none; one for this process where none can be kept."""
+    try:
+        if not place.exists():
+            _make(place)
+        key = place.read_bytes()
+    except OSError:
+        key = b""
+    return key if len(key) >= _BYTES else secrets.token_bytes(_BYTES)
+
+
+def _make(place: Path) -> None:
+    """Write a new key, readable by its owner only; the first of several processes wins."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = place.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(secrets.token_bytes(_BYTES))
+        with suppress(FileExistsError):
+            os.link(part, place)  # whole, and never in the place of another
+    finally:
+        part.unlink(missing_ok=True)

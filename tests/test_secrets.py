@@ -1,0 +1,328 @@
+"""Secrets planted in every place of every client, and looked for wherever texts leave."""
+
+import base64
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import traceback
+from urllib.parse import quote, quote_plus
+
+import pytest
+from restserver import serving
+
+from rankgauge import Benchmark, Document, Limits, Query, RankgaugeError, sample_path
+from rankgauge.history import History
+from rankgauge.retrievers import (
+    Chroma,
+    Dense,
+    Elasticsearch,
+    EmbeddingEndpoint,
+    HTTPRetriever,
+    OpenSearch,
+    PGVector,
+    Qdrant,
+    Rerank,
+    RerankEndpoint,
+)
+
+KEY = 'key/0123+456\\789="x'
+PASSWORD = "pa@ss/w#rd?42%"
+TOKEN = "token 0123/456&789"
+HEADER = "header\\0123;456789"
+BODY = "body-ö/0123\n456789"
+SHORT = "s7p"
+LOGIN = f"me:{quote(PASSWORD, safe='')}@"
+SECRETS = {"key": KEY, "password": PASSWORD, "token": TOKEN, "header": HEADER, "body": BODY}
+FORMS = {
+    "raw": str,
+    "percent": lambda value: quote(value, safe=""),
+    "query": quote_plus,
+    "base64": lambda value: base64.b64encode(value.encode()).decode(),
+    "login": lambda value: base64.b64encode(f"me:{value}".encode()).decode(),
+    "JSON": json.dumps,
+    "repr": repr,
+    "bytes": lambda value: repr(value.encode()),
+    "broken": lambda value: f"{value[:6]}\n  {value[6:]}",
+}
+DOCUMENTS = [Document("d1", text="late fees"), Document("d2", text="opening hours")]
+QUERIES = [Query("q1", "fees"), Query("q2", "hours")]
+
+
+def forms(value):
+    return {form(value) for name, form in FORMS.items() if name != "login" or value == PASSWORD}
+
+
+def assert_clean(text, *, short=True):
+    """No secret in any form, and no half of one either."""
+    found = {
+        part
+        for value in SECRETS.values()
+        for form in forms(value)
+        for part in (form, form[:9], form[-9:])
+        if part in text
+    }
+    assert not found, text
+    assert not short or SHORT not in text, text
+
+
+def with_login(url):
+    return url.replace("//", f"//{LOGIN}")
+
+
+def first(texts):
+    return [[1.0, 0.5]] * len(texts)
+
+
+def embeddings(url):
+    return Dense(
+        EmbeddingEndpoint(
+            f"{with_login(url)}/v1?token={quote_plus(TOKEN)}", "small",
+            headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY", key_header="api-key",
+        )
+    )  # fmt: skip
+
+
+def reranker(url):
+    return Rerank(
+        lambda _text: ["d1", "d2"],
+        RerankEndpoint(
+            f"{url}/v1?sig={quote_plus(TOKEN)}", "small",
+            headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
+        ),
+    )  # fmt: skip
+
+
+def http(url):
+    return HTTPRetriever(
+        f"{with_login(url)}/find?token={quote_plus(TOKEN)}",
+        headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY", key_header="api-key",
+        body={"q": "{query}", "auth": {"pin": BODY, "more": [SHORT]}}, version="1",
+    )  # fmt: skip
+
+
+def http_get(url):
+    return HTTPRetriever(
+        f"{url}/find?q={{query}}", method="GET", params={"token": TOKEN, "key": SHORT},
+        headers={"Authorization": f"Bearer {HEADER}"}, version="1",
+    )  # fmt: skip
+
+
+def elasticsearch(url):
+    return Elasticsearch(
+        f"{url}?token={quote_plus(TOKEN)}&key={SHORT}", "pages", key_env="A_KEY",
+        body={"query": {"match": {"text": "{query}"}}, "ext": {"token": BODY}},
+        create=False, version="1",
+    )  # fmt: skip
+
+
+def opensearch(url):
+    return OpenSearch(with_login(url), "pages", create=False, version="1")
+
+
+def basic(url):
+    return OpenSearch(url, "pages", key_env="A_LOGIN", create=False, version="1")
+
+
+# Each with the secrets that it is given: of others it knows nothing.
+CLIENTS = {
+    embeddings: ("key", "password", "token", "header"),
+    reranker: ("key", "token", "header"),
+    http: ("key", "password", "token", "header", "body"),
+    http_get: ("token", "header"),
+    elasticsearch: ("key", "token", "body"),
+    opensearch: ("password",),
+    basic: ("password",),
+}
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    monkeypatch.setenv("A_KEY", KEY)
+    monkeypatch.setenv("A_LOGIN", f"me:{PASSWORD}")
+
+
+def echo(asked):
+    """All that was sent, as a server shows it that logs too much."""
+    given = {
+        "headers": asked.headers, "params": asked.params,
+        "body": asked.content.decode("utf-8", "replace"),
+    }  # fmt: skip
+    return json.dumps(given)
+
+
+def talking(form, status, names=tuple(SECRETS)):
+    """A server that says one secret after the other, in its error or in what should be hits."""
+    said = [FORMS[form](SECRETS[name]) for name in names] if form in FORMS else []
+    count = iter(range(10**6))
+
+    def answer(asked):
+        place = next(count) % (len(said) + 1)
+        text = f"bad {said[place]}" if place < len(said) else echo(asked)
+        if status == 200:
+            wrong = {"error": {"type": text, "reason": text}, "status": 400}
+            if asked.path.endswith("_msearch"):
+                return 200, {}, {"responses": [wrong] * (asked.content.count(b"\n") // 2)}
+            return 200, {}, {"error": text, "results": text, "data": text, "hits": text, text: 1}
+        return status, {}, text.encode()
+
+    return answer
+
+
+def _ask(retriever):
+    retriever.index(DOCUMENTS)
+    retriever.search(QUERIES, 2)
+
+
+@pytest.mark.parametrize("status", [200, 400, 503])
+@pytest.mark.parametrize("form", [*FORMS, "echo"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_message_tells_a_secret(client, form, status, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with serving(talking(form, status, CLIENTS[client])) as url:
+        retriever = client(url)
+        for _ in range(len(CLIENTS[client]) + 1):
+            with pytest.raises(RankgaugeError) as caught:
+                _ask(retriever)
+            text = "".join(traceback.format_exception(caught.value))
+            # Lines of this file stand in the traceback, and they name what was planted.
+            text = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+            assert_clean(text + str(caught.value) + repr(caught.value) + caught.value.what)
+        retriever.close()
+    assert_clean(json.dumps(retriever.settings) + repr(retriever))
+
+
+PLAN = """
+collection = {sample}
+timed = 0
+measures = ["nDCG@10"]
+limits = {{ stop_after = 1000, retries = 0 }}
+[retrievers.bm25]
+type = "bm25"
+[retrievers.http]
+type = "http"
+url = {http}
+key_env = "A_KEY"
+key_header = "api-key"
+headers = {{ x-one = {header}, x-two = "{short}" }}
+body = {{ q = "{{query}}", auth = {{ pin = {body} }} }}
+score = false
+version = "1"
+[retrievers.elasticsearch]
+type = "elasticsearch"
+url = {elasticsearch}
+index = "pages"
+create = false
+key_env = "A_LOGIN"
+key_scheme = "Basic"
+version = "1"
+[retrievers.hybrid]
+type = "hybrid"
+of = ["bm25", "embedded"]
+[retrievers.embedded]
+type = "dense"
+part = true
+encoder = {{ type = "openai-embeddings", url = {embeddings}, model = "small" }}
+"""
+
+
+def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
+    """Console, report, JSON, journal, runs and history of a run in which queries fail."""
+    talk = talking("raw", 400)
+    count = iter(range(10**6))
+
+    def answer(asked):
+        if asked.path == "/find" and next(count) % 2:
+            return 200, {}, {"hits": [{"id": "fees"}]}
+        return talk(asked)
+
+    with serving(answer) as url:
+        (tmp_path / "plan.toml").write_text(
+            PLAN.format(
+                sample=json.dumps(str(sample_path("plan.toml").parent)),
+                http=json.dumps(f"{with_login(url)}/find?token={quote_plus(TOKEN)}"),
+                elasticsearch=json.dumps(url),
+                embeddings=json.dumps(f"{with_login(url)}?token={quote_plus(TOKEN)}"),
+                header=json.dumps(HEADER),
+                body=json.dumps(BODY),
+                short=SHORT,
+            ),
+            encoding="utf-8",
+        )
+        words = "--errors empty --report report.html --as json --save --history h.db --runs runs"
+        done = subprocess.run(
+            [sys.executable, "-m", "rankgauge", "bench", "plan.toml", *words.split()],
+            cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
+        )  # fmt: skip
+    (tmp_path / "plan.toml").unlink()
+    assert "hybrid was not run" in done.stderr
+    assert "answered 400" in done.stderr
+    assert "saved as 3" in done.stderr
+    assert_clean(done.stdout + done.stderr)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"answers.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {
+        path.name for path in written
+    }
+    assert any("answered 400" in path.read_text("utf-8", "replace") for path in written)
+    for path in written:
+        # Three letters may stand in a database by chance.
+        text = path.read_text("utf-8", "replace")
+        assert_clean(text, short=path.suffix != ".db")
+
+
+def test_an_error_of_the_users_own_code_is_kept_without_secrets(tmp_path):
+    """Its lines are joined before the first one is taken: a key may be broken there."""
+
+    def broken(_text):
+        raise ValueError(
+            f"no access to https://me:word@example.org?token=abc with {KEY[:8]}\n{KEY[8:]}"
+        )
+
+    client = http("http://localhost:9")
+    bench = Benchmark(k=2, store=tmp_path, progress=False)
+    for query in QUERIES:
+        bench.add_query(query.id, query.text, {"d1"})
+    run = bench.run("broken", broken, limits=Limits(retries=0), timed=0)
+    assert {failure.error for failure in run.failures} == {
+        "ValueError: no access to https://me:***@example.org?token=*** with ***"
+    }
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used")
+@pytest.mark.parametrize("make", [Qdrant, Chroma])
+def test_client_libraries_tell_no_secret(make):
+    pytest.importorskip({Qdrant: "qdrant_client", Chroma: "chromadb"}[make])
+    given = ("key", "password", "token")
+    for form in FORMS:
+        with serving(talking(form, 400, given)) as url:
+            place = f"{with_login(url)}?token={quote_plus(TOKEN)}"
+            for _ in range(len(given) + 1):
+                with pytest.raises(Exception, match=r"400|\*") as caught:
+                    make(first, location=place, key_env="A_KEY").index(DOCUMENTS)
+                assert_clean("".join(traceback.format_exception_only(caught.value)))
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["qx@vexilla", "qx/vexilla", "qx#vexilla", "qx?vexilla", "qx@vex@illa", "qx@vex:illa"],
+)
+@pytest.mark.parametrize("name", ["me", "me@corp"])
+def test_no_part_of_a_database_password_is_told(name, password):
+    pytest.importorskip("psycopg")
+    url = f"postgresql://{name}:{password}@127.0.0.1:1/db?connect_timeout=2"
+    said = []
+    for act in (
+        lambda: History.open(url).entries(),
+        lambda: PGVector(first, location=url),
+        lambda: PGVector(first, location=f"host=127.0.0.1 port=1 pass {password}"),
+        lambda: PGVector(first, location=f"host=127.0.0.1 port=1 password={password}"),
+    ):
+        with pytest.raises(RankgaugeError) as caught:
+            act()
+        said += traceback.format_exception_only(caught.value)
+    assert "cannot be reached" in said[0] or "cannot be understood" in said[0]
+    with contextlib.suppress(RankgaugeError):
+        said += [History.open(url).where, repr(History.open(url))]
+    assert not {part for part in re.split("[@/#?:]", password) if part[2:] and part in str(said)}
