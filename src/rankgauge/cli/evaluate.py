@@ -101,7 +101,7 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option(
     "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="When it was made, if not now (UTC).",
+    help="When it was made, if not now (UTC). It is shown; the order is that of saving.",
 )  # fmt: skip
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,

@@ -35,7 +35,7 @@ def history() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-@history.command("list", short_help="List what is kept, oldest first.")
+@history.command("list", short_help="List what is kept, in the order of saving.")
 @click.option(
     "-m", "--measure", "names", multiple=True, metavar="NAME",
     help="A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is.",
@@ -49,7 +49,7 @@ def history() -> None:
 def list_(  # noqa: PLR0917 - one parameter an option
     names: tuple[str, ...], run: str | None, last: int | None, store: str | None, form: str
 ) -> None:
-    """List what is kept, oldest first.
+    """List what is kept, in the order of saving.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ def report_entries(
     last: int | None = None,
     color: bool = False,
 ) -> str:
-    """Saved evaluations, one a line, oldest first.
+    """Saved evaluations, one a line, in the order in which they were saved.
 
     Args:
         entries: From :meth:`History.entries`.
