@@ -203,6 +203,12 @@ def test_comment_lines_are_counted(tmp_path):
     assert lost(tmp_path, "# one\nq1 0 d1 1\n# two\nq1 0 d2 1\n") == ("2 comment lines not kept",)
 
 
+def test_ids_that_look_like_formulas_are_converted_unchanged(tmp_path):
+    scores = {"-1": 2.0, "@x": 1.0, "+1": 0.5}
+    convert(Run.of({"=1+1": scores}), tmp_path / "a.csv")
+    assert dict(Run.of(tmp_path / "a.csv")["=1+1"]) == scores
+
+
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
 def test_columns_of_their_own_are_counted(form, tmp_path):
     mark = {"csv": ",", "tsv": "\t"}.get(form)

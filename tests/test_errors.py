@@ -54,4 +54,4 @@ def test_a_message_is_short_enough_to_read_and_holds_only_what_can_be_printed() 
     assert error.what.endswith("x in the end")
     assert " ... " in error.what
     assert len(str(error)) < 2000
-    assert (error.where, error.fix) == ("a\\x1bb", "one\ntwo")
+    assert (error.where, error.fix) == ("a\\x1bb", "one\\ntwo")

@@ -85,7 +85,7 @@ def test_without_a_baseline_the_test_fails_and_says_how_to_make_one(tried):
 
 
 def test_rules_come_from_pyproject_and_paths_from_the_root(tried, pytester):
-    pytester.makepyprojecttoml('[tool.rankgauge.gate.measures]\n"RR" = { margin = 0.6 }\n')
+    pytester.makepyprojecttoml('[tool.rankgauge.gate.measures]\n"P@2" = {}\n')
     code = GATE.replace(", RULES", ', baseline="b.json"')
     tried(code.format(run="GOOD"), "--rankgauge-update-baseline").assert_outcomes(passed=1)
     assert (pytester.path / "b.json").is_file()
@@ -113,3 +113,14 @@ def test_pytest_starts_without_loading_numpy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.usefixtures("baseline")
+@pytest.mark.parametrize(("run", "how"), [("GOOD", "passed"), ("BAD", "failed")])
+def test_the_name_of_a_run_neither_ends_a_line_nor_is_a_command(tried, run, how):
+    named = f'__import__("rankgauge").Run.of({run}, name="x\\n::error::y\\x1b[2J")'
+    done = tried(GATE.format(run=named))
+    done.assert_outcomes(**{how: 1})
+    assert r"x\n::error::y\x1b[2J" in done.stdout.str()
+    assert not [line for line in done.outlines if line.startswith("::")]
+    assert "\x1b[2J" not in done.stdout.str()

@@ -134,7 +134,7 @@ def test_latex_has_the_rules_of_booktabs_and_the_best_in_bold():
         ("--option", "-{}-option"),
         ("-0.163 to +0.070", "$-$0.163 to +0.070"),
         ("bm25-1 on 2024-01-02", "bm25-1 on 2024-01-02"),
-        ("\u202eevil\n", " evil "),
+        ("\u202eevil\n", r"\textbackslash{}u202eevil\textbackslash{}n"),
     ],
 )
 def test_no_text_is_a_command_of_latex(text, escaped):

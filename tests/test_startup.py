@@ -24,7 +24,8 @@ except SystemExit as end:
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
-    "asked", "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
+    "asked", "catalogue", "errors", "escaping", "evaluation", "formats", "formats.decimals",
+    "formats.files",
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
     "formats.quick", "formats.trec", "gather",
     "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",

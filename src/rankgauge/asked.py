@@ -36,7 +36,6 @@ __all__ = [
     "planned",
     "policies_of",
     "read_judgments",
-    "sayable",
     "selected",
     "truth_of",
     "weights_of",
@@ -240,10 +239,10 @@ def groups_of(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
                 where="groups",
                 fix=f"give one to every evaluated query ({len(query_ids)} of them)",
             )
-    return tuple(sayable(str(label)) for label in labels)
+    return tuple(_sayable(str(label)) for label in labels)
 
 
-def sayable(text: str) -> str:
+def _sayable(text: str) -> str:
     """The text with lone surrogates escaped, which could not be written to any file."""
     return text.encode("utf-8", "backslashreplace").decode()
 

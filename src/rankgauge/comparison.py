@@ -22,6 +22,7 @@ from rankgauge.differences import (
     seed_of,
 )
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
@@ -240,8 +241,7 @@ class Comparison:
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
         }
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-        return text.encode("utf-8", "backslashreplace").decode()
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def _repr_html_(self) -> str:
         return to_html(self.table()) + to_html(self.differences_table())

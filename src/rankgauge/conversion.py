@@ -20,6 +20,7 @@ import numpy as np
 
 from rankgauge.collection import Collection
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.escaping import for_terminal
 from rankgauge.formats.beir import CORPUS, QRELS, QUERIES, write_beir
 from rankgauge.formats.exchange import RUNS_TOO, exchange_text, ranked_rows
 from rankgauge.formats.files import read_stream
@@ -109,7 +110,8 @@ class Conversion:
         done = f"{self.target}: {what}, {_many(self.rows, _ROWS[self.kind])}"
         forms = f" ({self.source_format} to {self.target_format})"
         losses = [f"lost: {loss}" for loss in self.losses]
-        return "\n".join([done + forms, *losses, *(f"note: {note}" for note in self.notes)])
+        lines = [done + forms, *losses, *(f"note: {note}" for note in self.notes)]
+        return "\n".join(map(for_terminal, lines))
 
 
 def convert(

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankgauge.escaping import for_terminal
+
 __all__ = [
     "FormatError",
     "InputError",
@@ -63,12 +65,10 @@ class RankgaugeError(Exception):
 
 
 def _printable(text: str) -> str:
-    """The text on a screen: as long as one reads, and without signs that no terminal takes."""
+    """The text as one line of a terminal, not longer than one reads."""
     if len(text) > _MOST:
         text = f"{text[: _MOST - _END]} ... {text[-_END:]}"
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    return for_terminal(text)
 
 
 def _rebuild(kind: type[RankgaugeError], state: dict[str, Any]) -> RankgaugeError:
@@ -116,7 +116,7 @@ class FormatError(InputError):
     def __str__(self) -> str:
         shown = f"{self.where}: {self.what}"
         if self.text:
-            shown += f"\nline: {self.text}"
+            shown += f"\nline: {_printable(self.text)}"
         return f"{shown}\nfix: {self.fix}" if self.fix else shown
 
 

@@ -20,13 +20,13 @@ from rankgauge.asked import (
     groups_of,
     planned,
     policies_of,
-    sayable,
     selected,
     truth_of,
     weights_of,
     which,
 )
 from rankgauge.errors import InputError, MissingExtra
+from rankgauge.escaping import for_json
 from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import BoolArray, Values
@@ -254,7 +254,7 @@ class Evaluation:
                 where=f"run {self.run_name!r}",
                 fix="give settings as text, finite numbers, lists and mappings of them",
             ) from None
-        return sayable(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:

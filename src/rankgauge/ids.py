@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
+from rankgauge.escaping import visible
 
 __all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "show_id"]
 
@@ -401,10 +402,7 @@ def show_id(value: bytes) -> str:
         >>> show_id(b"d\xff1")
         'd\\xff1'
     """
-    text = value.decode("utf-8", "backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return visible(value.decode("utf-8", "backslashreplace"))
 
 
 def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, bytes] | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.errors import InputError, MissingExtra
+from rankgauge.escaping import for_html, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -243,8 +244,6 @@ def _svg(plot: Plot, *, titled: bool, clear: bool) -> str:
 
 def _inlined(svg: str, name: str, alt: str) -> str:
     """An SVG file as an element that leaves the rest of a page alone."""
-    from html import escape
-
     body = svg[svg.index("<svg") :].rstrip()
     body = re.sub(r"(?s)<metadata>.*?</metadata>\s*", "", body)
     # A rule for every element would hold for the whole page.
@@ -265,7 +264,7 @@ def _inlined(svg: str, name: str, alt: str) -> str:
     )
     body = re.sub(r"\n\s*", "\n", body)
     view = re.search(r'viewBox="[^"]*"', body)
-    said = escape(_shown(alt, _LONGEST_ALT))
+    said = for_html(_shown(alt, _LONGEST_ALT))
     head = (
         f'<svg class="plot" role="img" aria-label="{said}" {view[0] if view else ""} '
         'stroke-linejoin="round" xmlns="http://www.w3.org/2000/svg" '
@@ -364,7 +363,7 @@ def _fill(number: int) -> dict[str, Any]:
 
 def _shown(text: str, most: int) -> str:
     """A text that any file can carry, on one line, of at most so many letters."""
-    line = "".join(c for c in " ".join(text.split()) if c.isprintable())
+    line = visible(" ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

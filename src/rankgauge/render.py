@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from rankgauge.escaping import for_csv, for_json, for_latex, for_markdown, for_terminal, templates
 
 __all__ = [
     "BEST",
@@ -36,18 +37,6 @@ BEST = f"{_STAR} the best of the runs"
 _WIDE = 10_000
 # Beyond Latin, the letters that are one cell wide and stand in our own tables.
 _NARROW = frozenset("–−•…“”≥≤→↑↓█†‡─")
-# A spreadsheet takes a cell that begins like this as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
-    # Behind the end of a row these two would be taken for its arguments.
-    "[": "{[}", "*": "{*}", "−": "$-$", "–": "\x00", "×": r"$\times$", "≥": r"$\geq$",
-    "≤": r"$\leq$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
-    "†": r"\dag{}", "‡": r"\ddag{}",
-}  # fmt: skip
-_MINUS = re.compile(r"(?<![\w$)}])-(?=[\d.])")
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,9 @@ class Table:
         columns: The heads.
         rows: A cell for each column.
         title: What the table is.
+        subtitle: On a terminal, a line below the title.
         notes: Lines under the table.
+        width: On a terminal, the columns at which title and notes are folded; 0 for never.
         digits: Decimals of numbers that are not whole by kind (``int``).
         best: (row, column) of cells to be marked: bold, where letters can be.
         starred: Whether they have a star on a terminal, too; a note then says what it means.
@@ -72,6 +63,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     notes: tuple[str, ...] = ()
+    subtitle: str = ""
+    width: int = 0
     digits: int = 4
     best: frozenset[tuple[int, int]] = field(default_factory=frozenset)
     starred: bool = False
@@ -85,6 +78,21 @@ class Table:
         if isinstance(cell, str):
             return cell
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
+
+    def escaped(self, escape: Callable[[str], str]) -> Table:
+        """The table with every text escaped for a format."""
+        return replace(
+            self,
+            columns=tuple(map(escape, self.columns)),
+            rows=tuple(
+                tuple(escape(cell) if isinstance(cell, str) else cell for cell in row)
+                for row in self.rows
+            ),
+            title=escape(self.title),
+            subtitle=escape(self.subtitle),
+            notes=tuple(map(escape, self.notes)),
+            marks={place: escape(mark) for place, mark in self.marks.items()},
+        )
 
     def marked(self, column: int) -> list[str] | None:
         """The cells of a column with star and marks, decimals in line; None if it has none."""
@@ -135,8 +143,30 @@ def render(table: Table, form: str, *, color: bool = False) -> str:
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
     """For a terminal: as wide as it needs to be, so that no number is ever cut."""
+    table = table.escaped(for_terminal)
     plain = None if color else _plain(table)
     return _by_rich(table, color=color) if plain is None else plain
+
+
+def _heads(table: Table) -> list[str]:
+    """The lines above a table on a terminal."""
+    lines = [_folded(table.title, table.width)] if table.title else []
+    return lines + ([table.subtitle] if table.subtitle else [])
+
+
+def _bullets(table: Table) -> list[str]:
+    """The notes below a table on a terminal, one a bullet."""
+    return [_folded(f"• {note}", table.width, indent="  ") for note in table.notes]
+
+
+def _folded(text: str, width: int, indent: str = "") -> str:
+    if len(text) <= width or not width:
+        return text
+    import textwrap
+
+    return textwrap.fill(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _plain(table: Table) -> str | None:
@@ -159,13 +189,13 @@ def _plain(table: Table) -> str | None:
     wide = sum(widths) + 3 * len(widths)
     if not widths or not all(widths) or max(wide, len(table.title)) > _WIDE:
         return None
-    if not all(map(_is_narrow, (table.title, *table.notes))):
+    if not all(map(_is_narrow, (table.title, table.subtitle, *table.notes))):
         return None
     names, rule, *rows = zip(*columns, strict=True)
-    lines = [table.title] if table.title else []
+    lines = _heads(table)
     lines += ["   ".join(names), "───".join(rule), *("   ".join(row) for row in rows)]
     if table.notes:
-        lines += ["", *(f"• {note}" for note in table.notes)]
+        lines += ["", *_bullets(table)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -204,19 +234,20 @@ def _by_rich(table: Table, *, color: bool) -> str:
         file=out, width=_WIDE, force_terminal=color, color_system="auto" if color else None,
         highlight=False, legacy_windows=False,
     )  # fmt: skip
-    if table.title:
-        console.print(Text(table.title, style="bold"))
+    for line in _heads(table):
+        console.print(Text(line, style="bold"))
     console.print(shown)
     if table.notes:
         console.print()
-    for note in table.notes:
-        console.print(Text(f"• {note}"), soft_wrap=True)
+    for line in _bullets(table):
+        console.print(Text(line), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def to_markdown(table: Table) -> str:
     """A Markdown table, its columns aligned also as plain text."""
-    heads = [_cell_text(name) for name in table.columns]
+    table = table.escaped(for_markdown)
+    heads = table.columns
     body = [
         [
             _emphasised(table, place, number)
@@ -226,26 +257,20 @@ def to_markdown(table: Table) -> str:
     ]  # fmt: skip
     widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
     right = [table.numeric(number) for number in range(len(heads))]
-    lines = [f"**{_cell_text(table.title)}**", ""] if table.title else []
+    lines = [f"**{table.title}**", ""] if table.title else []
     lines.append(_line(heads, widths, right))
     rules = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, right, strict=True)]
     lines.append(_line(rules, widths, right))
     lines += [_line(row, widths, right) for row in body]
     if table.notes:
-        lines += ["", *(f"- {_cell_text(note)}" for note in table.notes)]
+        lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
 def _emphasised(table: Table, row: int, column: int) -> str:
-    text = _cell_text(table.text(table.rows[row][column]))
+    text = table.text(table.rows[row][column])
     bold = f"**{text}**" if (row, column) in table.best else text
-    return bold + _cell_text(table.marks.get((row, column), ""))
-
-
-def _cell_text(text: str) -> str:
-    for mark in ("\\", "|", "*", "_", "`", "<", "["):
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("\n", " ")
+    return bold + table.marks.get((row, column), "")
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -262,12 +287,13 @@ def to_latex(table: Table) -> str:
     The best values are bold, marks are raised (and take no room, so that decimals stay in line),
     notes stand below. Every text is escaped; letters beyond Latin need LuaLaTeX or XeLaTeX.
     """
+    table = table.escaped(for_latex)
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
     lines = ["\\begin{table}", "  \\centering"]
     if table.title:
-        lines.append(f"  \\caption{{{_latex(table.title)}}}")
+        lines.append(f"  \\caption{{{table.title}}}")
     lines += [f"  \\begin{{tabular}}{{{kinds}}}", "    \\toprule"]
-    lines.append(f"    {' & '.join(map(_latex, table.columns))} \\\\")
+    lines.append(f"    {' & '.join(table.columns)} \\\\")
     lines.append("    \\midrule")
     for place, row in enumerate(table.rows):
         cells = (_latex_cell(table, place, number) for number in range(len(row)))
@@ -275,22 +301,18 @@ def to_latex(table: Table) -> str:
     lines += ["    \\bottomrule", "  \\end{tabular}"]
     if table.notes:
         lines += ["", "  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize"]
-        lines += [f"    {_latex(note)}\\par" for note in table.notes]
+        lines += [f"    {note}\\par" for note in table.notes]
         lines.append("  \\end{minipage}")
     return "\n".join([*lines, "\\end{table}"]) + "\n"
 
 
 def _latex_cell(table: Table, row: int, column: int) -> str:
-    text = _latex(table.text(table.rows[row][column]))
+    cell = table.rows[row][column]
+    # Text was escaped before; a number, or the sign for none, is written here.
+    text = cell if isinstance(cell, str) else for_latex(table.text(cell))
     bold = f"\\textbf{{{text}}}" if (row, column) in table.best else text
     mark = table.marks.get((row, column), "")
-    return bold + (f"\\rlap{{\\textsuperscript{{{_latex(mark)}}}}}" if mark else "")
-
-
-def _latex(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    escaped = "".join(_LATEX.get(letter, letter) for letter in plain)
-    return _MINUS.sub("$-$", escaped).replace("--", "-{}-").replace("\x00", "--")
+    return bold + (f"\\rlap{{\\textsuperscript{{{mark}}}}}" if mark else "")
 
 
 def to_csv(table: Table) -> str:
@@ -299,7 +321,8 @@ def to_csv(table: Table) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_defused(name) for name in table.columns])
+    table = table.escaped(for_csv)
+    writer.writerow(table.columns)
     for row in table.rows:
         writer.writerow([_csv_cell(cell) for cell in row])
     return out.getvalue()
@@ -308,11 +331,7 @@ def to_csv(table: Table) -> str:
 def _csv_cell(cell: Cell) -> str:
     if cell is None or _is_nan(cell):
         return ""
-    return _defused(cell) if isinstance(cell, str) else repr(cell)
-
-
-def _defused(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA) else text
+    return cell if isinstance(cell, str) else repr(cell)
 
 
 def to_json(table: Table) -> str:
@@ -326,7 +345,7 @@ def to_json(table: Table) -> str:
         }
         for row in table.rows
     ]
-    return json.dumps(rows, ensure_ascii=False, allow_nan=False)
+    return for_json(json.dumps(rows, ensure_ascii=False, allow_nan=False))
 
 
 _HTML = """\
@@ -358,6 +377,4 @@ _HTML = """\
 
 def to_html(table: Table) -> str:
     """A table element with its notes; every text escaped."""
-    from jinja2 import Environment
-
-    return Environment(autoescape=True).from_string(_HTML).render(table=table)
+    return templates().from_string(_HTML).render(table=table)

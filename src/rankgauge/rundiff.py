@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rankgauge.collection import Collection
 from rankgauge.differences import changes
 from rankgauge.errors import InputError, MismatchError
+from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import Id, freeze, id_bytes, show_id
 from rankgauge.join import ranked
@@ -227,9 +228,7 @@ class RunDiff:
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
         }  # fmt: skip
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-        # A lone surrogate (in the name of a file) could not be written anywhere.
-        return text.encode("utf-8", "backslashreplace").decode()
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def _repr_html_(self) -> str:
         return to_html(self.table())

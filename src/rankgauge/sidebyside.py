@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rankgauge.collection import Collection
+from rankgauge.escaping import visible
 from rankgauge.ids import show_id
 from rankgauge.join import ranked
 from rankgauge.model import Qrels, Run
@@ -111,7 +112,7 @@ class Sides:
 
 def one_line(text: str) -> str:
     """A text in one line, with what is not printable written as an escape."""
-    return show_id(" ".join(text.split()).encode("utf-8", "backslashreplace"))
+    return visible(" ".join(text.split()))
 
 
 def _move(old: int | None, new: int | None) -> Move:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.asked import Queries, planned, sayable
+from rankgauge.asked import Queries, planned
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.ids import IntArray, show_id
 from rankgauge.join import join, tie_groups
@@ -188,7 +189,7 @@ class TieReport:
             ],
             "notes": list(self.notes),
         }
-        return sayable(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def _repr_html_(self) -> str:
         return to_html(self.table())

@@ -97,7 +97,8 @@ def _without(key):
         ('{"a": 1, "a": 2}', "'a' stands there twice"),
         ("[" * 100_000, "this is no baseline"),
         ("<<<<<<< ours\n{}\n=======\n", "line 1: two baselines were merged, and git left its mark"),
-        (_text(schema="rankgauge/baseline/2"), "a newer rankgauge"),
+        (_text(schema="rankgauge/baseline/3"), "a newer rankgauge"),
+        (_text(schema="rankgauge/baseline/1"), "only the lines of the queries are protected"),
         (_text(schema="rankgauge/evaluation/1"), "its schema is 'rankgauge/evaluation/1'"),
         (_without("noise"), "'noise' is missing"),
         (_text(queries=3), "this is no baseline"),
@@ -120,6 +121,31 @@ def test_a_damaged_file_is_refused_and_told_how_to_renew_it(tmp_path, text, said
         Baseline.read(path)
     assert said in str(raised.value)
     assert "fix: " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("run",), ("rankgauge",), ("depth",), ("measures", "nDCG@10"), ("noise", "runs"),
+        ("noise", "bands", "nDCG@10"), ("queries", "q01", "jitter", "nDCG@10"),
+        ("queries", "q01", "values", "nDCG@10"), ("queries", "q01", "judgments"),
+        ("fingerprints", "file"), ("comment",), ("queries", "q01", "comment"),
+    ],
+    ids=".".join,
+)  # fmt: skip
+def test_whatever_is_edited_by_hand_is_refused(tmp_path, path):
+    made = Baseline.from_run(QRELS, RUN, noise=[RUN, read_run(sample_path("runs/keyword.run"))])
+    data = json.loads(made.to_json())
+    *outer, key = path
+    place = data
+    for step in outer:
+        place = place[step]
+    before = place.get(key, "")
+    place[key] = before + 1 if isinstance(before, int | float) else f"{before}0"
+    (tmp_path / "base.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(FormatError, match="edited by hand") as raised:
+        Baseline.read(tmp_path / "base.json")
+    assert raised.value.fix == "write it anew: rankgauge gate QRELS RUN --update-baseline"
 
 
 def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
@@ -171,7 +197,7 @@ def test_what_is_given_as_a_baseline_and_is_none_is_told():
 
 def test_the_file_is_by_the_published_schema():
     schema = json.loads(
-        resources.files("rankgauge.schemas").joinpath("baseline-1.json").read_text()
+        resources.files("rankgauge.schemas").joinpath("baseline-2.json").read_text()
     )
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}, "q3": {"d": 0}}
     run = {"q1": ["d"], "q2": ["x", "d"], "q3": ["x"]}

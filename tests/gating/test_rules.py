@@ -73,8 +73,20 @@ def test_without_rules_one_measure_is_gated(tmp_path):
         ({"measures": {}}, InputError, "no measure is gated"),
         ({"measures": {"nDGC@10": {}}}, UnknownName, "did you mean nDCG"),
         ({"measures": {"nDCG@10": {"marign": 1}}}, UnknownName, "did you mean margin?"),
-        ({"measures": {"nDCG@10": {"margin": 0}}}, InputError, "a margin is above 0 and below 1"),
-        ({"measures": {"nDCG@10": {"margin": 2}}}, InputError, "2.0 is not possible"),
+        (
+            {"measures": {"nDCG@10": {"margin": 0}}},
+            InputError,
+            "write a number above 0, at most 0.5",
+        ),
+        (
+            {"measures": {"nDCG@10": {"margin": -0.02}}},
+            InputError,
+            "a margin of -0.02 is not possib",
+        ),
+        ({"measures": {"nDCG@10": {"margin": 0.51}}}, InputError, "nDCG@10 lies between 0 and 1"),
+        ({"measures": {"nDCG@10": {"margin": 2}}}, InputError, "0.05; for 2% write 0.02"),
+        ({"measures": {"nDCG@10": {"margin": float("inf")}}}, InputError, "inf is not possible"),
+        ({"measures": {"FirstRel": {"margin": 0}}}, InputError, "fix: write a number above 0"),
         ({"measures": {"nDCG@10": {"margin": "2 %"}}}, InputError, "'2 %' is not possible"),
         ({"measures": {"nDCG@10": {"margin": True}}}, InputError, "True is not possible"),
         ({"measures": {"nDCG@10": {"margin": float("nan")}}}, InputError, "nan is not possible"),
@@ -103,7 +115,11 @@ def test_without_rules_one_measure_is_gated(tmp_path):
             "document 'd' is both wanted and forbidden",
         ),
         ({"latency": {"p99": 1.1}}, UnknownName, "no key of the rules is called 'p99'"),
-        ({"latency": {"p95": 0.9}}, InputError, "a limit is above 1"),
+        ({"latency": {"p95": 0.9}}, InputError, "write a number above 1, at most 2: 1.1 is 10%"),
+        ({"latency": {"p95": 1}}, InputError, "a limit of 1 is not possible"),
+        ({"latency": {"p95": 2.5}}, InputError, "a limit of 2.5 is not possible"),
+        ({"latency": {"p95": 110}}, InputError, "a limit of 110 is not possible"),
+        ({"latency": {"p95": float("nan")}}, InputError, "nan is not possible"),
         ({"baseline": 3}, InputError, "write a path"),
         (7, InputError, "got int for the rules"),
     ],
@@ -122,6 +138,12 @@ def test_a_mistake_is_told_with_its_place_and_what_mends_it(given, error, said):
         ("gate.toml", b"\xff", "this is no UTF-8"),
         ("pyproject.toml", "[tool.other]", "there is no table [tool.rankgauge.gate]"),
         ("pyproject.toml", "[tool.rankgauge]\ngate = 3", "3 is not possible"),
+        (
+            "pyproject.toml",
+            "[tool.rankgauge.gates]\ndepth = 'any'",
+            "no table of [tool.rankgauge] is",
+        ),
+        ("pyproject.toml", "[tool]\nrankgauge = 3", "pyproject.toml, tool.rankgauge: 3 is not po"),
         ("missing.toml", None, "there is no such file"),
     ],
 )
@@ -129,6 +151,17 @@ def test_a_file_that_holds_no_rules_is_told(tmp_path, name, text, said):
     path = tmp_path / name
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises((FormatError, InputError)) as raised:
+    with pytest.raises((FormatError, InputError, UnknownName)) as raised:
         GateRules.of(path)
     assert said in str(raised.value)
+
+
+def test_rules_under_a_name_nobody_knows_are_not_taken_for_none(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.rankgauge.gates.measures]\n'RR' = { margin = 0.05 }\n")
+    with pytest.raises(
+        UnknownName, match=r"no table of .* is called 'gates'\nfix: did you mean gate"
+    ):
+        GateRules.find(tmp_path)
+    path.write_text("[tool.rankgauge.bands]\n'P@5' = [0.3, 0.5, 0.7]\n")
+    assert GateRules.find(tmp_path).source == "defaults"

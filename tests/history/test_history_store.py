@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -92,11 +92,51 @@ def test_numbers_count_up_and_are_not_used_again(where):
             history.load(3)
 
 
-def test_entries_stand_in_the_order_of_their_time(where):
+def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says(where):
     with History.open(where) as history:
-        for day in (3, 1, 2):
+        for day in (3, 1, 1, 2):
             history.save(made(), QRELS, time=datetime(2026, 1, day))  # noqa: DTZ001 - taken as UTC
-        assert [entry.id for entry in history.entries()] == [2, 3, 1]
+        history.save(made(), QRELS)
+        entries = history.entries()
+        assert [entry.id for entry in entries] == [1, 2, 3, 4, 5]
+        assert [entry.time.day for entry in entries[:4]] == [3, 1, 1, 2]
+        trend = history.trend("RR")
+        assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
+        assert [row[0] for row in trend.table(1).rows] == [5]
+        shown = rankgauge.report_entries(entries, "csv", last=2).splitlines()
+        assert [line.split(",")[0] for line in shown] == ["id", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        datetime(2026, 1, 5, tzinfo=UTC),
+        datetime(2026, 1, 5),  # noqa: DTZ001 - taken as UTC
+        datetime(2026, 1, 5, 2, tzinfo=timezone(timedelta(hours=2))),
+        date(2026, 1, 5),
+        "2026-01-05",
+        "2026-01-05T02:00:00+02:00",
+    ],
+    ids=repr,
+)
+def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
+    with History.open(where) as history:
+        entry = history.save(made(), QRELS, time=given)
+        assert entry.time == datetime(2026, 1, 5, tzinfo=UTC)
+        assert history.entry(entry.id) == entry
+
+
+@pytest.mark.parametrize(
+    "given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"]
+)
+def test_what_is_no_time_is_refused_and_told_what_is(tmp_path, given):
+    with (
+        History.open(tmp_path / "history.db") as history,
+        pytest.raises(
+            InputError, match="wanted a time\\nfix: give a datetime, a date, or ISO text"
+        ),
+    ):
+        history.save(made(), QRELS, time=given)
 
 
 def test_entries_can_be_asked_for_by_run_and_measure(where):

@@ -67,7 +67,7 @@ def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(his
     )
 
 
-def test_time_orders_the_points_and_a_run_can_be_picked(history):
+def test_points_keep_their_order_and_a_run_can_be_picked(history):
     for day, name in ((3, "a"), (1, "b"), (2, "a")):
         evaluation = evaluate(QRELS, lost(day), "RR")
         history.save(
@@ -75,12 +75,12 @@ def test_time_orders_the_points_and_a_run_can_be_picked(history):
             QRELS,
             time=datetime(2026, 1, day, tzinfo=UTC),
         )
-    assert [date.day for date in history.trend("RR").dates] == [1, 2, 3]
-    assert [date.day for date in history.trend("RR", run="a").dates] == [2, 3]
-    assert "2 runs in one line of time ('b', 'a'); choose one with --run" in (
+    assert [date.day for date in history.trend("RR").dates] == [3, 1, 2]
+    assert [date.day for date in history.trend("RR", run="a").dates] == [3, 2]
+    assert "2 runs in one line of time ('a', 'b'); choose one with --run" in (
         history.trend("RR").notes
     )
-    with pytest.raises(InputError, match=r"run called 'c' is kept\nfix: runs are: b, a"):
+    with pytest.raises(InputError, match=r"run called 'c' is kept\nfix: runs are: a, b"):
         history.trend("RR", run="c")
 
 
@@ -286,11 +286,12 @@ def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
     assert trend.plot(1).panels[0].series[0].y == trend.means[2:]
 
 
-def test_a_plot_of_evaluations_of_one_day_is_spaced_evenly(history):
-    for hour in (1, 2):
-        time = datetime(2026, 1, 5, hour, tzinfo=UTC)
-        history.save(evaluate(QRELS, lost(hour), "GMAP"), QRELS, time=time)
+@pytest.mark.parametrize("days", [(5, 5), (6, 5)])
+def test_a_plot_of_evaluations_whose_dates_do_not_rise_is_spaced_evenly(history, days):
+    for number, day in enumerate(days, start=1):
+        time = datetime(2026, 1, day, tzinfo=UTC)
+        history.save(evaluate(QRELS, lost(number), "GMAP"), QRELS, time=time)
     plot = history.trend("GMAP").plot()
     (line,) = plot.panels[0].series
     assert (line.x, line.low) == ((0.0, 1.0), ())
-    assert plot.panels[0].ticks == ("1: 01-05", "2: 01-05")
+    assert plot.panels[0].ticks == (f"1: 01-0{days[0]}", "2: 01-05")

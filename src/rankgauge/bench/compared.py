@@ -14,6 +14,7 @@ from rankgauge.bench.timing import Quantile
 from rankgauge.comparison import COMPARED, Comparison, compare, compare_evaluations
 from rankgauge.differences import Design
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_json
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.notes import many
 from rankgauge.plotting import Plot
@@ -76,8 +77,7 @@ class BenchmarkComparison:
             "pareto": list(self.pareto),
             "notes": list(self.notes),
         }
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-        return text.encode("utf-8", "backslashreplace").decode()
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def _repr_html_(self) -> str:
         from rankgauge.render import to_html

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol
 
+from rankgauge.escaping import for_terminal
+
 __all__ = ["Told", "busy", "shown"]
 
 _EVERY = 0.1
@@ -54,7 +56,7 @@ def shown(
         wanted: Whether to show it; where standard error is a terminal or a notebook if left out.
         between: Draw it between two queries and at no other time: for work that is timed.
     """
-    place = _place(wanted)
+    place, what = _place(wanted), for_terminal(what)
     if not place:
         yield _Silent()
     elif place == "terminal":
@@ -163,7 +165,7 @@ def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
         what: What is done.
         wanted: As for :func:`shown`.
     """
-    place = _place(wanted)
+    place, what = _place(wanted), for_terminal(what)
     if place != "terminal":
         if place:
             sys.stderr.write(f"{what}\n")

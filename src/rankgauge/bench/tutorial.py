@@ -10,6 +10,7 @@ from rankgauge.bench.outcome import BenchmarkRun
 from rankgauge.comparison import compare_evaluations
 from rankgauge.differences import Design
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_markdown
 from rankgauge.kernels.measure import parse
 from rankgauge.notes import many
 from rankgauge.render import Table, to_markdown
@@ -153,13 +154,13 @@ class RetrievalBenchmark:
 
 def _winner(ordered: list[tuple[BenchmarkResult, BenchmarkRun]]) -> str:
     (best, run), *others = ordered
-    said = f"**Winner: {best['retriever']}** by MRR ({best['mrr']:.4f})"
+    said = f"**Winner: {for_markdown(best['retriever'])}** by MRR ({best['mrr']:.4f})"
     if not others:
         return f"{said}, the only one."
     (next_best, next_run) = others[0]
-    name = next_best["retriever"]
+    name = for_markdown(next_best["retriever"])
     if best["mrr"] == next_best["mrr"]:
-        return f"**No winner**: {best['retriever']} and {name} have the same MRR."
+        return f"**No winner**: {for_markdown(best['retriever'])} and {name} have the same MRR."
     said += f", before {name} ({next_best['mrr']:.4f})."
     # RR of all that was returned, under one name, so that runs of different k can be compared.
     evaluations = [run.evaluate("RR"), next_run.evaluate("RR")]
@@ -168,7 +169,7 @@ def _winner(ordered: list[tuple[BenchmarkResult, BenchmarkRun]]) -> str:
         return f"{said}\n\nNote: one query cannot tell a difference from noise."
     found = compare_evaluations(
         evaluations, Design((parse("RR"),), best["retriever"])
-    ).difference(name)  # fmt: skip
+    ).difference(next_best["retriever"])  # fmt: skip
     if found.verdict == "worse":
         return said
     sure = "" if found.p is None else f" (p = {found.p:.2f})"

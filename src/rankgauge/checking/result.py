@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from rankgauge.checking.problems import Effect, Level, Problem, Spot
+from rankgauge.escaping import for_json
 from rankgauge.notes import many
 from rankgauge.render import Table, to_html
 
@@ -108,9 +109,7 @@ class CheckResult:
             "problems": [_plain(found) for found in self.problems],
             "notes": list(self.notes),
         }
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-        # A lone surrogate could not be written to any file.
-        return text.encode("utf-8", "backslashreplace").decode()
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
     def _repr_html_(self) -> str:
         return to_html(self.table())

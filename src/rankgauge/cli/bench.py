@@ -11,8 +11,9 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import check_writable, say, write_whole
+from rankgauge.cli.output import check_writable, say, tell, write_whole
 from rankgauge.cli.progress import working
+from rankgauge.escaping import for_terminal
 
 __all__ = ["bench"]
 
@@ -121,7 +122,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     outcome = _ran(plan, only, "failed" if failed else again, store, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
-        click.echo(f"error: {name} was not run: {error}\n", err=True)
+        click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
     measures = plan.measures or None
     color = form == "table" and sys.stdout.isatty()
     with working("comparing"):
@@ -129,21 +130,21 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
     say(shown.text(form, found, full=full, color=color), color=color)
     for note in made.notes:
-        click.echo(note, err=True)
+        tell(note)
     if repeat > 1:
         with working(f"running it {repeat} times"):
             measure = str(shown.primary)
             said = list(rankgauge.repeat_plan(plan, made, repeat, measure, errors=errors))
-        say("".join(f"{line}\n" for line in said))
+        say("".join(f"{for_terminal(line)}\n" for line in said))
     if form == "table" and not full:
         words = ["rankgauge", "bench", path, *(["--store", store] if store else []), "--diagnose"]
         details = ["--full"] if diagnosed is not None else []
-        say(f"Next step: {shlex.join([*words, *details])}\n")
+        say(f"Next step: {for_terminal(shlex.join([*words, *details]))}\n")
     if folder is not None:
         _write(list(made.runs.values()), Path(folder), errors, head=not plain)
     if page is not None:
         write_whole(page, shown.page(made, errors, diagnosed))
-        click.echo(f"wrote {page}", err=True)
+        tell(f"wrote {page}")
     if kept is not None:
         _keep(kept, shown, errors, label)
     return _ERROR if outcome.failed else 0
@@ -189,7 +190,7 @@ def _keep(
 ) -> None:
     for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
         entry = history.save(evaluation, run.qrels, run=run.ranked(errors), label=label)
-        click.echo(f"saved as {entry.id} in {history.where}", err=True)
+        tell(f"saved as {entry.id} in {history.where}")
 
 
 def _ran(  # noqa: PLR0917 - the options of the command
@@ -203,10 +204,7 @@ def _ran(  # noqa: PLR0917 - the options of the command
         return rankgauge.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
-        click.echo(
-            f"stopped; what was answered is kept in {place}: the same command goes on from there",
-            err=True,
-        )
+        tell(f"stopped; what was answered is kept in {place}: the same command goes on from there")
         raise
 
 
@@ -307,4 +305,4 @@ def _write(
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
         rankgauge.write_benchmark_run(run, target, errors=errors, head=head)
-    click.echo(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}", err=True)
+    tell(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")

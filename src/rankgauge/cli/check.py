@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, located, qrels_format_option
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["check"]
@@ -151,7 +151,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     if folder is not None:
         mended = rankgauge.mend(found, judged, given, also=also)
         for line in mended.write(folder):
-            click.echo(line, err=True)
+            tell(line)
     failed = fail_on != "never" and found.at_least(fail_on)
     click.get_current_context().exit(1 if failed else 0)
 

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["compare"]
@@ -110,4 +110,4 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     say(text, color=color)
     if form == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
-            click.echo(line, err=True)
+            tell(line)

@@ -8,7 +8,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["diff"]
@@ -80,4 +80,4 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     # JSON holds the notes; a warning must be seen all the same.
     for note in found.notes:
         if form == "csv" or (form == "json" and note.startswith("WARNING")):
-            click.echo(note, err=True)
+            tell(note)

@@ -21,7 +21,7 @@ from rankgauge.cli.inputs import (
     store_option,
     told_apart,
 )
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -101,7 +101,7 @@ __all__ = ["evaluate"]
 )  # fmt: skip
 @click.option(
     "--date", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="When it was made, if not now (UTC).",
+    help="When it was made, if not now (UTC). It is shown; the order is that of saving.",
 )  # fmt: skip
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
@@ -154,7 +154,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     if use is not None:
         case = rankgauge.use_case(use)
         chosen = (*case.measures, *names)
-        click.echo(f"{case.title}: {', '.join(case.measures)} ({case.why})", err=True)
+        tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     measures = chosen or None
     if tie_report or open_ends:
         sources = (qrels, runs, qrels_format, run_format)
@@ -224,7 +224,7 @@ def _say(evaluations: Sequence[rankgauge.Evaluation], form: str, *, per_query: b
     say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
     for note in rankgauge.report_notes(evaluations):
         if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
-            click.echo(note, err=True)
+            tell(note)
 
 
 class _Keeping(NamedTuple):
@@ -271,7 +271,7 @@ class _Keeping(NamedTuple):
                     settings=self.settings,
                     time=self.date,
                 )
-                click.echo(f"saved as {entry.id} in {self.history.where}", err=True)
+                tell(f"saved as {entry.id} in {self.history.where}")
         except rankgauge.RankgaugeError as error:
             return error
         return None

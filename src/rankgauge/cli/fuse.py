@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import counted, say
+from rankgauge.cli.output import counted, say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["fuse"]
@@ -121,7 +121,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     if output != "-":
         how = made.settings["fusion"]["method"]
         names = ", ".join(run.name for run in read)
-        click.echo(f"{output}: {counted(len(made))}, {names} fused by {how}", err=True)
+        tell(f"{output}: {counted(len(made))}, {names} fused by {how}")
 
 
 def _fitting(tune: str | None) -> None:

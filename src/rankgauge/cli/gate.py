@@ -14,6 +14,7 @@ import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
+from rankgauge.escaping import for_terminal
 
 __all__ = ["gate"]
 
@@ -96,7 +97,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             made = rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
         made.write(path)
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
-        say(f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}\n")
+        said = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
+        say(f"{for_terminal(said)}\n")
         return
     with working("holding the run against the baseline"):
         result = rankgauge.gate(

@@ -8,8 +8,9 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import store_option
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
+from rankgauge.escaping import for_terminal
 
 __all__ = ["history"]
 
@@ -34,7 +35,7 @@ def history() -> None:
     """  # noqa: D301 - click reads the \b
 
 
-@history.command("list", short_help="List what is kept, oldest first.")
+@history.command("list", short_help="List what is kept, in the order of saving.")
 @click.option(
     "-m", "--measure", "names", multiple=True, metavar="NAME",
     help="A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is.",
@@ -48,7 +49,7 @@ def history() -> None:
 def list_(  # noqa: PLR0917 - one parameter an option
     names: tuple[str, ...], run: str | None, last: int | None, store: str | None, form: str
 ) -> None:
-    """List what is kept, oldest first.
+    """List what is kept, in the order of saving.
 
     \b
     Examples:
@@ -116,7 +117,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
     say(rankgauge.report_change(change, form, color=color), color=color)
     if form in {"csv", "json"}:
         for note in change.table().notes:
-            click.echo(note, err=True)
+            tell(note)
 
 
 @history.command(short_help="Follow a measure over time.")
@@ -156,10 +157,10 @@ def trend(  # noqa: PLR0917 - one parameter an option
     say(rankgauge.report_trend(found, form, last=last, color=color), color=color)
     if form in {"csv", "json"}:
         for warning in found.warnings:
-            click.echo(f"WARNING: {warning}", err=True)
+            tell(f"WARNING: {warning}")
     if drawn:
         found.plot(last).save(drawn)
-        click.echo(f"wrote {drawn}", err=True)
+        tell(f"wrote {drawn}")
 
 
 @history.command(short_help="Remove evaluations for good.")
@@ -175,10 +176,10 @@ def delete(
     with rankgauge.History.open(store) as kept:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
         for entry in entries:
-            text = f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}"
+            text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
             if yes or click.confirm(f"remove evaluation {text}?", err=True):
                 kept.delete(entry)
-                click.echo(f"removed evaluation {text}", err=True)
+                tell(f"removed evaluation {text}")
 
 
 @history.command(short_help="Print an evaluation as JSON.")

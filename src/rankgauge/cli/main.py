@@ -10,6 +10,8 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.cli.output import tell
+from rankgauge.escaping import for_terminal
 
 __all__ = ["main"]
 
@@ -97,16 +99,17 @@ def _told(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, click.ClickException):
+        vars(error)["message"] = for_terminal(error.message)  # Final by its type only
         error.show()
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
         # Faults of inputs are told as ours; what is left is the output.
-        click.echo(f"error: cannot write: {error.strerror or error}", err=True)
+        tell(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback
 
-        told = "".join(traceback.format_exception(error))
-        click.echo(rankgauge.redact(told), err=True, nl=False)
+        for line in rankgauge.redact("".join(traceback.format_exception(error))).splitlines():
+            tell(line)
         click.echo("error: this is a fault of rankgauge, not of your input", err=True)
     return _ERROR

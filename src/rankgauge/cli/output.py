@@ -9,8 +9,9 @@ import sys
 import click
 
 import rankgauge
+from rankgauge.escaping import for_terminal
 
-__all__ = ["check_writable", "counted", "say", "write_whole"]
+__all__ = ["check_writable", "counted", "say", "tell", "write_whole"]
 
 _PLAIN = str.maketrans(
     {
@@ -22,13 +23,25 @@ _PLAIN = str.maketrans(
 
 
 def say(text: str, *, color: bool = False, err: bool = False) -> None:
-    """Print to standard output (or error); where its encoding lacks our lines, plain ones."""
+    """Print a report to standard output (or error).
+
+    Args:
+        text: Whole lines, in which text from outside is escaped.
+        color: Whether it has colours.
+        err: Whether it goes to standard error.
+    """
+    # Where the encoding lacks our lines, plain ones.
     stream = sys.stderr if err else sys.stdout
     try:
         text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         text = text.translate(_PLAIN)
     click.echo(text, nl=False, color=color, err=err)
+
+
+def tell(line: str) -> None:
+    """Print one line, which may hold any text, to standard error."""
+    click.echo(for_terminal(line), err=True)
 
 
 def counted(number: int) -> str:

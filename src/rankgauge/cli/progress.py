@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+from rankgauge.escaping import for_terminal
+
 __all__ = ["working"]
 
 _AFTER = 1.0
@@ -42,10 +44,10 @@ def _started(what: str, began: float) -> Progress:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     progress = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
         console=Console(stderr=True), transient=True, get_time=time.monotonic,
     )  # fmt: skip
-    progress.add_task(what, total=None)
+    progress.add_task(for_terminal(what), total=None)
     progress.tasks[0].start_time = began
     progress.start()
     return progress

@@ -6,7 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, located, qrels_format_option
-from rankgauge.cli.output import check_writable, write_whole
+from rankgauge.cli.output import check_writable, tell, write_whole
 from rankgauge.cli.progress import working
 
 __all__ = ["report"]
@@ -78,4 +78,4 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
         )
     write_whole(output, page)
     if output != "-":
-        click.echo(f"wrote {output}", err=True)
+        tell(f"wrote {output}")

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option
-from rankgauge.cli.output import counted
+from rankgauge.cli.output import counted, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["cut", "sample"]
@@ -106,7 +106,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
         chosen = rankgauge.sample_queries([*judgments, *rankings], n, seed=seed, among=among)
         if len(targets) > 1 and among == "intersection":
             common = set.intersection(*(set(one) for one in [*judgments, *rankings]))
-            click.echo(f"drawn: {n} of the {counted(len(common))} that all files have", err=True)
+            tell(f"drawn: {n} of the {counted(len(common))} that all files have")
     parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
     tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
     if output is not None and len(targets) > 1:
@@ -118,7 +118,7 @@ def sample(  # noqa: PLR0917 - one parameter an option
     for whole, part, path in zip(
         [*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True
     ):
-        click.echo(f"{path}: {len(part)} of {counted(len(whole))} kept", err=True)
+        tell(f"{path}: {len(part)} of {counted(len(whole))} kept")
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["say_ties"]
@@ -53,4 +53,4 @@ def say_ties(
     for note in (note for one in found for note in one.notes):
         # What is read by a program carries no notes, and a warning must be seen all the same.
         if form == "csv" or (form == "json" and "WARNING" in note):
-            click.echo(note, err=True)
+            tell(note)

@@ -25,6 +25,7 @@ from rankgauge.diagnosing.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosing.views import View, ideal, views
 from rankgauge.diagnosing.wording import Texts
 from rankgauge.errors import InputError, MismatchError, UnknownName
+from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
@@ -127,7 +128,7 @@ class Diagnosis:
             "failing": self.failing,
         }
         data |= {part.name: _plain(getattr(self, part.name)) for part in fields(self)[1:]}
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def __repr__(self) -> str:
         return (

@@ -7,7 +7,7 @@ import math
 from importlib.metadata import version
 from typing import Any
 
-from rankgauge.asked import sayable
+from rankgauge.escaping import for_json
 from rankgauge.explaining.working import Term, Worked, Working
 
 __all__ = ["null", "working_data", "written"]
@@ -55,4 +55,4 @@ def null(value: float) -> float | None:
 def written(schema: str, data: dict[str, Any]) -> str:
     """A document by a schema."""
     whole = {"schema": schema, "rankgauge": version("rankgauge"), **data}
-    return sayable(json.dumps(whole, ensure_ascii=False, allow_nan=False))
+    return for_json(json.dumps(whole, ensure_ascii=False, allow_nan=False))

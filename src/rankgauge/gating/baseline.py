@@ -29,7 +29,7 @@ from rankgauge.notes import many, some
 __all__ = ["Baseline", "BaselineQuery"]
 
 _SCHEMA = "rankgauge/baseline/"
-_VERSION = 1
+_VERSION = 2
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it anew: rankgauge gate QRELS RUN --update-baseline"
@@ -167,19 +167,21 @@ class Baseline:
 
     def to_json(self) -> str:
         """The file: JSON with one line a query; the same baseline gives the same bytes."""
-        heads = {
+        heads = {**self._heads(), "fingerprints": self._prints()}
+        top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in _KEYS[:-1])
+        return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
+
+    def _heads(self) -> dict[str, Any]:
+        """What is above the lines, but for the fingerprints."""
+        noise = self.noise
+        return {
             "schema": f"{_SCHEMA}{_VERSION}",
             "rankgauge": self.version,
             "run": self.run_name,
             "depth": self.depth,
             "measures": dict(self.measures),
-            "fingerprints": self._prints(),
-            "noise": None
-            if self.noise is None
-            else {"runs": self.noise.runs, "bands": dict(self.noise.bands)},
+            "noise": None if noise is None else {"runs": noise.runs, "bands": dict(noise.bands)},
         }
-        top = "".join(f"{_json(key)}: {_json(value)},\n" for key, value in heads.items())
-        return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _lines(self) -> list[str]:
         return [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]
@@ -199,7 +201,7 @@ class Baseline:
         return {
             "queries": _sha256(_json(list(self.queries))),
             "judgments": _sha256(_json([seen.judgments for seen in self.queries.values()])),
-            "lines": _sha256("\n".join(self._lines())),
+            "file": _sha256("\n".join([_json(self._heads()), *self._lines()])),
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -246,14 +248,14 @@ class Baseline:
         data = _parsed(text, name)
         try:
             found = _built(data)
-            whole = found._prints() == data["fingerprints"]  # noqa: SLF001 - its own
+            whole = json.loads(found.to_json()) == data
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(
                 f"this is no baseline: {_reason(error)}", path=name, fix=_RENEW
             ) from None
         if not whole:
             raise FormatError(
-                "the lines are not those that were written: edited by hand, or merged by a tool",
+                "this is not what was written: edited by hand, or merged by a tool",
                 path=name, fix=_RENEW,
             )  # fmt: skip
         return found
@@ -285,7 +287,13 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
             f"this is no baseline: its schema is {schema!r}, wanted {_SCHEMA}{_VERSION}",
             path=name, fix=_RENEW,
         )  # fmt: skip
-    if int(written) != _VERSION:
+    if int(written) < _VERSION:
+        raise InputError(
+            f"this baseline is of version {written}, in which only the lines of the queries are "
+            f"protected against edits; wanted {_SCHEMA}{_VERSION}",
+            where=name, fix=_RENEW,
+        )  # fmt: skip
+    if int(written) > _VERSION:
         raise InputError(
             f"a newer rankgauge ({data.get('rankgauge')}) wrote this baseline: schema {schema}, "
             f"this one reads {_SCHEMA}{_VERSION}",

@@ -26,6 +26,9 @@ _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_BASELINE = "gate-baseline.json"
 _MOST_K = 10**9
 _QUANTILES = ("p50", "p95")
+_MOST_RATIO = 2.0
+# In pyproject.toml, below [tool.rankgauge].
+_TABLES = ("gate", "bands")
 
 
 @dataclass(frozen=True)
@@ -124,9 +127,13 @@ class GateRules:
 
     @classmethod
     def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
-        """The rules in the ``pyproject.toml`` of a folder; the defaults if it has none."""
+        """The rules in the ``pyproject.toml`` of a folder; the defaults if it has none.
+
+        Raises:
+            UnknownName: If ``[tool.rankgauge]`` has a table nobody knows, such as ``gates``.
+        """
         path = Path(folder) / "pyproject.toml"
-        if path.is_file() and _inner(_read(path)) is not None:
+        if path.is_file() and _inner(_read(path), path) is not None:
             return cls.of(path)
         return cls.of()
 
@@ -159,19 +166,24 @@ def _read(path: Path) -> Mapping[str, Any]:
         ) from None  # fmt: skip
 
 
-def _inner(whole: Mapping[str, Any]) -> Any:
+def _inner(whole: Mapping[str, Any], path: Path) -> Any:
     """The table ``[tool.rankgauge.gate]``; None if there is none."""
-    found: Any = whole
-    for key in ("tool", "rankgauge", "gate"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+    tools = whole.get("tool", {})
+    ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
+    place = _Place(str(path), ("tool", "rankgauge"))
+    tables = _mapping(ours, place, "[tool.rankgauge.gate]")
+    for name in tables:
+        # With rules under another name the gate would go by the defaults without a word.
+        if name not in _TABLES:
+            raise _placed(unknown("table of [tool.rankgauge]", name, _TABLES), place)
+    return tables.get("gate")
 
 
 def _table(path: Path) -> Any:
     whole = _read(path)
     if path.name != "pyproject.toml":
         return whole
-    found = _inner(whole)
+    found = _inner(whole, path)
     if found is None:
         raise InputError(
             "there is no table [tool.rankgauge.gate]", where=str(path),
@@ -292,11 +304,16 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
             fix=f'write the loss you accept: "{measure}" = {{ margin = 1.5 }}, say',
         )  # fmt: skip
     margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
-    if not 0 < margin < high - low:
-        raise _impossible(
-            margin, place.at("margin"),
-            f"a margin is above 0 and below {high - low:g}, such as 0.02: the loss of the mean "
-            "that you accept",
+    most = (high - low) / 2
+    if not 0 < margin <= most:
+        wanted = (
+            "above 0" if math.isinf(most) else f"above 0, at most {most:g}, usually 0.01 to 0.05"
+        )
+        percent = f"; for {margin:g}% write {margin / 100:g}" if 1 <= margin <= 100 * most else ""
+        raise InputError(
+            f"a margin of {margin:g} is not possible: a margin is the loss of the mean that you "
+            f"accept, and {measure} lies between {low:g} and {high:g}",
+            where=str(place.at("margin")), fix=f"write a number {wanted}{percent}",
         )  # fmt: skip
     floor = entry.get("floor")
     if floor is not None:
@@ -370,8 +387,13 @@ def _latency(given: Any, place: _Place) -> Mapping[str, float]:
     _known(table, _QUANTILES, place)
     limits = {}
     for name, value in table.items():
-        limit = _number(value, place.at(name), "write a ratio: 1.1 is 10 % slower")
-        if not 1 < limit <= _MOST_K:
-            raise _impossible(value, place.at(name), "a limit is above 1: 1.1 is 10 % slower")
+        limit = _number(value, place.at(name), "write a ratio: 1.1 is 10% slower")
+        if not 1 < limit <= _MOST_RATIO:
+            raise InputError(
+                f"a limit of {limit:g} is not possible: a limit is the ratio of the new latency to "
+                "that of the baseline",
+                where=str(place.at(name)),
+                fix=f"write a number above 1, at most {_MOST_RATIO:g}: 1.1 is 10% slower",
+            )
         limits[name] = limit
     return limits

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from rankgauge.differences import SAME
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_json, for_terminal
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import VERDICTS, GateCheck, Verdict
 from rankgauge.gating.contracts import contract_checks
@@ -68,7 +69,7 @@ class GateResult:
         lines = [f"{self.verdict}: {self.run_name}"]
         lines += [f"- {text}" for text in self.sentences()]
         lines += [f"- WARNING: {text}" for text in self.warnings]
-        return "\n".join(lines)
+        return "\n".join(map(for_terminal, lines))
 
     def sentences(self) -> list[str]:
         """What was found, the worst first; contracts that hold are counted only."""
@@ -115,7 +116,7 @@ class GateResult:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
-        return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
     def _repr_html_(self) -> str:
         return to_html(self.table()) + to_html(self.losers_table())

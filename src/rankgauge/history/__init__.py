@@ -2,7 +2,7 @@
 
 * ``entries``: an evaluation as it is kept, and the way back
 * ``changes``: two evaluations, query by query
-* ``trends``: many, in the order of time
+* ``trends``: many, in the order in which they were saved
 * ``store``: the database that holds them
 """
 

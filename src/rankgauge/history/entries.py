@@ -43,7 +43,7 @@ class Entry:
 
     Attributes:
         id: Its number in the store, by which it is named.
-        time: When it was made, in UTC.
+        time: When it was made, in UTC; the order of evaluations is that of their numbers.
         run: What the run is called.
         label: A word for people, such as ``release 2.1``; may be empty.
         settings: What else was to be kept: latency, the name of a model, ...

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -170,7 +170,7 @@ class History:
         run: Any = None,
         label: str = "",
         settings: Mapping[str, Any] | None = None,
-        time: datetime | None = None,
+        time: datetime | date | str | None = None,
     ) -> Entry:
         """Keep an evaluation: all of it or, if anything fails, nothing.
 
@@ -181,7 +181,8 @@ class History:
             run: The run it was made of, whose fingerprint is kept, too.
             label: A word for people, such as ``release 2.1``.
             settings: What else is to be kept: text, finite numbers, lists and mappings of them.
-            time: When it was made, if not now.
+            time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
+                UTC), or either as ISO text. It is shown; the order is that of saving.
 
         Returns:
             What is known of it, with the number by which it is found again.
@@ -261,7 +262,7 @@ class History:
     def entries(
         self, *, run: str | None = None, measure: str | Measure | None = None
     ) -> tuple[Entry, ...]:
-        """What is known of all evaluations, oldest first.
+        """What is known of all evaluations, in the order in which they were saved.
 
         Args:
             run: Only those of the run of this name.
@@ -333,7 +334,7 @@ class History:
         return change_between(pair[0], pair[1], wanted, anyway=anyway)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
-        """Follow a measure over time.
+        """Follow a measure over time, in the order in which evaluations were saved.
 
         A break is where judgments, policies or queries changed: nothing is compared across it. The
         latest evaluation is held against the first and the best since the last break, query by
@@ -364,7 +365,7 @@ class History:
         asked = select(table.c.id, table.c.time, table.c.head, table.c.seal)
         if run is not None:
             asked = asked.where(table.c.run == _plain(run))
-        for row in connection.execute(asked.order_by(table.c.time, table.c.id)):
+        for row in connection.execute(asked.order_by(table.c.id)):
             yield self._read(*row)
 
     def _entry(self, connection: Connection, which: int | Entry) -> Entry:
@@ -519,8 +520,20 @@ def _settings(settings: Any) -> Mapping[str, Any]:
     return settings
 
 
-def _utc(time: datetime | None) -> datetime:
-    """The time in UTC; one without a zone is taken as UTC."""
+def _utc(time: datetime | date | str | None) -> datetime:
+    """The time in UTC; one without a zone is taken as UTC, a date as its midnight."""
     if time is None:
         return datetime.now(UTC)
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    try:
+        given: Any = datetime.fromisoformat(time) if isinstance(time, str) else time
+        if isinstance(given, date) and not isinstance(given, datetime):
+            given = datetime(given.year, given.month, given.day, tzinfo=UTC)
+        if isinstance(given, datetime):
+            return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass  # no date, or one that is out of range in UTC
+    raise InputError(
+        f"got {time!r:.60}, wanted a time",
+        where="time",
+        fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
+    )

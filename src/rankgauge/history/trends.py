@@ -1,4 +1,4 @@
-"""Saved evaluations in the order of time: a measure with its interval, breaks, and a decline."""
+"""Saved evaluations in their order: a measure with its interval, breaks, and a decline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,7 @@ class Trend:
 
     Attributes:
         measure: The measure.
-        points: The evaluations that have it, oldest first.
+        points: The evaluations that have it, in the order in which they were saved.
         warnings: A decline of the latest evaluation, in sentences.
         notes: What else a reader has to know.
     """
@@ -137,7 +138,7 @@ class Trend:
     def plot(self, last: int | None = None) -> Plot:
         """The means and their intervals over time; the line is broken where the trend is.
 
-        Spaced by date where each has a date of its own, otherwise evenly.
+        Spaced by date where each date is later than the one before, otherwise evenly.
 
         Args:
             last: Show the latest so many; all if left out.
@@ -146,8 +147,8 @@ class Trend:
 
         shown = self.points if last is None else self.points[-last:]
         dates = [str(point.entry.time.date()) for point in shown]
-        if len(set(dates)) < len(dates):
-            # By time they would stand on each other: these are no dates, and are spaced evenly.
+        if any(later <= earlier for earlier, later in pairwise(dates)):
+            # By date they would overlap, or not be in order: these are spaced evenly.
             dates = [
                 f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
             ]
@@ -249,7 +250,7 @@ def _said(step: Step | None) -> str:
 
 
 def trend_of(measure: Measure, found: Sequence[tuple[Entry, Evaluation]]) -> Trend:
-    """A trend from evaluations in the order of time, of which each has the measure."""
+    """A trend from evaluations in the order of saving, of which each has the measure."""
     points: list[Point] = []
     for place, (entry, evaluation) in enumerate(found):
         breaks: tuple[str, ...] = ()

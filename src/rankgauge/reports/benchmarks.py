@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from textwrap import fill
 from typing import get_args
 
 from rankgauge.bench.compared import BenchmarkComparison, cost_table
@@ -81,14 +80,16 @@ def _overview(
     lines = [*_conclusions(found.comparison), *found.notes]
     if diagnosis is not None:
         lines.append(diagnosis.summary())
+    marks = (BEST, *means.notes) if form == "table" else means.notes
     table = replace(
-        means, rows=rows, title=title, notes=(), right=frozenset(range(1, len(means.columns)))
+        means,
+        rows=rows,
+        title=title,
+        notes=(*lines, *marks),
+        width=_WIDTH,
+        right=frozenset(range(1, len(means.columns))),
     )
-    if form != "table":
-        return render(replace(table, notes=(*means.notes, *lines)), form)
-    shown = render(replace(table, notes=(BEST, *means.notes)), form, color=color)
-    filled = (fill(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
-    return f"{shown}\n" + "".join(f"{line}\n" for line in filled)
+    return render(table, form, color=color)
 
 
 def _conclusions(comparison: Comparison) -> Iterator[str]:

@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias, get_args
 from rankgauge.catalogue import unknown
 from rankgauge.checking.problems import KINDS, Effect, Level, Problem, ProblemKind, Spot
 from rankgauge.checking.result import CheckResult
+from rankgauge.escaping import for_terminal
 from rankgauge.notes import many
 from rankgauge.render import Table, render
-from rankgauge.reports.annotations import MOST, annotation, shown_plainly
+from rankgauge.reports.annotations import MOST, annotation
 
 __all__ = ["explain_problem", "report_check", "report_problem_kinds"]
 
@@ -206,13 +207,13 @@ def _place(spot: Spot) -> str:
 
 
 def _cut(text: str) -> str:
-    plain = shown_plainly(text)
+    plain = for_terminal(text)
     return plain if len(plain) <= _ID else f"{plain[: _ID // 2]}…{plain[-_ID // 2 :]}"
 
 
 def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
     yield from textwrap.wrap(
-        shown_plainly(text), _WIDE, initial_indent=first, subsequent_indent=" " * len(first),
+        for_terminal(text), _WIDE, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
@@ -222,7 +223,7 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _styled(text: str, code: str, *, color: bool) -> str:
-    plain = shown_plainly(text)
+    plain = for_terminal(text)
     return f"\x1b[{code}m{plain}\x1b[0m" if color else plain
 
 

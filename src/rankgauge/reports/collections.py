@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from rankgauge.catalogue import unknown
+from rankgauge.escaping import for_json
 from rankgauge.inspecting import CollectionInfo
 from rankgauge.render import Cell, Form, Table, render
 
@@ -34,7 +35,7 @@ def report_collection(info: CollectionInfo, form: str = "table", *, color: bool 
     if form not in get_args(Form):
         raise unknown("form", form, get_args(Form))
     if form == "json":
-        return json.dumps(info.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        return for_json(json.dumps(info.to_dict(), ensure_ascii=False, indent=2)) + "\n"
     if form == "csv":
         return render(Table(("what", "value", "of", "examples"), tuple(_plain(info))), form)
     return "\n".join(render(table, form, color=color) for table in _tables(info))

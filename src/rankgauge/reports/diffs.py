@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import get_args
@@ -92,7 +91,8 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         columns=heads,
         rows=tuple(rows),
         title=diff.title(),
-        notes=tuple(map(_wrapped, notes)) if narrow else tuple(notes),
+        notes=tuple(notes),
+        width=_WIDE if narrow else 0,
     )
 
 
@@ -109,25 +109,26 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
         _documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b)
     )
     rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
     places = zip_longest(query.ranking_a, query.ranking_b)
-    texts = zip_longest(cells_a, cells_b, fillvalue="")
+    texts = zip_longest(cells_a, cells_b, fillvalue=("", ""))
     for rank, ((a, b), (text_a, text_b)) in enumerate(zip(places, texts, strict=True), start=1):
-        rows.append((rank, text_a, _grade(a), _moved(a), text_b, _grade(b), _moved(b)))
+        best |= {(len(rows), column) for column, at in ((2, a), (5, b)) if _relevant(diff, at)}
+        rows.append((rank, text_a[0], _grade(a), _moved(a), text_b[0], _grade(b), _moved(b)))
+        if text_a[1] or text_b[1]:
+            rows.append(("", text_a[1], "", "", text_b[1], "", ""))
     title = f"{query.query}: {query.text}" if query.text else query.query
     facts, notes = _facts(diff, query), tuple(_notes(diff, query))
-    if narrow:
-        title = _wrapped(title, indent="") + "\n" + facts
-        notes = tuple(map(_wrapped, notes))
-    else:
-        notes = (facts, *notes)
     names = (diff.run_a, diff.run_b)
     head_a, head_b = (_middle_cut(name, _DOCUMENT) if narrow else name for name in names)
     return Table(
         columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
         rows=tuple(rows),
         title=title,
-        notes=notes,
-        best=frozenset(_relevant(diff, query)),
+        subtitle=facts if narrow else "",
+        notes=notes if narrow else (facts, *notes),
+        width=_WIDE if narrow else 0,
+        best=frozenset(best),
     )
 
 
@@ -160,27 +161,23 @@ def _listed(places: Iterable[Place], word: str) -> str:
     )
 
 
-def _relevant(diff: RunDiff, query: QueryDiff) -> Iterator[tuple[int, int]]:
-    """The cells of grades that count as relevant."""
-    for column, ranking in ((2, query.ranking_a), (5, query.ranking_b)):
-        for row, at in enumerate(ranking):
-            if at.grade is not None and at.grade >= diff.level:
-                yield row, column
+def _relevant(diff: RunDiff, at: Place | None) -> bool:
+    return at is not None and at.grade is not None and at.grade >= diff.level
 
 
-def _documents(ranking: Sequence[Place], *, narrow: bool) -> list[str]:
-    """Ids with their titles: beside each other if there is room, else below each other."""
+def _documents(ranking: Sequence[Place], *, narrow: bool) -> list[tuple[str, str]]:
+    """Ids with their titles: beside each other if there is room, else on a second line."""
     if not narrow:
-        return [f"{at.document}: {at.text}" if at.text else at.document for at in ranking]
+        return [(f"{at.document}: {at.text}" if at.text else at.document, "") for at in ranking]
     longest = max((len(at.document) for at in ranking), default=0)
     beside = longest <= _DOCUMENT - _TITLE
     cells = []
     for at in ranking:
         if beside:
-            cells.append(_cut(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT))
+            cells.append((_cut(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT), ""))
         else:
             name = _middle_cut(at.document, _DOCUMENT)
-            cells.append(f"{name}\n  {_cut(at.text, _DOCUMENT - 2)}" if at.text else name)
+            cells.append((name, f"  {_cut(at.text, _DOCUMENT - 2)}" if at.text else ""))
     return cells
 
 
@@ -206,13 +203,6 @@ def _firsts(query: QueryDiff) -> str:
 
 def _value(value: float) -> str:
     return "–" if value != value else f"{value:.4f}"  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _wrapped(text: str, indent: str = "  ") -> str:
-    return textwrap.fill(
-        text, _WIDE - len(indent), subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def _cut(text: str, width: int) -> str:

@@ -9,6 +9,7 @@ from typing import get_args
 
 from rankgauge.catalogue import unknown
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_terminal
 from rankgauge.evaluation import Evaluation
 from rankgauge.kernels.measure import Measure
 from rankgauge.render import BEST, Cell, Form, Table, render, to_csv
@@ -205,7 +206,7 @@ def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
         for query, values in zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True):
             for name, measure, value in zip(names, evaluation.measures, values, strict=True):
                 yield _trec_line(name, query, measure, value)
-    yield f"{'runid':<22}\tall\t{evaluation.run_name}\n"
+    yield f"{'runid':<22}\tall\t{for_terminal(evaluation.run_name)}\n"
     yield f"{'num_q':<22}\tall\t{len(evaluation.query_ids)}\n"
     means = evaluation.mean()
     for name, measure in zip(names, evaluation.measures, strict=True):
@@ -215,4 +216,4 @@ def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
 def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
     value = 0.0 if math.isnan(value) else value  # trec_eval has no word for undefined
     shown = f"{value:.0f}" if measure.declaration.mean == "sum" else f"{value:6.4f}"
-    return f"{name:<22}\t{query}\t{shown}\n"
+    return f"{name:<22}\t{for_terminal(query)}\t{shown}\n"

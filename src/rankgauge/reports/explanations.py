@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from html import escape
 
 from rankgauge.catalogue import unknown
+from rankgauge.escaping import for_html, for_markdown, for_terminal
 from rankgauge.explaining.explanation import Explanation
 from rankgauge.explaining.tables import GAP, UNJUDGED, shown_of
 from rankgauge.explaining.working import number
@@ -17,6 +17,7 @@ from rankgauge.render import Table, render
 __all__ = ["report_explanation"]
 
 _FORMS = ("table", "markdown", "html", "json")
+_ESCAPES = {"table": for_terminal, "markdown": for_markdown, "html": for_html}
 _WIDE = 100
 _BETWEEN = 3
 # However wide the rest is, so much of an id is shown.
@@ -58,7 +59,8 @@ def report_explanation(found: Explanation, form: str = "table", *, color: bool =
     parts = [table_text(table, form, color=color) for table in tables]
     parts += [steps_text(found.steps, form), notes_text(tuple(_notes(found)), form)]
     if not tables:
-        parts.insert(0, f"{found.measure} = {number(found.value)} of query {found.query}\n")
+        text = f"{found.measure} = {number(found.value)} of query {found.query}"
+        parts.insert(0, f"{_ESCAPES[form](text)}\n")
     return "\n".join(filter(None, parts))
 
 
@@ -96,19 +98,23 @@ def _narrowed(table: Table, gaps: Container[int]) -> Table:
 def steps_text(steps: Sequence[str], form: str) -> str:
     """Lines of a formula, where each form keeps them as they are."""
     if form == "html":
-        return f"<pre>{escape(chr(10).join(steps))}</pre>\n"
+        return "<pre>" + "\n".join(map(for_html, steps)) + "</pre>\n"
+    lines = [for_terminal(step) for step in steps]
     if form == "markdown":
-        return "```text\n" + "".join(f"{line}\n" for line in steps) + "```\n"
-    return "".join(f"{_folded(line)}\n" for line in steps)
+        fence = "```"
+        while any(fence in line for line in lines):
+            fence += "`"
+        return f"{fence}text\n" + "".join(f"{line}\n" for line in lines) + f"{fence}\n"
+    return "".join(f"{_folded(line)}\n" for line in lines)
 
 
 def notes_text(notes: Sequence[str], form: str) -> str:
     """Sentences below tables."""
     if form == "html":
-        return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>\n"
+        return "<ul>" + "".join(f"<li>{for_html(note)}</li>" for note in notes) + "</ul>\n"
     if form == "markdown":
-        return "".join(f"- {note}\n" for note in notes)
-    return "".join(f"{_wrapped(f'• {note}')}\n" for note in notes)
+        return "".join(f"- {for_markdown(note)}\n" for note in notes)
+    return "".join(f"{_wrapped(f'• {for_terminal(note)}')}\n" for note in notes)
 
 
 def _folded(line: str) -> str:

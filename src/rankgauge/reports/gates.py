@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
 from rankgauge.catalogue import unknown
+from rankgauge.escaping import templates
 from rankgauge.gating.checks import GateCheck, Verdict
 from rankgauge.gating.verdict import GateResult
 from rankgauge.render import render
-from rankgauge.reports.annotations import MOST, annotation, shown_plainly
+from rankgauge.reports.annotations import MOST, annotation
 
 __all__ = ["report_gate"]
 
@@ -125,15 +126,13 @@ _JUNIT = """\
 
 
 def _junit(result: GateResult, *, strict: bool) -> str:
-    from jinja2 import Environment
-
     cases = [_case(check, strict=strict) for check in result.checks]
     counts = [case["as"] for case in cases]
     return (
-        Environment(autoescape=True, keep_trailing_newline=True)
+        templates(keep_trailing_newline=True)
         .from_string(_JUNIT)
         .render(
-            run=shown_plainly(result.run_name),
+            run=result.run_name,
             cases=cases,
             failures=counts.count("failure"),
             errors=counts.count("error"),
@@ -153,11 +152,9 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
     lost = () if check.numbers is None else check.numbers.losers[: MOST - 1]
     return {
         "kind": check.kind,
-        "name": shown_plainly(check.name),
+        "name": check.name,
         "verdict": check.verdict,
         "as": how[check.verdict],
-        "text": shown_plainly(text),
-        "more": shown_plainly(
-            "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost)
-        ),
+        "text": text,
+        "more": "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost),
     }

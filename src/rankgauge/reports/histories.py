@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from rankgauge.catalogue import unknown
 from rankgauge.errors import InputError
+from rankgauge.escaping import for_json
 from rankgauge.history import Change, Entry, Trend
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.notes import many
@@ -27,7 +28,7 @@ def report_entries(
     last: int | None = None,
     color: bool = False,
 ) -> str:
-    """Saved evaluations, one a line, oldest first.
+    """Saved evaluations, one a line, in the order in which they were saved.
 
     Args:
         entries: From :meth:`History.entries`.
@@ -68,7 +69,8 @@ def report_entry(entry: Entry, form: str = "table", *, color: bool = False) -> s
     rows = tuple((name, value) for name, value in _known(entry) if value)
     means = tuple((name, value) for name, value in entry.means.items())
     if form == "json":
-        return json.dumps({**dict(rows), "means": _no_nan(entry.means)}, ensure_ascii=False) + "\n"
+        known = {**dict(rows), "means": _no_nan(entry.means)}
+        return for_json(json.dumps(known, ensure_ascii=False)) + "\n"
     if form == "csv":
         return render(Table(("what", "value"), (*rows, *means)), form)
     tables = (

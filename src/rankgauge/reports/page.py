@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -19,6 +18,7 @@ from rankgauge.collection import Collection
 from rankgauge.comparison import COMPARED, Comparison, compare
 from rankgauge.diagnosing.diagnosis import diagnose
 from rankgauge.errors import InputError
+from rankgauge.escaping import templates
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
@@ -37,7 +37,6 @@ __all__ = ["html_report"]
 
 _MOST_LOOKED = 8
 _BEST = "best"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
 
@@ -419,29 +418,19 @@ def _asset(name: str) -> str:
 
 
 def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     def inlined(shown: Plot, name: str) -> Markup:
         return Markup(shown.inline(name))  # noqa: S704 - our own SVG, its texts escaped
 
-    environment = Environment(
+    environment = templates(
         loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, finalize=_sayable,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
     )  # fmt: skip
     environment.globals["inline"] = inlined
     environment.tests["table"] = lambda part: isinstance(part, Table)
     environment.tests["fold"] = lambda part: isinstance(part, Details)
     environment.tests["plot"] = lambda part: isinstance(part, Plot)
     return environment
-
-
-def _sayable(value: Any) -> Any:
-    """Text without what no HTML file may hold: control characters and lone surrogates."""
-    if type(value) is not str:
-        return value
-    kept = (
-        c if c in "\t\n" or (ord(c) >= 32 and not 127 <= ord(c) < 160) else "\ufffd" for c in value
-    )
-    return "".join(kept).encode("utf-8", "backslashreplace").decode()

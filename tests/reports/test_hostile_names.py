@@ -1,0 +1,156 @@
+"""Names and ids with any characters, in everything that is printed of them."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import rankgauge
+from rankgauge import (
+    Baseline,
+    Benchmark,
+    History,
+    Run,
+    check,
+    compare,
+    diagnose,
+    diff,
+    evaluate,
+    explain,
+    gate,
+    html_report,
+    report,
+    report_benchmark,
+    report_change,
+    report_check,
+    report_comparison,
+    report_diagnosis,
+    report_diff,
+    report_entries,
+    report_entry,
+    report_explanation,
+    report_gate,
+    report_trend,
+)
+
+# No surrogates and, in ids, no NUL: these are refused.
+_HOT = st.sampled_from([*"\x1b\r\n\x9b\x00\u202e|`*<&=:# a", "::error::", "##[error]", "[bold]"])
+NAMES = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12),
+    st.lists(_HOT, min_size=1, max_size=6).map("".join),
+).filter(lambda name: name.strip())
+IDS = NAMES.filter(
+    lambda name: not re.search(r"[\s\0]", name) and name not in {"q", "d1", "d2", "d9"}
+)
+
+
+def inputs(name, query):
+    """Judgments and two runs, one of this name, with such a query and such a document."""
+    qrels = {query: {query: 1, "d2": 1}, "q": {"d1": 1}}
+    run = {query: {"d9": 3.0, query: 2.0}, "q": {"d1": 1.0, query: 0.5}}
+    return qrels, Run.of(run, name=name), Run.of({q: dict(run["q"]) for q in qrels}, name="b")
+
+
+def assert_safe(text):
+    """Our own line feeds are the only control characters, and no line is a command."""
+    for line in text.split("\n"):
+        assert line.isprintable(), line
+        assert not line.lstrip().startswith("::"), line
+        assert "##[" not in line
+
+
+def printed(name, query, form):
+    """What the commands print of these."""
+    qrels, first, second = inputs(name, query)
+    evaluation = evaluate(qrels, first, ["RR", "P@2"])
+    compared = compare(qrels, [first, second], "RR")
+    yield report(evaluation, form)
+    yield report(evaluation, form, per_query=True)
+    yield report_comparison(compared, form)
+    yield report_diff(diff(qrels, first, second, "RR"), form)
+    yield report_diagnosis(diagnose(qrels, first), form)
+    if form in {"table", "markdown"}:
+        yield report_explanation(explain(qrels, first, "RR", query), form)
+        held = gate(qrels, second, {"depth": "any"}, baseline=Baseline.from_run(qrels, first))
+        yield report_gate(held, form)
+    found = check(qrels, [first, second])
+    yield report_check(found, "text" if form == "table" else form)
+
+
+@settings(max_examples=15, deadline=None)
+@given(NAMES, IDS)
+@example("::error::x", "::error::y")
+@example("a\x1b[2J\nb", "\x9b31m")
+def test_a_terminal_gets_no_control_characters(name, query):
+    for text in printed(name, query, "table"):
+        assert_safe(text)
+
+
+@pytest.mark.parametrize("form", ["markdown", "csv", "html"])
+@settings(max_examples=6, deadline=None)
+@given(name=NAMES, query=IDS)
+def test_neither_do_files_that_are_printed(form, name, query):
+    if form != "html":
+        for text in printed(name, query, form):
+            assert_safe(text)
+        return
+    qrels, first, second = inputs(name, query)
+    page = html_report(qrels, [first, second], "RR", plots=False, title=name)
+    for text in (page, report(evaluate(qrels, first, "RR"), "html")):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+
+
+@settings(max_examples=10, deadline=None)
+@given(NAMES, IDS)
+@example("::error::x%0A", "::error::y")
+def test_a_gate_writes_whole_xml_and_one_command_a_line(name, query):
+    qrels, first, second = inputs(name, query)
+    baseline = Baseline.from_run(qrels, first)
+    rules = {"contracts": [{"query": query, "must_include": [query], "k": 1}], "depth": "any"}
+    result = gate(qrels, second, rules, baseline=baseline)
+    ET.fromstring(report_gate(result, "junit"))
+    lines = report_gate(result, "github").splitlines()
+    assert lines
+    for line in lines:
+        assert re.match(r"::(error|warning|notice) title=[^:,]*::", line)
+        assert line.isprintable()
+    assert_safe(result.explanation())
+
+
+@settings(max_examples=10, deadline=None)
+@given(NAMES, IDS)
+@example("a\x1b\n::error::x", "\x9b")
+def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):
+    pytest.importorskip("sqlalchemy")
+    qrels, first, _ = inputs(name, query)
+    with History.open(tmp_path_factory.mktemp("kept") / "history.db") as history:
+        entries = [history.save(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
+        assert_safe(report_entries(entries))
+        assert_safe(report_entry(entries[0]))
+        assert_safe(report_change(history.compare(*entries)))
+        assert_safe(report_trend(history.trend("RR")))
+
+
+@settings(max_examples=8, deadline=None)
+@given(NAMES.map(str.strip), IDS)
+@example("::error::x", "\x1b")
+def test_a_benchmark_prints_no_control_characters(name, query):
+    bench = Benchmark(progress=False)
+    bench.add_query(query, "one", ["d1"])
+    bench.add_query("q", "two", ["d2"])
+    for called in dict.fromkeys([name, "other"]):
+        bench.run(called, lambda text, k: ["d1", "d2"], timed=0)
+    assert_safe(report_benchmark(bench.compare("RR")))
+
+
+def test_errors_show_a_line_of_a_file_with_its_control_characters(tmp_path):
+    path = tmp_path / "a\n::error::b.txt"
+    path.write_text("q1 0 d1 1\nq1 0 \x1b[2J x\n")
+    with pytest.raises(rankgauge.InputError) as raised:
+        rankgauge.read_qrels(path)
+    lines = str(raised.value).split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.startswith("::") for line in lines)
+    assert r"a\n::error::b.txt" in lines[0]
