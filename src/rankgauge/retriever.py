@@ -37,7 +37,8 @@ from rankgauge.ids import id_bytes
 
 __all__ = [
     "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
-    "index_documents", "indexing_seconds", "is_async", "rows_of_hits", "search", "settings_of",
+    "index_documents", "indexing_seconds", "is_async", "listed_hits", "rows_of_hits", "search",
+    "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -47,6 +48,7 @@ _SHAPES = (
     "first"
 )
 _WAIT = 0.1
+_MOST_HITS = 1_000_000
 _TELLING = 3  # two scores may rise by chance
 # What the method of a retriever that takes a text is called elsewhere.
 _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
@@ -137,7 +139,7 @@ def hits_of(found: Any, k: int) -> Hits:
         >>> hits_of({"d1": 0.25, "d2": 0.5}, 1).pairs()
         [('d2', 0.5)]
     """
-    ids, scores = rows_of_hits(found)
+    ids, scores = rows_of_hits(found, k)
     ascending = False
     if scores and any(late > early for early, late in itertools.pairwise(scores)):
         ascending = len(scores) >= _TELLING and all(
@@ -162,15 +164,24 @@ def hits_of(found: Any, k: int) -> Hits:
     return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
 
 
-def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
-    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
+def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
+    """Ids and scores as they came, repeats and all; no scores at all where none were given.
+
+    Args:
+        found: What a retriever returned for one query. An iterator is read to its end, unless that
+            does not come.
+        k: How many hits were asked for.
+
+    Raises:
+        InputError: If it is no ranking.
+    """
     if type(found) is list and all(type(one) is str and one for one in found):
         _utf8(found)
-        return found, []
+        return found.copy(), []
     if type(found) is list and (pairs := _plain_pairs(found)) is not None:
         return pairs
     if isinstance(found, Mapping) and "ids" not in found:
-        return _scored(list(found.items()))
+        return _scored(listed_hits(found.items(), k))
     if fix := _unordered(found):
         raise InputError(f"the retriever returned {_shown(found)}, which is no ranking", fix=fix)
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -178,7 +189,25 @@ def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
             f"the retriever returned {_shown(found)} for a query, wanted a ranking",
             fix=_wrapped(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
-    return _scored(list(found))
+    return _scored(listed_hits(found, k))
+
+
+def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
+    """What was found as a list.
+
+    Raises:
+        InputError: If it is an iterator that does not end.
+    """
+    if type(found) in {list, tuple}:
+        return list(found)
+    most = _MOST_HITS + 2 * k
+    rows = list(itertools.islice(found, most + 1))
+    if len(rows) > most:
+        raise InputError(
+            f"the retriever returned more than {most:,} hits for a query, and no end of them",
+            fix="return at most k documents, best first",
+        )
+    return rows
 
 
 def _unordered(found: Any) -> str:
@@ -391,7 +420,7 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     _OPEN.taken = taken = _Taken()
     began = time.perf_counter()
     try:
-        done = retriever.index(documents)
+        done = retriever.index(tuple(documents) if type(documents) is list else documents)
         if inspect.isawaitable(done):
             awaited(done)
     finally:
@@ -460,7 +489,8 @@ def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Q
             fix=f"make an object of it: {retriever.__name__}(...)",
         )
     if has_index(retriever):
-        return retriever.search
+        # What it is given is its own: a list would be that of the caller, and of other retrievers.
+        return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
             f"got {_shown(retriever)} for a retriever",

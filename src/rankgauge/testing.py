@@ -19,6 +19,7 @@ from rankgauge.retriever import (
     has_index,
     hits_of,
     index_documents,
+    listed_hits,
     rows_of_hits,
     search,
 )
@@ -208,10 +209,10 @@ class _Asked:
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
         """The hits of one query, after a look at what hits_of() would mend in silence."""
         where = f"query {query.id!r}"
-        if isinstance(found, Iterable) and not isinstance(found, Mapping | str | bytes):
-            found = list(found)
         try:
-            ids, scores = rows_of_hits(found)
+            if isinstance(found, Iterator):
+                found = listed_hits(found, k)
+            ids, scores = rows_of_hits(found, k)
         except InputError as error:
             raise InputError(error.what, where=where, fix=error.fix) from error
         if len(ids) > k:
