@@ -32,13 +32,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.collection import Document, Query
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.ids import id_bytes
 
 __all__ = [
-    "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
-    "index_documents", "indexing_seconds", "is_async", "listed_hits", "rows_of_hits", "search",
-    "settings_of",
+    "Hits", "LoopBlocked", "Retriever", "abandon_blocked_loop", "aligned", "answers_of", "awaited",
+    "describe_error", "has_index", "hits_of", "holds", "index_documents", "indexing_seconds",
+    "is_async", "listed_hits", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -48,6 +48,7 @@ _SHAPES = (
     "first"
 )
 _WAIT = 0.1
+_GRACE = 0.5  # seconds in which a loop, or what was cancelled in it, has to answer
 _MOST_HITS = 1_000_000
 _TELLING = 3  # two scores may rise by chance
 # What the method of a retriever that takes a text is called elsewhere.
@@ -347,9 +348,39 @@ def is_async(retriever: Any) -> bool:
 
 
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
-    """Its settings; None if it declares none."""
-    found = getattr(retriever, "settings", None)
+    """Its settings; None if it declares none.
+
+    Raises:
+        InputError: If they cannot be read.
+    """
+    try:
+        found = getattr(retriever, "settings", None)
+    except (RankgaugeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise InputError(
+            f"reading its settings failed: {describe_error(error)}",
+            where=f"{type(retriever).__name__}.settings",
+            fix="let settings return a mapping of plain values, or None",
+        ) from error
     return found if isinstance(found, Mapping) else None
+
+
+def describe_error(error: BaseException) -> str:
+    """The kind of an error and the first line of its message.
+
+    Example:
+        >>> describe_error(ValueError("no such index"))
+        'ValueError: no such index'
+    """
+    kind = type(error).__name__
+    try:
+        first = str(error).strip().partition("\n")[0]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - the error is of a retriever: its __str__ may do anything
+        return f"{kind} (its message cannot be shown: __str__ raised)"
+    return f"{kind}: {first}" if first else kind
 
 
 @dataclass(slots=True)
@@ -367,8 +398,9 @@ class _Taken:
 
 # What each retriever took in last, so that one that is part of several is indexed once.
 _LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
-# What is being indexed in each thread.
+# What is being indexed in each thread, and the ids of what is in any.
 _OPEN = threading.local()
+_INDEXING: set[int] = set()
 
 
 def holds(retriever: Any, documents: Any) -> bool | None:
@@ -403,10 +435,16 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     The very same object of documents that it took in last is not taken in again.
 
     Raises:
-        InputError: If two parts of it want one retriever to hold different documents.
+        InputError: If two parts of it want one retriever to hold different documents, or it is
+            taking in others at this moment.
     """
     if not has_index(retriever):
         return
+    if id(retriever) in _INDEXING:
+        raise InputError(
+            "it is still taking in documents, in a call that was left behind at its time limit",
+            where=f"{type(retriever).__name__}.index", fix="give it more time: index_timeout",
+        )  # fmt: skip
     above: _Taken | None = getattr(_OPEN, "taken", None)
     if above is not None:
         with contextlib.suppress(TypeError):
@@ -418,12 +456,14 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     with contextlib.suppress(TypeError):
         _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
     _OPEN.taken = taken = _Taken()
+    _INDEXING.add(id(retriever))
     began = time.perf_counter()
     try:
         done = retriever.index(tuple(documents) if type(documents) is list else documents)
         if inspect.isawaitable(done):
             awaited(done)
     finally:
+        _INDEXING.discard(id(retriever))
         _OPEN.taken = above
     taken.seconds = time.perf_counter() - began + taken.spared
     if above is not None:
@@ -537,7 +577,7 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._run, name="rankgauge-loop", daemon=True)
         self.thread.start()
-        atexit.register(self._end)
+        atexit.register(self.end)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -548,15 +588,20 @@ class _Loop:
                 self._loop.run_forever()
                 ended = True
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Stop the loop, and wait for its thread a little."""
         if self.thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self.thread.join(1.0)
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any]) -> Any:
-        """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
+    def result(self, found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
+        """What comes of it; interrupted from the keyboard, it is cancelled and waited for.
+
+        Raises:
+            LoopBlocked: If `blocked` says that something in the loop holds it up.
+        """
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
@@ -564,34 +609,78 @@ class _Loop:
             tasks.append(self._loop.create_task(_one(found)))
             tasks[0].add_done_callback(lambda _: over.set())
 
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+
         self._loop.call_soon_threadsafe(begin)
         try:
             # In short waits: on Windows a long one does not hear the keyboard.
             while not over.wait(_WAIT):
-                pass
+                if blocked is not None and blocked():
+                    raise LoopBlocked
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - made by then
-            over.wait()
+            self._loop.call_soon_threadsafe(cancel)
+            if not over.wait(4 * _GRACE):
+                _abandon(self)
             raise
         return tasks[0].result()
+
+    def answers(self) -> bool:
+        """Whether it gets round to a call within a moment."""
+        pong = threading.Event()
+        self._loop.call_soon_threadsafe(pong.set)
+        return pong.wait(_GRACE)
+
+
+class LoopBlocked(Exception):  # noqa: N818 - an outcome, raised here and caught where calls are made
+    """Something in the event loop does not let go of it."""
 
 
 _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any]) -> Any:
-    """The result of an awaitable, from code that is not async; also where a loop is running."""
+def awaited(found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
+    """The result of an awaitable, from code that is not async; also where a loop is running.
+
+    Args:
+        found: What is awaited, in a loop of ours.
+        blocked: Asked again and again meanwhile; where it returns True the loop is left behind.
+
+    Raises:
+        LoopBlocked: If the loop was left behind.
+    """
     global _loop  # noqa: PLW0603 - one for the process is the point
     with _making:
         if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        return loop.result(found)
+        try:
+            return loop.result(found, blocked)
+        except LoopBlocked:
+            _abandon(loop)
+            raise
     # Code that is not async, called by code that is: to wait for our own loop would last for ever.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _one(found)).result()
+
+
+def abandon_blocked_loop() -> None:
+    """Leave the event loop behind if something in it holds it up: the next call gets another."""
+    loop = _loop
+    if loop is not None and loop.thread.is_alive() and not loop.answers():
+        _abandon(loop)
+
+
+def _abandon(loop: _Loop) -> None:
+    global _loop  # noqa: PLW0603 - as above
+    with _making:
+        if _loop is loop:
+            _loop = None
+    # It goes on once nothing holds it up any more, but nobody waits for that at the end.
+    atexit.unregister(loop.end)
 
 
 async def _one(found: Awaitable[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -39,7 +40,7 @@ from rankgauge.bench.outcome import (
     answers_to,
 )
 from rankgauge.bench.progress import busy, shown
-from rankgauge.bench.running import ask
+from rankgauge.bench.running import TimeLimit, ask, call_within
 from rankgauge.bench.spending import Spending
 from rankgauge.bench.timing import Latency, measure_latency, used
 from rankgauge.catalogue import unknown
@@ -51,7 +52,14 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import answers_of, has_index, holds, index_documents, indexing_seconds
+from rankgauge.retriever import (
+    answers_of,
+    describe_error,
+    has_index,
+    holds,
+    index_documents,
+    indexing_seconds,
+)
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
@@ -283,9 +291,10 @@ class Benchmark:
             asked = _Asked(self, name, retriever, self.limits, None)
             # Its name is a number, and tells nothing of the configuration.
             made = asked.run("missing" if asked.identity.declared else "all", timed, {})
-            close = getattr(retriever, "close", None)
+            close = _attribute(retriever, "close")
             if callable(close):
-                close()
+                with contextlib.suppress(Exception):  # what it answered is there, whatever it does
+                    close()
             median = None if made.latency is None else made.latency.p50
             return made.ranked(), None if median is None else median.value
 
@@ -333,8 +342,8 @@ class Benchmark:
         documents = self.collection.documents
         return frozenset(documents) if 0 < len(documents) <= _MOST_IDS else None
 
-    def _index(self, retriever: Any) -> IndexCost | None:
-        """Have a retriever take in the documents, once."""
+    def _index(self, retriever: Any, most: float | None) -> IndexCost | None:
+        """Have a retriever take in the documents, once, in so many seconds at most."""
         if not has_index(retriever):
             return None
         known = self._indexed is not None and self._indexed[0] is retriever
@@ -350,20 +359,27 @@ class Benchmark:
         what = f"indexing {many(len(self.collection.documents), 'document')}"
         try:
             with busy(what, wanted=self.progress), used() as took:
-                index_documents(retriever, self._source)
-        except RankgaugeError:
+                call_within(most, lambda: index_documents(retriever, self._source))
+        except (RankgaugeError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except TimeLimit:
             raise RankgaugeError(
-                f"indexing failed: {type(error).__name__}: {error}",
+                f"indexing took longer than {most:g} s and was left behind",
+                where=f"{type(retriever).__name__}.index",
+                fix="give it more time: Limits(index_timeout=...)",
+            ) from None
+        except BaseException as error:
+            # Also SystemExit: it is the retriever that ends, and not what runs several.
+            raise RankgaugeError(
+                f"indexing failed: {describe_error(error)}",
                 where=f"{type(retriever).__name__}.index",
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
-        size = getattr(retriever, "size", None)
+        size = _attribute(retriever, "size")
         # Parts that were indexed for another retriever are paid for here as well, in time; what
         # memory they took then was measured together with other things.
         seconds = indexing_seconds(retriever) or 0.0
-        recall = getattr(retriever, "recall", None)
+        recall = _attribute(retriever, "recall")
         cost = IndexCost(
             seconds=max(took.seconds, seconds),
             size=size if isinstance(size, int) else None,
@@ -423,6 +439,7 @@ class _Asked:
         self.journal = Journal(folder, keeper=bench._keeper)  # noqa: SLF001 - the same
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
+        self.remarks: list[str] = []
 
     def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Ask what is to be asked, time it, and say what came of it."""
@@ -453,6 +470,7 @@ class _Asked:
             usage=head.get("usage", {}),
             asked=head.get("asked", 0),
             prices=prices,
+            remarks=(*journal.notes, *self.remarks),
             journal=journal,
             queries=queries,
             stamp=head["stamp"],
@@ -487,6 +505,10 @@ class _Asked:
                 ask(self.retriever, left, self.bench.k, limits=self.limits, record=record)
             finally:
                 spending.note()
+        if spending.failure:
+            self.remarks.append(
+                f"WARNING: what the queries used up is not known: {spending.failure}"
+            )
         return done
 
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
@@ -526,7 +548,7 @@ class _Asked:
 
     def _prepare(self) -> None:
         """Index, if that has not been done in this process."""
-        cost = self.bench._index(self.retriever)  # noqa: SLF001 - as above
+        cost = self.bench._index(self.retriever, self.limits.index_timeout)  # noqa: SLF001 - as above
         if cost is not None and cost is not self.index:
             self.index = cost
             self.journal.note(index=asdict(cost))
@@ -570,6 +592,16 @@ def _retriever(given: Any) -> Any:
         return SavedRun(given, missing="empty")
     answers_of(given)  # refuses what is no retriever before anything is made
     return given
+
+
+def _attribute(retriever: Any, name: str) -> Any:
+    """What a retriever may say beyond its rankings; None if it does not, or fails to."""
+    try:
+        return getattr(retriever, name, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a property of a retriever may do anything
+        return None
 
 
 def _latency(head: Mapping[str, Any], folder: Path) -> Latency | None:

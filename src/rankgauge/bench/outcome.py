@@ -134,6 +134,7 @@ class BenchmarkRun:
         usage: What the queries used up, such as tokens, where the retriever says it.
         asked: How many answers that is for: a process that was killed took a second of it along.
         prices: The price of a unit of what is used up.
+        remarks: What was reused or asked anew, and why; and what was found damaged.
         journal: The folder where the answers lie.
     """
 
@@ -148,6 +149,7 @@ class BenchmarkRun:
     usage: Mapping[str, float] = field(default_factory=dict)
     asked: int = 0
     prices: Mapping[str, float] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
     stamp: str = field(default="", repr=False)
@@ -163,7 +165,7 @@ class BenchmarkRun:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of its numbers has to know."""
-        found = list(self.tally.notes())
+        found = [*self.remarks, *self.tally.notes()]
         if self.tally.failed + self.tally.missing:
             found.insert(0, f"WARNING: {self._failed()}")
         return tuple(found)
