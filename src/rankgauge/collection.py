@@ -303,10 +303,28 @@ class Collection:
             *(None if name is None else path / name for name in found), name=path.resolve().name
         )
 
-    @cached_property
+    @property
     def documents_fingerprint(self) -> str:
         """SHA-256 of what the documents say, whatever they were read from."""
-        return fingerprint_documents(self.documents.values())
+        return self._digests[0]
+
+    @property
+    def order_fingerprint(self) -> str:
+        """SHA-256 of the ids of the documents in their order, which may break ties."""
+        return self._digests[1]
+
+    @cached_property
+    def _digests(self) -> tuple[str, str]:
+        """Both fingerprints of the documents, of one pass through them."""
+        order = hashlib.sha256(b"rankgauge order of documents 1\n")
+
+        def passing() -> Iterator[Document]:
+            for document in self.documents.values():
+                raw = document.id.encode("utf-8", "surrogatepass")
+                order.update(len(raw).to_bytes(8, "little") + raw)
+                yield document
+
+        return fingerprint_documents(passing()), order.hexdigest()
 
     @cached_property
     def fingerprint(self) -> str:

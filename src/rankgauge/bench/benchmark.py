@@ -26,6 +26,7 @@ from rankgauge.bench.arguments import (
     check_prices,
     check_timed,
 )
+from rankgauge.bench.code import CodeFingerprint, code_fingerprint
 from rankgauge.bench.compared import BenchmarkComparison, compare_runs
 from rankgauge.bench.identity import identity_of
 from rankgauge.bench.journal import Answer, Journal, query_key
@@ -64,8 +65,9 @@ from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
 
-Again: TypeAlias = Literal["missing", "failed", "all"]
+Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
 _TIMED = 200
+_RESUMED = 'asked for (again="resume")'
 _SAVED = "saved-run"  # reading it from memory is no latency
 _MOST_IDS = 5_000_000
 
@@ -240,11 +242,12 @@ class Benchmark:
                 of a text that returns ids, pairs of id and score, or documents with an id, best
                 first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
             settings: What tells this retriever from others, where it does not say so itself. With
-                settings, answers that are in the store are used again; without, only to go on with
-                a run that was interrupted: nobody knows what a function does.
+                settings, answers that are in the store are used again; without, only those of a run
+                that was not finished, and only if its code and the values it uses are the same.
             limits: How it may be driven.
             again: Which queries are asked: those ``missing`` in the store, those and the ``failed``
-                ones, or ``all``.
+                ones, or ``all``. ``resume`` is ``failed`` for a retriever without settings of which
+                you know that its answers in the store are still right: all of them are used.
             timed: So many queries are asked once more after that, one at a time, for the latency; 0
                 for none.
             prices: The price of a unit of what the retriever says it uses up (``usage()``), such as
@@ -330,6 +333,11 @@ class Benchmark:
     def _documents(self) -> str:
         """The fingerprint of the documents; empty where there are none."""
         return self.collection.documents_fingerprint if self.collection.documents else ""
+
+    @property
+    def _order(self) -> str:
+        """The fingerprint of their order: an index may break ties by it."""
+        return self.collection.order_fingerprint if self.collection.documents else ""
 
     @cached_property
     def _source(self) -> _Documents:
@@ -429,6 +437,7 @@ class _Asked:
         self.identity = identity_of(retriever, settings, name)
         said = {
             "documents": bench._documents,  # noqa: SLF001 - one thing in two classes
+            "order": bench._order,  # noqa: SLF001 - the same
             "k": bench.k,
             "retriever": self.identity.settings,
             "declared": self.identity.declared,
@@ -440,22 +449,40 @@ class _Asked:
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
         self.remarks: list[str] = []
+        # Of a retriever that declares no settings: what it is now, and was when the run was begun.
+        self.code: CodeFingerprint | None = None
+        self.origin = ""
+        self.prepared = False
 
     def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Ask what is to be asked, time it, and say what came of it."""
         queries = self.bench.queries
         with self.journal as journal:
             journal.open()
-            # Nobody knows whether a function is still the same: what it finished is not used again.
-            stale = journal.head.get("finished") and not self.identity.declared
-            if again == "all" or (stale and again == "missing"):
+            if again == "all":
                 journal.close()
                 journal.open(fresh=True)
-            reused = self._ask(queries, failed=again == "failed")
-            self._time(queries, timed)
+            if not self.identity.declared:
+                self._compare_code(again)
+            why = "same settings (declared)"
+            if not self.identity.declared:
+                why = _RESUMED if again == "resume" else "unfinished run of the same code"
+            try:
+                reused = self._ask(queries, failed=again in {"failed", "resume"})
+                if reused:
+                    self.remarks.append(
+                        f"{reused} of {many(len(queries), 'answer')} reused from {journal.folder}: "
+                        f"{why}"
+                    )
+                self._time(queries, timed)
+            finally:
+                self._note_code()
             tally, failures = self._counted(reused)
             # With failures there is something left to do: what was answered is used again.
-            journal.note(finished=not (tally.failed or tally.missing))
+            finished = not (tally.failed or tally.missing)
+            journal.note(finished=finished)
+            if finished:
+                journal.forget_earlier()
         head = journal.head
         index = head.get("index")
         return BenchmarkRun(
@@ -475,6 +502,39 @@ class _Asked:
             queries=queries,
             stamp=head["stamp"],
         )
+
+    def _compare_code(self, again: Again) -> None:
+        """Set aside answers of a retriever that may have been another then."""
+        journal = self.journal
+        self.code = code_fingerprint(self.retriever)
+        known = journal.head.get("code")
+        if again == "resume":
+            journal.take_back()
+        elif journal.resumed:
+            if not isinstance(known, list) or self.code.digest not in known:
+                why = "its code, or a value that it uses, is not the same as before"
+                if self.code.opaque:
+                    why = (
+                        f"it uses {self.code.opaque}, which cannot be compared with what an "
+                        "earlier process used"
+                    )
+            elif journal.head.get("finished") and again == "missing":
+                why = "it declares no settings, and the run was finished"
+            else:
+                self.origin = known[0]
+                return
+            journal.set_aside()
+            self.remarks.append(
+                f"every query was asked anew: {why}; give it settings, or use "
+                'again="resume" (--resume) where the earlier answers are right'
+            )
+        self.origin = self.code.digest
+
+    def _note_code(self) -> None:
+        """Note what the code was at first and is now: asking may have changed what it holds."""
+        if self.code is not None and self.prepared:
+            now = code_fingerprint(self.retriever)
+            self.journal.note(code=[self.origin, now.digest])
 
     def _ask(self, queries: Mapping[str, Query], *, failed: bool) -> int:
         """Ask those queries that have no answer yet; how many had one."""
@@ -548,6 +608,9 @@ class _Asked:
 
     def _prepare(self) -> None:
         """Index, if that has not been done in this process."""
+        if self.code is not None and not self.prepared:
+            self.journal.note(code=[self.origin, self.code.digest])
+        self.prepared = True
         cost = self.bench._index(self.retriever, self.limits.index_timeout)  # noqa: SLF001 - as above
         if cost is not None and cost is not self.index:
             self.index = cost
@@ -563,7 +626,9 @@ class _Asked:
         if head.get("index"):
             timing["index"] = dict(head["index"])
         return {
-            "retriever": dict(self.identity.settings),
+            "retriever": {
+                **self.identity.settings, **({"code": self.code.digest} if self.code else {})
+            },
             "k": self.bench.k,
             "collection": {
                 "name": self.bench.collection.name,

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import sys
 import time
 import weakref
@@ -30,6 +31,7 @@ from rankgauge.retriever import Hits
 __all__ = ["Answer", "Journal", "query_key"]
 
 ANSWERS, HEAD = "answers.jsonl", "run.json"
+_EARLIER = "answers-earlier.jsonl"
 _FORMAT = 2  # 1 had no checksums
 _TAIL = b',"sum":"%08x"}\n'
 _TAIL_LENGTH = len(_TAIL % 0)
@@ -167,6 +169,7 @@ class Journal:
             if fresh:
                 path.unlink(missing_ok=True)
                 (self.folder / HEAD).unlink(missing_ok=True)
+                (self.folder / _EARLIER).unlink(missing_ok=True)
             self.head = self._read_head()
             if not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
@@ -192,6 +195,61 @@ class Journal:
         self._resumed = os.fstat(self._file).st_size > 0
         self._synced = time.monotonic()
 
+    @property
+    def resumed(self) -> bool:
+        """Whether it held answers when it was opened."""
+        return self._resumed
+
+    def set_aside(self) -> None:
+        """Begin anew, and keep the answers beside it for :meth:`take_back`.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            os.ftruncate(self._file, 0)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self.head, self._resumed = {}, False
+        self.note(stamp=secrets.token_hex(8))
+
+    def take_back(self) -> None:
+        """Take back the answers that were set aside; newer ones go before them.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        if not earlier.exists():
+            return
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            self._replace(earlier)
+            self._drop_damaged()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self._resumed = os.fstat(self._file).st_size > 0
+
+    def forget_earlier(self) -> None:
+        """Remove the answers that were set aside."""
+        with contextlib.suppress(OSError):
+            (self.folder / _EARLIER).unlink(missing_ok=True)
+
+    def _replace(self, other: Path) -> None:
+        path = self.folder / ANSWERS
+        os.close(self._file)
+        self._file = -1
+        other.replace(path)
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+
     def _drop_damaged(self) -> None:
         """Write the journal anew without its damaged lines, if it has any."""
         path = self.folder / ANSWERS
@@ -208,12 +266,9 @@ class Journal:
                 kept.writelines(line for line in stream if _row(line) is not None)
                 kept.flush()
                 os.fsync(kept.fileno())
-            os.close(self._file)
-            self._file = -1
-            part.replace(path)
+            self._replace(part)
         finally:
             part.unlink(missing_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
         damaged = lines - whole
         self.notes.append(
             f"WARNING: {many(damaged, 'damaged line')} in {path}: "

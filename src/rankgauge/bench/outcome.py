@@ -74,8 +74,6 @@ class Tally:
 
     def notes(self) -> Iterator[str]:
         """What a reader of the numbers has to know of it."""
-        if self.reused:
-            yield f"{many(self.reused, 'answer')} of {self.queries} stood in the journal"
         if self.empty:
             yield f"nothing was found for {many(self.empty, 'query')}"
         if self.repeated:
@@ -256,7 +254,17 @@ class BenchmarkRun:
                 "its journal was begun anew since", where=f"run {self.name!r}",
                 fix="use the run that was made last",
             )  # fmt: skip
-        yield from self.journal.answers(answers_to(self.queries))
+        found = 0
+        for answer in self.journal.answers(answers_to(self.queries)):
+            found += 1
+            yield answer
+        if found < self.tally.queries - self.tally.missing:
+            lost = self.tally.queries - self.tally.missing - found
+            raise InputError(
+                f"{many(lost, 'answer')} cannot be read any more: the journal is damaged",
+                where=f"run {self.name!r}, {self.journal.folder}",
+                fix="run it again: what is damaged is asked again",
+            )
 
 
 def answers_to(queries: Mapping[str, Query]) -> Callable[[Answer], bool]:

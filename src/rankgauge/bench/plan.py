@@ -16,6 +16,7 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.bench.arguments import check_k, check_prices, check_timed
 from rankgauge.bench.benchmark import Benchmark
+from rankgauge.bench.code import remember_arguments
 from rankgauge.bench.limits import Limits
 from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
@@ -487,7 +488,7 @@ class _Building:
                 fix="give a table: arguments = { name = 1 }",
             )  # fmt: skip
         try:
-            return found(**arguments)
+            made = found(**arguments)
         except (RankgaugeError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -497,3 +498,5 @@ class _Building:
                 path=str(self._plan.path),
                 fix=f"give the arguments that {name} takes: arguments = {{ name = 1 }}",
             ) from error  # fmt: skip
+        remember_arguments(made, arguments)
+        return made
