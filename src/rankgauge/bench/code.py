@@ -18,7 +18,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -315,7 +315,7 @@ class _Walk:
             return self.unknown(value)
         if isinstance(reduced, str):
             return _hash("global", type(value).__qualname__, reduced)
-        parts = [list(part) if hasattr(part, "__next__") else part for part in reduced]
+        parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
         return self._all("reduced", parts)
 
 
