@@ -1,5 +1,6 @@
 """Documents and queries: read from the files people have, and refused where they cannot be."""
 
+import copy
 import gzip
 import hashlib
 import json
@@ -204,3 +205,53 @@ def test_an_id_with_a_nul_is_refused_with_its_line(tmp_path, name, text):
     for given in ({"documents": {"d\0001": "x"}}, {"documents": {}, "queries": {"d\0001": "x"}}):
         with pytest.raises(InputError, match=r"id 'd\\x001' holds a NUL byte"):
             Collection.of(**given)
+
+
+FIELDS = {"lang": "de", "tags": ["a", {"b": [1]}], "set": {1}, "pair": ([1], 2)}
+
+
+@pytest.mark.parametrize("kind", [Document, Query])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fields: fields.pop("lang"), lambda fields: fields.update(lang="en"),
+        lambda fields: fields.__setitem__("lang", "en"), lambda fields: fields.clear(),
+        lambda fields: fields.__ior__({"lang": "en"}), lambda fields: fields["tags"].append("c"),
+        lambda fields: fields["tags"].reverse(), lambda fields: fields["tags"][1].popitem(),
+        lambda fields: fields["tags"][1]["b"].clear(), lambda fields: fields["pair"][0].pop(),
+    ],
+    ids=[
+        "pop", "update", "set", "clear", "or", "append", "reverse", "inner dict", "inner list",
+        "list in a tuple",
+    ],
+)  # fmt: skip
+def test_fields_are_read_only_down_to_the_last(kind, change):
+    row = kind("d1", fields=copy.deepcopy(FIELDS))
+    with pytest.raises(TypeError, match="read-only"):
+        change(row.fields)
+    assert row.fields == FIELDS
+
+
+def test_fields_without_any_are_read_only_too():
+    for row in (Document("d1"), Query("q1"), Query("q1", fields={})):
+        with pytest.raises(TypeError):
+            row.fields["lang"] = "en"
+
+
+def test_fields_are_a_copy_that_travels_and_that_can_be_copied_and_changed():
+    given = copy.deepcopy(FIELDS)
+    row = Query("q1", fields=given)
+    given["tags"].clear()
+    assert row.fields == FIELDS
+    assert pickle.loads(pickle.dumps(row)) == row
+    assert json.loads(json.dumps({**row.fields, "set": 0}))["tags"] == FIELDS["tags"]
+    for copied in (copy.deepcopy(row.fields), dict(row.fields), copy.copy(row.fields)):
+        copied["lang"] = "en"
+    copy.deepcopy(row.fields)["tags"][1]["b"].append(2)
+    assert row.fields == FIELDS
+
+
+def test_fields_that_hold_themselves_are_left_as_they_are():
+    given = {}
+    given["self"] = given
+    assert Query("q1", fields=given).fields is given

@@ -1,12 +1,15 @@
 """Whatever shape answers come in, they are hits; what is no ranking is told, and how to mend it."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from rankgauge import Document as RealDocument
 from rankgauge import InputError, Query
-from rankgauge.retriever import answers_of, hits_of, search
+from rankgauge.retriever import answers_of, hits_of, index_documents, search
 from rankgauge.retrievers import BM25
 
 
@@ -117,3 +120,51 @@ def test_a_batch_with_too_few_rankings_is_told_in_words():
 
     with pytest.raises(InputError, match=r"returned 0 rankings for 1 query\n"):
         search(Short(), [Query("q", "text")], 3)
+
+
+class Meddles:
+    """It changes whatever it is given, and what it returned before."""
+
+    def __init__(self):
+        self.returned = ["d1", "d2"]
+
+    def index(self, documents):
+        self.kept = documents
+        if hasattr(documents, "clear"):
+            documents.clear()
+
+    def search(self, queries, k):
+        if hasattr(queries, "reverse"):
+            queries.reverse()
+        return [self.returned for _ in queries]
+
+
+def test_a_retriever_is_not_given_the_lists_of_its_caller():
+    queries, documents = [Query("q1"), Query("q2")], [RealDocument("d1")]
+    retriever = Meddles()
+    index_documents(retriever, documents)
+    found = search(retriever, queries, 2)
+    retriever.returned.clear()
+    assert [query.id for query in queries] == ["q1", "q2"]
+    assert [document.id for document in documents] == ["d1"]
+    assert [hits.ids for hits in found] == [["d1", "d2"], ["d1", "d2"]]
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        lambda: (f"d{n}" for n in itertools.count()),
+        lambda: itertools.repeat(("d1", 1.0)),
+        lambda: map(str, itertools.count()),
+    ],
+    ids=["generator", "one hit", "map"],
+)
+def test_an_iterator_that_does_not_end_is_cut_and_is_no_ranking(endless):
+    with pytest.raises(InputError, match="more than 1,000,020 hits"):
+        hits_of(endless(), 10)
+
+
+def test_an_iterator_of_more_than_k_hits_is_read_to_its_end():
+    found = hits_of(((f"d{n}", float(n)) for n in range(100_000)), 2)
+    assert found.pairs() == [("d99999", 99999.0), ("d99998", 99998.0)]
+    assert found.beyond == 99_998

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source, source_name
@@ -30,6 +31,72 @@ Broken = Literal["error", "skip"]
 _SNIPPET = 160
 
 
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("fields of a document or query are read-only; change a copy: dict(fields)")
+
+
+class _FrozenDict(dict[Any, Any]):
+    """Fields that everybody shares: a dict, also for JSON and ``isinstance``, that is read-only."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen, (dict(self),)
+
+
+class _FrozenList(list[Any]):
+    """A list in such fields."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = _refuse
+    reverse = sort = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return copy.deepcopy(list(self), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen, (list(self),)
+
+
+_NO_FIELDS = _FrozenDict()
+_PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList})
+
+
+def _frozen(value: Any) -> Any:
+    """A read-only copy of dicts, lists and sets, down to the last; anything else as it is."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return _FrozenDict(
+            {k: one if type(one) in _PLAIN else _frozen(one) for k, one in value.items()}
+        )
+    if isinstance(value, list):
+        return _FrozenList(map(_frozen, value))
+    if kind is tuple:
+        return tuple(map(_frozen, value))
+    return frozenset(value) if isinstance(value, set) else value
+
+
+def _freeze(row: Document | Query) -> None:
+    try:
+        object.__setattr__(row, "fields", _frozen(row.fields) if row.fields else _NO_FIELDS)
+    except RecursionError:  # what holds itself is refused where it is written down
+        return
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A document.
@@ -38,7 +105,7 @@ class Document:
         id: Its id, as text.
         title: Its title, empty without one.
         text: Its text, without the title.
-        fields: What else is known of it.
+        fields: What else is known of it; a read-only copy of what was given.
 
     Example:
         >>> Document("d1", title="Opening hours", text="Daily from nine to five.").whole
@@ -48,7 +115,11 @@ class Document:
     id: str
     title: str = ""
     text: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not _FrozenDict:
+            _freeze(self)
 
     @property
     def whole(self) -> str:
@@ -71,12 +142,17 @@ class Query:
     Attributes:
         id: Its id, as text.
         text: What is asked.
-        fields: What else is known of it, such as its type or language.
+        fields: What else is known of it, such as its type or language; a read-only copy of what
+            was given.
     """
 
     id: str
     text: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not _FrozenDict:
+            _freeze(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,10 +303,28 @@ class Collection:
             *(None if name is None else path / name for name in found), name=path.resolve().name
         )
 
-    @cached_property
+    @property
     def documents_fingerprint(self) -> str:
         """SHA-256 of what the documents say, whatever they were read from."""
-        return fingerprint_documents(self.documents.values())
+        return self._digests[0]
+
+    @property
+    def order_fingerprint(self) -> str:
+        """SHA-256 of the ids of the documents in their order, which may break ties."""
+        return self._digests[1]
+
+    @cached_property
+    def _digests(self) -> tuple[str, str]:
+        """Both fingerprints of the documents, of one pass through them."""
+        order = hashlib.sha256(b"rankgauge order of documents 1\n")
+
+        def passing() -> Iterator[Document]:
+            for document in self.documents.values():
+                raw = document.id.encode("utf-8", "surrogatepass")
+                order.update(len(raw).to_bytes(8, "little") + raw)
+                yield document
+
+        return fingerprint_documents(passing()), order.hexdigest()
 
     @cached_property
     def fingerprint(self) -> str:

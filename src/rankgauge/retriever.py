@@ -32,14 +32,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.collection import Document, Query
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.formats.layout import RUN, lost_number
 from rankgauge.ids import id_bytes, id_text
 from rankgauge.redaction import redact
 
 __all__ = [
-    "Hits", "Retriever", "aligned", "answers_of", "awaited", "has_index", "hits_of", "holds",
-    "index_documents", "indexing_seconds", "is_async", "rows_of_hits", "search", "settings_of",
+    "Hits", "LoopBlocked", "Retriever", "abandon_blocked_loop", "aligned", "answers_of", "awaited",
+    "describe_error", "has_index", "hits_of", "holds", "index_documents", "indexing_seconds",
+    "is_async", "listed_hits", "rows_of_hits", "search", "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -49,6 +50,8 @@ _SHAPES = (
     "first"
 )
 _WAIT = 0.1
+_GRACE = 0.5  # seconds in which a loop, or what was cancelled in it, has to answer
+_MOST_HITS = 1_000_000
 _TELLING = 3  # two scores may rise by chance
 # What the method of a retriever that takes a text is called elsewhere.
 _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
@@ -139,7 +142,7 @@ def hits_of(found: Any, k: int) -> Hits:
         >>> hits_of({"d1": 0.25, "d2": 0.5}, 1).pairs()
         [('d2', 0.5)]
     """
-    ids, scores = rows_of_hits(found)
+    ids, scores = rows_of_hits(found, k)
     ascending = False
     if scores and any(late > early for early, late in itertools.pairwise(scores)):
         ascending = len(scores) >= _TELLING and all(
@@ -164,15 +167,24 @@ def hits_of(found: Any, k: int) -> Hits:
     return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
 
 
-def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
-    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
+def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
+    """Ids and scores as they came, repeats and all; no scores at all where none were given.
+
+    Args:
+        found: What a retriever returned for one query. An iterator is read to its end, unless that
+            does not come.
+        k: How many hits were asked for.
+
+    Raises:
+        InputError: If it is no ranking.
+    """
     if type(found) is list and all(type(one) is str and one for one in found):
         _check_ids(found)
-        return found, []
+        return found.copy(), []
     if type(found) is list and (pairs := _plain_pairs(found)) is not None:
         return pairs
     if isinstance(found, Mapping) and "ids" not in found:
-        return _scored(list(found.items()))
+        return _scored(listed_hits(found.items(), k))
     if fix := _unordered(found):
         raise InputError(f"the retriever returned {_shown(found)}, which is no ranking", fix=fix)
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -180,7 +192,25 @@ def rows_of_hits(found: Any) -> tuple[list[str], list[float]]:
             f"the retriever returned {_shown(found)} for a query, wanted a ranking",
             fix=_wrapped(found) or f"return an empty list for nothing found; {_SHAPES}",
         )
-    return _scored(list(found))
+    return _scored(listed_hits(found, k))
+
+
+def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
+    """What was found as a list.
+
+    Raises:
+        InputError: If it is an iterator that does not end.
+    """
+    if type(found) in {list, tuple}:
+        return list(found)
+    most = _MOST_HITS + 2 * k
+    rows = list(itertools.islice(found, most + 1))
+    if len(rows) > most:
+        raise InputError(
+            f"the retriever returned more than {most:,} hits for a query, and no end of them",
+            fix="return at most k documents, best first",
+        )
+    return rows
 
 
 def _unordered(found: Any) -> str:
@@ -329,9 +359,40 @@ def is_async(retriever: Any) -> bool:
 
 
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
-    """Its settings; None if it declares none."""
-    found = getattr(retriever, "settings", None)
+    """Its settings; None if it declares none.
+
+    Raises:
+        InputError: If they cannot be read.
+    """
+    try:
+        found = getattr(retriever, "settings", None)
+    except (RankgaugeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise InputError(
+            f"reading its settings failed: {describe_error(error)}",
+            where=f"{type(retriever).__name__}.settings",
+            fix="let settings return a mapping of plain values, or None",
+        ) from error
     return found if isinstance(found, Mapping) else None
+
+
+def describe_error(error: BaseException) -> str:
+    """The kind of an error and the first line of its message, without secrets.
+
+    Example:
+        >>> describe_error(ValueError("no such index"))
+        'ValueError: no such index'
+    """
+    kind = type(error).__name__
+    try:
+        # Before a line is cut off: with it goes what tells where a secret ends.
+        first = redact(str(error)).strip().partition("\n")[0]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - the error is of a retriever: its __str__ may do anything
+        return f"{kind} (its message cannot be shown: __str__ raised)"
+    return f"{kind}: {first}" if first else kind
 
 
 @dataclass(slots=True)
@@ -349,8 +410,9 @@ class _Taken:
 
 # What each retriever took in last, so that one that is part of several is indexed once.
 _LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
-# What is being indexed in each thread.
+# What is being indexed in each thread, and the ids of what is in any.
 _OPEN = threading.local()
+_INDEXING: set[int] = set()
 
 
 def holds(retriever: Any, documents: Any) -> bool | None:
@@ -385,10 +447,16 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     The very same object of documents that it took in last is not taken in again.
 
     Raises:
-        InputError: If two parts of it want one retriever to hold different documents.
+        InputError: If two parts of it want one retriever to hold different documents, or it is
+            taking in others at this moment.
     """
     if not has_index(retriever):
         return
+    if id(retriever) in _INDEXING:
+        raise InputError(
+            "it is still taking in documents, in a call that was left behind at its time limit",
+            where=f"{type(retriever).__name__}.index", fix="give it more time: index_timeout",
+        )  # fmt: skip
     above: _Taken | None = getattr(_OPEN, "taken", None)
     if above is not None:
         with contextlib.suppress(TypeError):
@@ -400,12 +468,14 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     with contextlib.suppress(TypeError):
         _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
     _OPEN.taken = taken = _Taken()
+    _INDEXING.add(id(retriever))
     began = time.perf_counter()
     try:
-        done = retriever.index(documents)
+        done = retriever.index(tuple(documents) if type(documents) is list else documents)
         if inspect.isawaitable(done):
             awaited(done)
     finally:
+        _INDEXING.discard(id(retriever))
         _OPEN.taken = above
     taken.seconds = time.perf_counter() - began + taken.spared
     if above is not None:
@@ -471,7 +541,8 @@ def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Q
             fix=f"make an object of it: {retriever.__name__}(...)",
         )
     if has_index(retriever):
-        return retriever.search
+        # What it is given is its own: a list would be that of the caller, and of other retrievers.
+        return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
             f"got {_shown(retriever)} for a retriever",
@@ -518,7 +589,7 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._run, name="rankgauge-loop", daemon=True)
         self.thread.start()
-        atexit.register(self._end)
+        atexit.register(self.end)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -529,15 +600,20 @@ class _Loop:
                 self._loop.run_forever()
                 ended = True
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Stop the loop, and wait for its thread a little."""
         if self.thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self.thread.join(1.0)
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any]) -> Any:
-        """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
+    def result(self, found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
+        """What comes of it; interrupted from the keyboard, it is cancelled and waited for.
+
+        Raises:
+            LoopBlocked: If `blocked` says that something in the loop holds it up.
+        """
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
@@ -545,34 +621,78 @@ class _Loop:
             tasks.append(self._loop.create_task(_one(found)))
             tasks[0].add_done_callback(lambda _: over.set())
 
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+
         self._loop.call_soon_threadsafe(begin)
         try:
             # In short waits: on Windows a long one does not hear the keyboard.
             while not over.wait(_WAIT):
-                pass
+                if blocked is not None and blocked():
+                    raise LoopBlocked
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - made by then
-            over.wait()
+            self._loop.call_soon_threadsafe(cancel)
+            if not over.wait(4 * _GRACE):
+                _abandon(self)
             raise
         return tasks[0].result()
+
+    def answers(self) -> bool:
+        """Whether it gets round to a call within a moment."""
+        pong = threading.Event()
+        self._loop.call_soon_threadsafe(pong.set)
+        return pong.wait(_GRACE)
+
+
+class LoopBlocked(Exception):  # noqa: N818 - an outcome, raised here and caught where calls are made
+    """Something in the event loop does not let go of it."""
 
 
 _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any]) -> Any:
-    """The result of an awaitable, from code that is not async; also where a loop is running."""
+def awaited(found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
+    """The result of an awaitable, from code that is not async; also where a loop is running.
+
+    Args:
+        found: What is awaited, in a loop of ours.
+        blocked: Asked again and again meanwhile; where it returns True the loop is left behind.
+
+    Raises:
+        LoopBlocked: If the loop was left behind.
+    """
     global _loop  # noqa: PLW0603 - one for the process is the point
     with _making:
         if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        return loop.result(found)
+        try:
+            return loop.result(found, blocked)
+        except LoopBlocked:
+            _abandon(loop)
+            raise
     # Code that is not async, called by code that is: to wait for our own loop would last for ever.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _one(found)).result()
+
+
+def abandon_blocked_loop() -> None:
+    """Leave the event loop behind if something in it holds it up: the next call gets another."""
+    loop = _loop
+    if loop is not None and loop.thread.is_alive() and not loop.answers():
+        _abandon(loop)
+
+
+def _abandon(loop: _Loop) -> None:
+    global _loop  # noqa: PLW0603 - as above
+    with _making:
+        if _loop is loop:
+            _loop = None
+    # It goes on once nothing holds it up any more, but nobody waits for that at the end.
+    atexit.unregister(loop.end)
 
 
 async def _one(found: Awaitable[Any]) -> Any:

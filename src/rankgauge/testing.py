@@ -16,9 +16,11 @@ from rankgauge.retriever import (
     Hits,
     aligned,
     answers_of,
+    describe_error,
     has_index,
     hits_of,
     index_documents,
+    listed_hits,
     rows_of_hits,
     search,
 )
@@ -208,12 +210,11 @@ class _Asked:
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
         """The hits of one query, after a look at what hits_of() would mend in silence."""
         where = f"query {query.id!r}"
-        if isinstance(found, Iterable) and not isinstance(found, Mapping | str | bytes):
-            found = list(found)
-        try:
-            ids, scores = rows_of_hits(found)
-        except InputError as error:
-            raise InputError(error.what, where=where, fix=error.fix) from error
+        fix = "return a ranking that can be read, empty if nothing is found"
+        if isinstance(found, Iterator):
+            rows = found
+            found = _survived(lambda: listed_hits(rows, k), where, fix)
+        ids, scores = _survived(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
             raise InputError(
                 f"{len(ids)} hits for k={k}", where=where, fix="return at most k documents"
@@ -264,16 +265,16 @@ class _Tape:
         return [[] for _ in range(count)]
 
 
-def _survived(call: Callable[[], object], what: str, fix: str) -> None:
+def _survived(call: Callable[[], Any], what: str, fix: str) -> Any:
     """Make any exception a fault that says what was done."""
     try:
-        call()
+        return call()
     except InputError as error:
         raise InputError(error.what, where=error.where or what, fix=error.fix or fix) from error
-    except Exception as error:
-        raise InputError(
-            f"it raised {type(error).__name__}: {error!s:.200}", where=what, fix=fix
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"it raised {describe_error(error)}", where=what, fix=fix) from error
 
 
 # ---- the checks
@@ -414,7 +415,9 @@ def _indexing(
 
 def _settings(retriever: Any) -> RetrieverCheck:
     name = "settings are plain, without secrets"
-    found = getattr(retriever, "settings", None)
+    found = _survived(
+        lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None"
+    )
     if found is None:
         return RetrieverCheck(
             name, passed=False, remark="it has no settings: its results are never reused"
@@ -483,7 +486,9 @@ def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
         yield RetrieverCheck("size is a number of bytes")
     usage = getattr(retriever, "usage", None)
     if usage is not None:
-        used = usage() if callable(usage) else usage
+        used = usage
+        if callable(usage):
+            used = _survived(usage, "usage()", "return a mapping of numbers, empty for none")
         if not isinstance(used, Mapping) or not all(map(_count, used.values())):
             raise InputError(
                 f"got {used!r:.60}, wanted a mapping of numbers", where="usage()",

@@ -1,10 +1,25 @@
 """Retrievers over a collection: what is asked, refused and counted."""
 
+import asyncio
+import contextlib
+import sys
+import threading
+import time
+
 import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Words
 
 import rankgauge
-from rankgauge import Benchmark, Collection, InputError, Limits, UnknownName, evaluate
+from rankgauge import (
+    Benchmark,
+    Collection,
+    InputError,
+    Limits,
+    RankgaugeError,
+    UnknownName,
+    evaluate,
+)
+from rankgauge.retrievers import Hybrid
 
 
 def test_a_run_evaluates_as_the_same_rankings_do(collection):
@@ -171,15 +186,16 @@ def test_scores_that_rise_are_told_to_be_distances(collection):
 
 def test_failures_are_refused_counted_as_empty_if_asked_and_asked_again_alone(collection, tmp_path):
     calls = []
-    broken = {"word3", "word4"}
+    for broken in ("word3", "word4"):
+        (tmp_path / broken).touch()
 
     def retrieve(text):
         calls.append(text)
-        if text in broken:
+        if (tmp_path / text).exists():
             raise ConnectionError("down")
         return [f"d{text.removeprefix('word')}"]
 
-    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
+    bench = Benchmark(collection, k=5, store=tmp_path / "store", limits=Limits(retries=0))
     run = bench.run("flaky", retrieve, timed=0)
     assert [(f.query, f.kind) for f in run.failures] == [("q3", "error"), ("q4", "error")]
     for refused in (lambda: run.run, lambda: run.evaluate("RR"), lambda: list(run.blocks())):
@@ -189,10 +205,9 @@ def test_failures_are_refused_counted_as_empty_if_asked_and_asked_again_alone(co
     assert run.ranked("empty")["q3"] == {}
     assert "2 queries of 10 failed" in run.notes[0]
 
-    calls.clear()
-    broken.discard("word3")
+    (tmp_path / "word3").unlink()
     again = bench.run("flaky", retrieve, again="failed", timed=0)
-    assert calls == ["word3", "word4"]
+    assert calls[10:] == ["word3", "word4"]
     assert [f.query for f in again.failures] == ["q4"]
     assert again.tally.reused == 8
     assert again.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
@@ -206,3 +221,138 @@ def test_a_retriever_that_always_fails_is_given_up_and_says_so(collection):
     assert (run.tally.failed, run.tally.missing) == (3, 7)
     with pytest.raises(InputError, match="7 were not asked"):
         run.evaluate("RR")
+
+
+# ---- retrievers that change or end what is not theirs
+
+
+class Reverses(Words):
+    """It changes the queries it is given, where it can."""
+
+    def search(self, queries, k):
+        found = super().search(queries, k)
+        with contextlib.suppress(AttributeError, TypeError):
+            queries.reverse()
+        for query in queries:
+            with contextlib.suppress(TypeError):
+                query.fields.pop("lang")
+        return found
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [lambda one: one, lambda one: Hybrid([one, Words(x=2)])],
+    ids=["itself", "part of a hybrid"],
+)
+def test_what_a_retriever_does_to_its_queries_changes_nothing(whole):
+    queries = {name: {"text": text, "lang": "en"} for name, text in QUERIES.items()}
+    bench = Benchmark(Collection.load(None, documents=DOCUMENTS, queries=queries, qrels=QRELS), k=5)
+    run = bench.run("reverses", whole(Reverses()), timed=0)
+    assert run.evaluate("RR").mean() == {"RR": 1.0}
+    assert {query.fields["lang"] for query in bench.queries.values()} == {"en"}
+
+
+class Ends(Words):
+    """It ends the process, or tries to."""
+
+    def __init__(self, where):
+        super().__init__(where=where)
+        self.where = where
+
+    def index(self, documents):
+        if self.where == "index":
+            sys.exit(3)
+        super().index(documents)
+
+    def search(self, queries, k):
+        if self.where == "search":
+            sys.exit(3)
+        return super().search(queries, k)
+
+    def usage(self):
+        if self.where == "usage":
+            sys.exit(3)
+        return {"tokens": float("nan") if self.where == "amount" else 1}
+
+    @property
+    def size(self):
+        return sys.exit(3) if self.where == "size" else 1
+
+
+def test_a_retriever_that_ends_the_process_while_it_indexes_has_failed(collection):
+    bench = Benchmark(collection, k=5)
+    before = bench.run("words", Words(), timed=0)
+    with pytest.raises(RankgaugeError, match="indexing failed: SystemExit: 3"):
+        bench.run("ends", Ends("index"), timed=0)
+    assert before.evaluate("RR").mean() == {"RR": 1.0}
+    assert list(bench.runs) == ["words"]
+
+
+def test_a_retriever_that_ends_the_process_while_it_searches_has_failed_queries(collection):
+    run = Benchmark(collection, k=5, limits=Limits(retries=0)).run("ends", Ends("search"), timed=0)
+    assert {failure.error for failure in run.failures} == {"SystemExit: 3"}
+    assert run.tally.failed == 10
+
+
+@pytest.mark.parametrize("where", ["usage", "amount", "size"])
+def test_what_a_retriever_fails_to_say_of_itself_costs_no_ranking(collection, where):
+    run = Benchmark(collection, k=5).run("ends", Ends(where), timed=0, prices={"tokens": 1.0})
+    assert run.evaluate("RR").mean() == {"RR": 1.0}
+    if where != "size":
+        assert run.cost is None
+        assert "what the queries used up is not known: usage() failed" in run.notes[0]
+
+
+def test_settings_that_cannot_be_read_are_an_error_of_that_retriever(collection):
+    class Unsettled(Words):
+        @property
+        def settings(self):
+            raise OSError("no such file")
+
+        @settings.setter
+        def settings(self, value):
+            pass
+
+    with pytest.raises(InputError, match="reading its settings failed: OSError: no such file"):
+        Benchmark(collection, k=5).run("mine", Unsettled(), timed=0)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "async that holds up the loop"])
+def test_indexing_has_a_time_limit_if_it_is_given_one(collection, kind):
+    release = threading.Event()
+
+    class Slow(Words):
+        def index(self, documents):
+            if kind == "sync":
+                release.wait(60)
+                return None
+            return self.later()
+
+        async def later(self):
+            while not release.is_set():
+                if kind == "async":
+                    await asyncio.sleep(0.05)
+                else:
+                    release.wait(60)
+
+    bench = Benchmark(collection, k=5, limits=Limits(index_timeout=0.2))
+    slow = Slow()
+    before = time.monotonic()
+    with pytest.raises(RankgaugeError, match=r"longer than 0\.2 s .*\n.*index_timeout"):
+        bench.run("slow", slow, timed=0)
+    assert time.monotonic() - before < 20
+    with pytest.raises(InputError, match="still taking in documents"):
+        bench.run("hybrid", Hybrid([slow, Words(x=1)]), timed=0)
+
+    async def later(text):
+        return [f"d{text.removeprefix('word')}"]
+
+    assert bench.run("other", later, timed=0).evaluate("RR").mean() == {"RR": 1.0}
+    release.set()
+
+
+def test_indexing_within_its_time_limit_is_as_without(collection):
+    bench = Benchmark(collection, k=5, limits=Limits(index_timeout=20.0))
+    assert bench.run("words", Words(), timed=0).evaluate("RR").mean() == {"RR": 1.0}
+    with pytest.raises(RankgaugeError, match="indexing failed: SystemExit: 3"):
+        bench.run("ends", Ends("index"), timed=0)

@@ -1,6 +1,4 @@
-"""What tells retrievers apart: settings where they are declared, else their code."""
-
-import functools
+"""What tells retrievers apart: settings where they are declared, else their name."""
 
 import pytest
 
@@ -35,48 +33,10 @@ def test_equal_settings_are_one_whatever_the_run_is_called():
     assert one == other
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        lambda text: ["d2"],
-        lambda text: [text],
-        lambda text: sorted(["d1"]),
-        lambda text: sorted(["d1"], key=lambda name: text),
-    ],
-    ids=["another constant", "a name", "a call", "a function inside"],
-)
-def test_other_code_is_another_function(other):
-    mine = identity_of(lambda text: ["d1"], None, "mine")
-    assert mine.settings != identity_of(other, None, "mine").settings
-    assert mine.settings["code"] != identity_of(other, None, "mine").settings["code"]
-    assert not mine.declared
-
-
-def test_constants_inside_a_function_inside_are_looked_at():
-    def inside(one):
-        return identity_of(one, None, "mine").settings["code"]
-
-    assert inside(lambda text: sorted(text, key=lambda name: name == "d1")) != inside(
-        lambda text: sorted(text, key=lambda name: name == "d2")
-    )
-
-
-def test_the_same_code_under_another_name_of_a_run_is_another():
-    def make(name):
-        return lambda text: [name]
-
-    one, other = (identity_of(make(name), None, name).settings for name in ("d1", "d2"))
-    assert one["code"] == other["code"]
-    assert one != other
-
-
-def test_code_of_objects_and_partial_functions_is_seen():
-    def retrieve(text, name):
-        return [name]
-
-    empty = identity_of(len, None, "mine").settings["code"]
-    for seen in (Looks("a"), functools.partial(retrieve, name="d1"), Looks("a").__call__):
-        assert identity_of(seen, None, "mine").settings["code"] != empty
+def test_what_declares_nothing_is_told_apart_by_its_name_and_that_of_the_run():
+    one, other = (identity_of(Looks("d1"), None, name) for name in ("a", "b"))
+    assert one.settings == {"callable": f"{__name__}.Looks", "run": "a"}
+    assert (one.settings != other.settings, one.declared, one.word) == (True, False, "looks")
 
 
 def test_settings_are_plain_values():

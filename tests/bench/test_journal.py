@@ -1,6 +1,13 @@
 """A journal keeps what was answered, whatever ends the process."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
 
 import pytest
 from hypothesis import given
@@ -149,14 +156,22 @@ def test_a_head_that_is_damaged_is_read_as_none_and_one_of_a_newer_format_is_ref
         journal.note(finished=True)
     head = tmp_path / "run.json"
     assert json.loads(head.read_text())["finished"] is True
-    head.write_text('{"format": 2}')
-    with pytest.raises(InputError, match="format 2, wanted 1"):
+    head.write_text('{"format": 3}')
+    with pytest.raises(InputError, match="format 3, wanted 2"):
         Journal(tmp_path).open()
-    for damage in ("", "[]", "{", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1")):
+    for damage in (
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        '{"format": "2"}',
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ):
         head.write_text(damage, encoding="latin-1")
         with Journal(tmp_path) as journal:
             journal.open()
             assert "finished" not in journal.head
+            assert "run.json is damaged" in journal.notes[0]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -176,3 +191,120 @@ def test_a_key_changes_with_id_text_and_fields():
     }  # fmt: skip
     assert len(keys) == 7
     assert all(len(key) == 32 for key in keys)
+
+
+def flipped(path):
+    """The file with each of its bits flipped in turn, and then as it was."""
+    whole = path.read_bytes()
+    for place in range(len(whole) * 8):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        yield
+    path.write_bytes(whole)
+
+
+def test_no_flipped_bit_changes_an_answer(tmp_path):
+    kept = [
+        answer("q1", Hits(["d1", "d2"], [1.0, 0.5], scored=True, beyond=3), seconds=0.25),
+        answer("q2", None, error="no", kind="error", attempts=2),
+        answer("q3", Hits(["d3"], [1.0], repeated=1)),
+    ]
+    with Journal(tmp_path) as journal:
+        journal.open()
+        for one in kept:
+            journal.append(one)
+    for _ in flipped(tmp_path / "answers.jsonl"):
+        found = everything(Journal(tmp_path))
+        assert [one for one in kept if one in found] == found
+        assert 1 <= len(found) <= 2, "a damaged newline costs two answers"
+
+
+def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(asked=3)
+        stamp = journal.stamp()
+    for _ in flipped(tmp_path / "run.json"):
+        with Journal(tmp_path) as journal:
+            journal.open()
+            said = (journal.stamp(), journal.head.get("asked"))
+            assert said == (stamp, 3) or ("asked" not in journal.head and journal.notes)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query": 5, "ids": []}, {"ids": "abc"}, {"ids": [1, 2]}, {"ids": ["d1", ""]},
+        {"ids": ["d1", "d1"]}, {"ids": ["d1"], "scores": [float("nan")]},
+        {"ids": ["d1"], "scores": [1.0, 2.0]}, {"ids": ["d1"], "scores": ["1"]},
+        {"ids": ["d1"], "repeated": "2"}, {"ids": [], "seconds": None},
+        {"ids": [], "attempts": 1.5},
+        {"ids": ["d1"], "scores": [10**400]}, {"error": "no", "kind": []},
+        {"error": 7, "kind": "error"}, {"error": "no", "kind": "other"}, {"ids": [], "key": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_line_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_path, row):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+    body = json.dumps({"query": "q9", "key": "0", "seconds": 0.1, **row}).encode()[:-1]
+    with (tmp_path / "answers.jsonl").open("ab") as stream:
+        stream.write(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert [one.query for one in everything(journal)] == ["q1"]
+        assert journal.notes == [
+            f"WARNING: 1 damaged line in {tmp_path / 'answers.jsonl'}: its query is asked again"
+        ]
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert journal.notes == [], "it was said once, and the line is gone"
+
+
+def test_a_journal_without_checksums_is_begun_anew(tmp_path):
+    line = '{"query":"q1","key":"0","seconds":0.1,"ids":["d1"]}\n'
+    (tmp_path / "answers.jsonl").write_text(line)
+    (tmp_path / "run.json").write_text('{"format": 1, "stamp": "a", "finished": true}')
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert everything(journal) == []
+        assert "finished" not in journal.head
+        assert "format 1" in journal.notes[0]
+        journal.append(answer("q1", Hits(["d2"], [1.0])))
+        assert [one.hits.ids for one in everything(journal)] == [["d2"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+def test_a_forked_child_does_not_keep_the_lock_of_a_process_that_was_killed(tmp_path):
+    code = """
+    import os, sys, time
+    from pathlib import Path
+    from rankgauge.bench.journal import Journal
+    journal = Journal(Path(sys.argv[1]))
+    journal.open()
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    time.sleep(60)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    child = int(process.stdout.readline())
+    try:
+        with pytest.raises(InputError, match="another process is running"):
+            Journal(tmp_path).open()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        os.kill(child, 0)
+        with Journal(tmp_path) as journal:
+            journal.open()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.stdout.close()

@@ -1,5 +1,6 @@
 """A benchmark as a file: what it says, and what is wrong with it."""
 
+import sys
 import textwrap
 from pathlib import Path
 
@@ -437,12 +438,14 @@ def test_again_and_prices_reach_the_runs(write, tmp_path):
     assert [run.tally.reused for run in (first, second, third)] == [0, 30, 0]
 
 
-def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path):
+@pytest.mark.parametrize("failure", ['OSError("disk full")', "SystemExit(3)"])
+def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path, failure, monkeypatch):
+    monkeypatch.delitem(sys.modules, "failing_retriever", raising=False)
     (tmp_path / "failing_retriever.py").write_text(
-        textwrap.dedent("""
+        textwrap.dedent(f"""
         class Fails:
             def index(self, documents):
-                raise OSError("disk full")
+                raise {failure}
 
             def search(self, queries, k):
                 return []
@@ -462,7 +465,8 @@ def test_one_that_cannot_index_does_not_cost_the_others(write, tmp_path):
     )
     outcome = run_plan(plan, progress=False)
     assert list(outcome.bench.runs) == ["lots"]
-    assert "disk full" in str(outcome.failed["fails"])
+    said = failure.replace('("', ": ").replace('")', "").replace("(3)", ": 3")
+    assert f"indexing failed: {said}" in str(outcome.failed["fails"])
 
 
 def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):

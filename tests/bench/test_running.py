@@ -1,7 +1,9 @@
 """Whatever a retriever does, every query gets its answer, and the run goes on."""
 
 import asyncio
+import contextlib
 import functools
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -229,7 +231,35 @@ class Unfit(Exception):  # noqa: N818 - a name for a test
         self.retry_after = retry_after
 
 
+def raising(error):
+    raise error
+
+
+class Speechless(Exception):  # noqa: N818 - a name for a test
+    """An error whose message and whose properties cannot be read."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+    @property
+    def retryable(self):
+        raise RuntimeError("no")
+
+
+class Hostile:
+    """What it is cannot be said."""
+
+    def __repr__(self):
+        sys.exit(3)
+
+
 BAD = {
+    "an error without a message": (lambda: raising(Speechless()), "error", "Speechless (its mess"),
+    "exits with an object": (lambda: raising(SystemExit(Speechless())), "error", "SystemExit"),
+    "an end of a generator": (lambda: raising(GeneratorExit()), "error", "GeneratorExit"),
+    "what cannot be shown": (lambda: [Hostile()], "error", "SystemExit"),
+    "exits while it is read": (lambda: (sys.exit(3) for _ in range(3)), "error", "SystemExit"),
+    "no end": (lambda: itertools.repeat("d1"), "answer", "no end of them"),
     "raises": (lambda: 1 / 0, "error", "ZeroDivisionError: division by zero"),
     "exits": (lambda: (_ for _ in ()).throw(SystemExit(3)), "error", "SystemExit: 3"),
     "nothing at all": (lambda: None, "answer", "returned None"),
@@ -625,3 +655,116 @@ def test_threads_left_waiting_end_with_the_run():
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before
+
+
+# ---- async retrievers that do not let go
+
+
+def finished_in(seconds, retrieve, limits):
+    """Answers of a retriever, asked in a thread that is given so long."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(asked(retrieve, limits)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, "it did not come to an end"
+    return found[0]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_call_that_holds_up_the_loop_is_left_behind_with_it(declared, concurrency):
+    release = threading.Event()
+
+    async def retrieve(text):
+        await asyncio.sleep(0.01)
+        if text == "text 5":
+            release.wait(60)
+        return [text]
+
+    limits = Limits(timeout=0.3, retries=0, concurrency=concurrency)
+    called = retrieve if declared else (lambda text: retrieve(text))  # noqa: PLW0108 - not async
+    found, whole = finished_in(30, called, limits)
+    assert whole
+    others = {query for query, answer in found.items() if answer.hits is None}
+    assert found["q5"].kind == "timeout"
+    assert others == {"q5"} or (not declared and len(others) <= concurrency)
+    release.set()
+    more, _ = finished_in(30, retrieve, limits)
+    assert all(answer.hits is not None for answer in more.values())
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_call_that_does_not_let_itself_be_cancelled_is_left_behind(concurrency):
+    release = threading.Event()
+
+    async def retrieve(text):
+        while text == "text 5" and not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.05)
+        return [text]
+
+    limits = Limits(timeout=0.2, retries=0, concurrency=concurrency)
+    found, whole = finished_in(30, retrieve, limits)
+    release.set()
+    assert whole
+    assert [query for query, answer in found.items() if answer.hits is None] == ["q5"]
+    assert found["q5"].kind == "timeout"
+
+
+def test_a_call_that_holds_up_the_loop_is_made_again_if_the_limits_say_so():
+    release = threading.Event()
+    calls = []
+
+    async def retrieve(text):
+        calls.append(text)
+        if text == "text 5" and calls.count(text) == 1:
+            release.wait(60)
+        return [text]
+
+    found, _ = finished_in(30, retrieve, Limits(timeout=0.3, retries=1, backoff=0.0))
+    release.set()
+    assert (found["q5"].attempts, found["q5"].hits.ids) == (2, ["text 5"])
+
+
+def test_a_ranking_that_is_slow_to_read_counts_within_the_time_limit():
+    def retrieve(text):
+        yield text
+        if text == "text 5":
+            time.sleep(60)
+
+    found, whole = finished_in(30, retrieve, Limits(timeout=0.3, retries=0))
+    assert whole
+    assert found["q5"].kind == "timeout"
+    assert sum(answer.hits is not None for answer in found.values()) == len(QUERIES) - 1
+
+
+def test_the_time_of_a_ranking_that_is_made_while_it_is_read_is_counted():
+    def retrieve(text):
+        time.sleep(0.02)
+        yield text
+
+    found, _ = asked(retrieve, queries=QUERIES[:2])
+    assert all(answer.seconds >= 0.02 for answer in found.values())
+
+
+def test_an_interrupt_ends_a_run_whose_loop_is_held_up():
+    code = """
+    import os, signal, threading, time
+    from rankgauge import Benchmark
+    bench = Benchmark()
+    bench.add_query("q1", "text", {"d1"})
+    async def retrieve(text):
+        time.sleep(60)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        bench.run("mine", retrieve)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    """
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=50, check=True,
+    )  # fmt: skip
+    assert done.stdout == "interrupted\n"
+    assert time.monotonic() - began < 30

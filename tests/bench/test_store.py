@@ -1,12 +1,15 @@
 """The store: what is kept, used again, and what it has cost."""
 
+import functools
 import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import typing
 
@@ -23,7 +26,8 @@ def test_answers_of_declared_settings_are_used_again_and_only_those(collection, 
     reused = Benchmark(collection, k=5, store=tmp_path).run("b", again, timed=0)
     assert (again.asked, again.indexed, reused.tally.reused) == ([], 0, 10)
     assert reused.run["q3"] == first.run["q3"]
-    assert "10 answers of 10 stood in the journal" in reused.notes[0]
+    said = f"10 of 10 answers reused from {reused.journal.folder}: same settings (declared)"
+    assert reused.notes == (said,)
     Benchmark(collection, k=5, store=tmp_path).run("a", other, timed=0)
     Benchmark(collection, k=6, store=tmp_path).run("a", deeper, timed=0)
     assert len(other.asked) == len(deeper.asked) == 10
@@ -96,6 +100,274 @@ def test_functions_of_one_factory_are_told_apart_by_the_name_of_the_run(collecti
     one, two = (bench.run(n, make(n), timed=0) for n in ("d1", "d2"))
     assert list(one.run["q0"]) == ["d1"]
     assert list(two.run["q0"]) == ["d2"]
+
+
+def failing_once(retrieve):
+    """A function made of this one that fails for word3."""
+
+    def failing(text):
+        if text == "word3":
+            raise LookupError(text)
+        return retrieve(text)
+
+    return failing
+
+
+class Shifted:
+    """It finds the document of a number next to that of the query."""
+
+    by = 0
+
+    def __init__(self, by):
+        self.by = by
+        self.lock = threading.Lock()
+
+    def __call__(self, text):
+        return failing_once(lambda text: [f"d{int(text[4:]) + self.by}"])(text)
+
+    def method(self, text):
+        return self(text)
+
+
+def shifted(text, by=0, *, more=0):
+    return failing_once(lambda text: [f"d{int(text[4:]) + by + more}"])(text)
+
+
+def listed(by):
+    return lambda text: shifted(text, *by)
+
+
+def with_default(by):
+    def retrieve(text, by=by):
+        return shifted(text, by)
+
+    return retrieve
+
+
+def with_keyword_default(by):
+    def retrieve(text, *, by=by):
+        return shifted(text, by)
+
+    return retrieve
+
+
+SHIFT = 0
+
+
+def by_a_global(text):
+    return shifted(text, SHIFT)
+
+
+def by_global(by):
+    globals()["SHIFT"] = by
+    return by_a_global
+
+
+def by_attribute_of_a_function(by):
+    by_a_global.by = by
+    return functools.partial(lambda text: shifted(text, by_a_global.by))
+
+
+def by_class(by):
+    Shifted.by = by
+
+    class Inherits(Shifted):
+        def __init__(self):
+            pass
+
+    return Inherits()
+
+
+CHANGES = {
+    "a closure": lambda by: lambda text: shifted(text, by),
+    "a value inside a closure": lambda by: listed([by]),
+    "a function in a closure": lambda by: failing_once(lambda text: shifted(text, by)),
+    "a default": with_default,
+    "a keyword default": with_keyword_default,
+    "a partial argument": lambda by: functools.partial(shifted, by=by),
+    "an argument by place": lambda by: functools.partial(lambda by, text: shifted(text, by), by),
+    "an attribute": Shifted,
+    "what a method is bound to": lambda by: Shifted(by).method,
+    "a global": by_global,
+    "a class attribute": by_class,
+    "an attribute of a function": by_attribute_of_a_function,
+}
+
+
+@pytest.mark.parametrize("again", ["missing", "failed"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_answers_with_another_value_are_not_those_of_before(collection, tmp_path, change, again):
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
+    first = bench.run("mine", CHANGES[change](0), timed=0)
+    assert first.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
+    other = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
+    assert other.tally.reused == 0
+    assert any("every query was asked anew: its code, or a value" in note for note in other.notes)
+    same = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    assert same.tally.reused == (10 if again == "missing" else 9)
+    assert "unfinished run of the same code" in " ".join(same.notes)
+
+
+PROGRAM = """
+    import sys
+    from rankgauge import Benchmark
+    import mine
+
+    bench = Benchmark(k=5, store="store", limits=__import__("rankgauge").Limits(retries=0))
+    for n in range(4):
+        bench.add_query(f"q{n}", f"word{n}", {f"d{n}"})
+    run = bench.run("mine", mine.make(), again=sys.argv[1], timed=0)
+    print(run.tally.reused, [next(iter(run.ranked("empty")[q]), "-") for q in run.queries])
+    print(*run.notes, sep="\\n", file=sys.stderr)
+"""
+
+MODULE = """
+    import helpers
+
+    def shift(n):
+        return n + {shift}
+
+    def make():
+        def retrieve(text):
+            if text == "word3":
+                raise ValueError(text)
+            handlers = {{"shift": shift}}
+            return [f"d{{handlers['shift'](helpers.half(2 * int(text[4:])))}}"]
+        return retrieve
+"""
+
+
+def in_processes(tmp_path, again="missing", **sources):
+    """What a program prints with these modules beside it."""
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    for name, source in sources.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+    done = subprocess.run(
+        [sys.executable, "-B", "program.py", again],
+        capture_output=True, text=True, check=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    return done.stdout.strip(), done.stderr
+
+
+def test_another_process_uses_answers_of_the_same_code_only(tmp_path):
+    helpers = "def half(n):\n    return n // 2\n"
+    whole = "['d0', 'd1', 'd2', '-']"
+    first = in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=helpers)
+    assert first[0] == f"0 {whole}"
+    assert in_processes(tmp_path)[0] == f"4 {whole}"
+    said, notes = in_processes(tmp_path, mine=MODULE.format(shift=1))
+    assert said == "0 ['d1', 'd2', 'd3', '-']"
+    assert "every query was asked anew" in notes
+    said, notes = in_processes(tmp_path, "failed", helpers=helpers.replace("// 2", "// 2 + 1"))
+    assert said == "0 ['d2', 'd3', 'd4', '-']"
+    assert "--resume" in notes
+
+
+def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(tmp_path):
+    module = """
+        import socket
+
+        class Client:
+            def __init__(self):
+                self.socket = socket.socket()
+
+            def search(self, text):
+                if text == "word3":
+                    raise ValueError(text)
+                return [f"d{text[4:]}"]
+
+        def make():
+            return Client().search
+    """
+    whole = "['d0', 'd1', 'd2', '-']"
+    assert in_processes(tmp_path, mine=module)[0] == f"0 {whole}"
+    said, notes = in_processes(tmp_path)
+    assert said == f"0 {whole}"
+    assert "it uses socket.socket, which cannot be compared" in notes
+    said, notes = in_processes(tmp_path, "resume")
+    assert said == f"3 {whole}"
+    assert 'asked for (again="resume")' in notes
+
+
+def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
+    collection, tmp_path
+):
+    class Client:
+        def __init__(self):
+            self.socket = socket.socket()
+            self.asked = 0
+
+        def __call__(self, text):
+            self.asked += 1
+            if self.asked == 5:
+                raise KeyboardInterrupt
+            return ["d1"]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    for client in (Client(), Client()):
+        with client.socket, pytest.raises(KeyboardInterrupt):
+            bench.run("mine", client, timed=0)
+    run = bench.run("mine", client, timed=0)
+    assert run.tally.reused == 4
+
+
+def test_answers_that_were_set_aside_are_used_if_they_are_asked_for(collection, tmp_path):
+    def make(document, ends):
+        def retrieve(text):
+            if int(text[4:]) == ends:
+                raise KeyboardInterrupt
+            return [document]
+
+        return retrieve
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", make("d1", 6), timed=0)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", make("d2", 3), timed=0)
+    run = bench.run("mine", make("d3", None), again="resume", timed=0)
+    assert [next(iter(run.run[f"q{n}"])) for n in (0, 2, 3, 5, 6, 9)] == [
+        "d2", "d2", "d1", "d1", "d3", "d3",
+    ]  # fmt: skip
+    assert run.tally.reused == 6
+    assert not list(tmp_path.glob("*/answers-earlier.jsonl"))
+
+
+def test_a_finished_run_is_used_again_if_that_is_asked_for(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", lambda text: ["d1"], timed=0)
+    run = bench.run("mine", lambda text: ["d2"], again="resume", timed=0)
+    assert (run.tally.reused, list(run.run["q0"])) == (10, ["d1"])
+
+
+def test_the_order_of_documents_is_part_of_what_answers_are_kept_for(tmp_path):
+    turned = dict(reversed(DOCUMENTS.items()))
+    for documents in (DOCUMENTS, turned, turned):
+        collection = Collection.load(None, documents=documents, queries=QUERIES, qrels=QRELS)
+        bench = Benchmark(collection, k=5, store=tmp_path)
+        run = bench.run("tied", Tied(), timed=0)
+        assert list(run.run["q0"]) == list(documents)[:5]
+    assert run.tally.reused == 10
+
+
+class Tied(Words):
+    """All documents are equal to it; it gives the first that it was given."""
+
+    def search(self, queries, k):
+        return [[(name, 1.0) for name in self.texts][:k] for _ in queries]
+
+
+def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection, tmp_path):
+    run = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
+    path = run.journal.folder / "answers.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"d3"', b'"d4"'))
+    with pytest.raises(InputError, match="1 answer cannot be read any more"):
+        run.evaluate("RR")
+    again = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
+    assert again.evaluate("RR").mean() == {"RR": 1.0}
+    assert again.tally.reused == 9
+    assert "1 damaged line" in again.notes[0]
 
 
 def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp_path):

@@ -44,7 +44,8 @@ def test_retrievers_are_compared_with_latency_beside_quality(bench):
         assert said in done.stdout
     assert done.stderr == ""
     again = bench()
-    assert "30 answers of 30 stood in the journal" in again.stdout
+    assert "30 of 30 answers reused from" in again.stdout
+    assert "same settings (declared)" in again.stdout
 
 
 def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
@@ -265,4 +266,4 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     assert "the same command goes on from there" in said
     done = bench(plan=plan)
     assert done.returncode == 0, done.stderr
-    assert "stood in the journal" in done.stdout
+    assert "unfinished run of the same code" in done.stdout

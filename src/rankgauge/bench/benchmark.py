@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +26,7 @@ from rankgauge.bench.arguments import (
     check_prices,
     check_timed,
 )
+from rankgauge.bench.code import CodeFingerprint, code_fingerprint
 from rankgauge.bench.compared import BenchmarkComparison, compare_runs
 from rankgauge.bench.identity import identity_of
 from rankgauge.bench.journal import Answer, Journal, query_key
@@ -39,7 +41,7 @@ from rankgauge.bench.outcome import (
     answers_to,
 )
 from rankgauge.bench.progress import busy, shown
-from rankgauge.bench.running import ask
+from rankgauge.bench.running import TimeLimit, ask, call_within
 from rankgauge.bench.spending import Spending
 from rankgauge.bench.timing import Latency, measure_latency, used
 from rankgauge.catalogue import unknown
@@ -51,13 +53,21 @@ from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 from rankgauge.provenance import versions
-from rankgauge.retriever import answers_of, has_index, holds, index_documents, indexing_seconds
+from rankgauge.retriever import (
+    answers_of,
+    describe_error,
+    has_index,
+    holds,
+    index_documents,
+    indexing_seconds,
+)
 from rankgauge.subsets import drawn
 
 __all__ = ["Again", "Benchmark"]
 
-Again: TypeAlias = Literal["missing", "failed", "all"]
+Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
 _TIMED = 200
+_RESUMED = 'asked for (again="resume")'
 _SAVED = "saved-run"  # reading it from memory is no latency
 _MOST_IDS = 5_000_000
 
@@ -232,11 +242,12 @@ class Benchmark:
                 of a text that returns ids, pairs of id and score, or documents with an id, best
                 first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
             settings: What tells this retriever from others, where it does not say so itself. With
-                settings, answers that are in the store are used again; without, only to go on with
-                a run that was interrupted: nobody knows what a function does.
+                settings, answers that are in the store are used again; without, only those of a run
+                that was not finished, and only if its code and the values it uses are the same.
             limits: How it may be driven.
             again: Which queries are asked: those ``missing`` in the store, those and the ``failed``
-                ones, or ``all``.
+                ones, or ``all``. ``resume`` is ``failed`` for a retriever without settings of which
+                you know that its answers in the store are still right: all of them are used.
             timed: So many queries are asked once more after that, one at a time, for the latency; 0
                 for none.
             prices: The price of a unit of what the retriever says it uses up (``usage()``), such as
@@ -284,9 +295,10 @@ class Benchmark:
             asked = _Asked(self, name, retriever, self.limits, None)
             # Its name is a number, and tells nothing of the configuration.
             made = asked.run("missing" if asked.identity.declared else "all", timed, {})
-            close = getattr(retriever, "close", None)
+            close = _attribute(retriever, "close")
             if callable(close):
-                close()
+                with contextlib.suppress(Exception):  # what it answered is there, whatever it does
+                    close()
             median = None if made.latency is None else made.latency.p50
             return made.ranked(), None if median is None else median.value
 
@@ -323,6 +335,11 @@ class Benchmark:
         """The fingerprint of the documents; empty where there are none."""
         return self.collection.documents_fingerprint if self.collection.documents else ""
 
+    @property
+    def _order(self) -> str:
+        """The fingerprint of their order: an index may break ties by it."""
+        return self.collection.order_fingerprint if self.collection.documents else ""
+
     @cached_property
     def _source(self) -> _Documents:
         """What retrievers index: one object, so that a part of several is indexed once."""
@@ -334,8 +351,8 @@ class Benchmark:
         documents = self.collection.documents
         return frozenset(documents) if 0 < len(documents) <= _MOST_IDS else None
 
-    def _index(self, retriever: Any) -> IndexCost | None:
-        """Have a retriever take in the documents, once."""
+    def _index(self, retriever: Any, most: float | None) -> IndexCost | None:
+        """Have a retriever take in the documents, once, in so many seconds at most."""
         if not has_index(retriever):
             return None
         known = self._indexed is not None and self._indexed[0] is retriever
@@ -351,20 +368,27 @@ class Benchmark:
         what = f"indexing {many(len(self.collection.documents), 'document')}"
         try:
             with busy(what, wanted=self.progress), used() as took:
-                index_documents(retriever, self._source)
-        except RankgaugeError:
+                call_within(most, lambda: index_documents(retriever, self._source))
+        except (RankgaugeError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except TimeLimit:
             raise RankgaugeError(
-                f"indexing failed: {type(error).__name__}: {error}",
+                f"indexing took longer than {most:g} s and was left behind",
+                where=f"{type(retriever).__name__}.index",
+                fix="give it more time: Limits(index_timeout=...)",
+            ) from None
+        except BaseException as error:
+            # Also SystemExit: it is the retriever that ends, and not what runs several.
+            raise RankgaugeError(
+                f"indexing failed: {describe_error(error)}",
                 where=f"{type(retriever).__name__}.index",
                 fix="see the error above this one in the traceback, raised by the retriever",
             ) from error
-        size = getattr(retriever, "size", None)
+        size = _attribute(retriever, "size")
         # Parts that were indexed for another retriever are paid for here as well, in time; what
         # memory they took then was measured together with other things.
         seconds = indexing_seconds(retriever) or 0.0
-        recall = getattr(retriever, "recall", None)
+        recall = _attribute(retriever, "recall")
         cost = IndexCost(
             seconds=max(took.seconds, seconds),
             size=size if isinstance(size, int) else None,
@@ -414,6 +438,7 @@ class _Asked:
         self.identity = identity_of(retriever, settings, name)
         said = {
             "documents": bench._documents,  # noqa: SLF001 - one thing in two classes
+            "order": bench._order,  # noqa: SLF001 - the same
             "k": bench.k,
             "retriever": self.identity.settings,
             "declared": self.identity.declared,
@@ -424,22 +449,41 @@ class _Asked:
         self.journal = Journal(folder, keeper=bench._keeper)  # noqa: SLF001 - the same
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
+        self.remarks: list[str] = []
+        # Of a retriever that declares no settings: what it is now, and was when the run was begun.
+        self.code: CodeFingerprint | None = None
+        self.origin = ""
+        self.prepared = False
 
     def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Ask what is to be asked, time it, and say what came of it."""
         queries = self.bench.queries
         with self.journal as journal:
             journal.open()
-            # Nobody knows whether a function is still the same: what it finished is not used again.
-            stale = journal.head.get("finished") and not self.identity.declared
-            if again == "all" or (stale and again == "missing"):
+            if again == "all":
                 journal.close()
                 journal.open(fresh=True)
-            reused = self._ask(queries, failed=again == "failed")
-            self._time(queries, timed)
+            if not self.identity.declared:
+                self._compare_code(again)
+            why = "same settings (declared)"
+            if not self.identity.declared:
+                why = _RESUMED if again == "resume" else "unfinished run of the same code"
+            try:
+                reused = self._ask(queries, failed=again in {"failed", "resume"})
+                if reused:
+                    self.remarks.append(
+                        f"{reused} of {many(len(queries), 'answer')} reused from {journal.folder}: "
+                        f"{why}"
+                    )
+                self._time(queries, timed)
+            finally:
+                self._note_code()
             tally, failures = self._counted(reused)
             # With failures there is something left to do: what was answered is used again.
-            journal.note(finished=not (tally.failed or tally.missing))
+            finished = not (tally.failed or tally.missing)
+            journal.note(finished=finished)
+            if finished:
+                journal.forget_earlier()
         head = journal.head
         index = head.get("index")
         return BenchmarkRun(
@@ -454,10 +498,44 @@ class _Asked:
             usage=head.get("usage", {}),
             asked=head.get("asked", 0),
             prices=prices,
+            remarks=(*journal.notes, *self.remarks),
             journal=journal,
             queries=queries,
             stamp=head["stamp"],
         )
+
+    def _compare_code(self, again: Again) -> None:
+        """Set aside answers of a retriever that may have been another then."""
+        journal = self.journal
+        self.code = code_fingerprint(self.retriever)
+        known = journal.head.get("code")
+        if again == "resume":
+            journal.take_back()
+        elif journal.resumed:
+            if not isinstance(known, list) or self.code.digest not in known:
+                why = "its code, or a value that it uses, is not the same as before"
+                if self.code.opaque:
+                    why = (
+                        f"it uses {self.code.opaque}, which cannot be compared with what an "
+                        "earlier process used"
+                    )
+            elif journal.head.get("finished") and again == "missing":
+                why = "it declares no settings, and the run was finished"
+            else:
+                self.origin = known[0]
+                return
+            journal.set_aside()
+            self.remarks.append(
+                f"every query was asked anew: {why}; give it settings, or use "
+                'again="resume" (--resume) where the earlier answers are right'
+            )
+        self.origin = self.code.digest
+
+    def _note_code(self) -> None:
+        """Note what the code was at first and is now: asking may have changed what it holds."""
+        if self.code is not None and self.prepared:
+            now = code_fingerprint(self.retriever)
+            self.journal.note(code=[self.origin, now.digest])
 
     def _ask(self, queries: Mapping[str, Query], *, failed: bool) -> int:
         """Ask those queries that have no answer yet; how many had one."""
@@ -488,6 +566,10 @@ class _Asked:
                 ask(self.retriever, left, self.bench.k, limits=self.limits, record=record)
             finally:
                 spending.note()
+        if spending.failure:
+            self.remarks.append(
+                f"WARNING: what the queries used up is not known: {spending.failure}"
+            )
         return done
 
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
@@ -527,7 +609,10 @@ class _Asked:
 
     def _prepare(self) -> None:
         """Index, if that has not been done in this process."""
-        cost = self.bench._index(self.retriever)  # noqa: SLF001 - as above
+        if self.code is not None and not self.prepared:
+            self.journal.note(code=[self.origin, self.code.digest])
+        self.prepared = True
+        cost = self.bench._index(self.retriever, self.limits.index_timeout)  # noqa: SLF001 - as above
         if cost is not None and cost is not self.index:
             self.index = cost
             self.journal.note(index=asdict(cost))
@@ -542,7 +627,9 @@ class _Asked:
         if head.get("index"):
             timing["index"] = dict(head["index"])
         return {
-            "retriever": dict(self.identity.settings),
+            "retriever": {
+                **self.identity.settings, **({"code": self.code.digest} if self.code else {})
+            },
             "k": self.bench.k,
             "collection": {
                 "name": self.bench.collection.name,
@@ -571,6 +658,16 @@ def _retriever(given: Any) -> Any:
         return SavedRun(given, missing="empty")
     answers_of(given)  # refuses what is no retriever before anything is made
     return given
+
+
+def _attribute(retriever: Any, name: str) -> Any:
+    """What a retriever may say beyond its rankings; None if it does not, or fails to."""
+    try:
+        return getattr(retriever, name, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a property of a retriever may do anything
+        return None
 
 
 def _latency(head: Mapping[str, Any], folder: Path) -> Latency | None:

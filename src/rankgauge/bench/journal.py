@@ -3,7 +3,8 @@
 A journal is a folder of two files. ``answers.jsonl`` is only ever appended to, one write a line: a
 process that is killed loses the queries in flight and nothing else, and a line that it was writing
 is cut off when the journal is opened again. ``run.json`` says what was asked of whom; it is
-replaced whole.
+replaced whole. Each line and ``run.json`` end with a checksum: what is damaged counts as never
+written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
+import sys
 import time
+import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -20,12 +25,17 @@ from typing import Any, NamedTuple, Self
 
 from rankgauge.collection import Query
 from rankgauge.errors import InputError
+from rankgauge.notes import many
 from rankgauge.retriever import Hits
 
 __all__ = ["Answer", "Journal", "query_key"]
 
 ANSWERS, HEAD = "answers.jsonl", "run.json"
-_FORMAT = 1
+_EARLIER = "answers-earlier.jsonl"
+_FORMAT = 2  # 1 had no checksums
+_TAIL = b',"sum":"%08x"}\n'
+_TAIL_LENGTH = len(_TAIL % 0)
+_KINDS = ("error", "timeout", "answer")
 _SYNC_EVERY = 1.0  # seconds: what a loss of power may cost; a killed process loses none of it
 _SAID = 500
 
@@ -89,7 +99,8 @@ def _line(answer: Answer) -> bytes:
             row["beyond"] = hits.beyond
         if hits.ascending:
             row["ascending"] = True
-    return _encode(row).encode("utf-8", "backslashreplace") + b"\n"
+    body = _encode(row).encode("utf-8", "backslashreplace")[:-1]
+    return body + _TAIL % zlib.crc32(body)
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:
@@ -119,6 +130,7 @@ class Journal:
     Attributes:
         folder: Where it lies.
         head: What ``run.json`` says.
+        notes: What was found damaged, or of an old format, when it was opened and read.
     """
 
     def __init__(self, folder: Path, *, keeper: object = None) -> None:
@@ -131,6 +143,7 @@ class Journal:
         self.folder = folder
         self._keeper = keeper
         self.head: dict[str, Any] = {}
+        self.notes: list[str] = []
         self._file = -1
         self._lock = -1
         self._synced = 0.0
@@ -150,21 +163,118 @@ class Journal:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder / ".lock")
+            _JOURNALS.add(self)
             path = self.folder / ANSWERS
+            self.notes.clear()
             if fresh:
                 path.unlink(missing_ok=True)
                 (self.folder / HEAD).unlink(missing_ok=True)
+                (self.folder / _EARLIER).unlink(missing_ok=True)
+            self.head = self._read_head()
+            if not self.head and (self.folder / HEAD).exists():
+                self.notes.append(
+                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier answers "
+                    "are not known"
+                )
+            if self.head.get("format") == 1:
+                self.notes.append(
+                    f"the answers in {self.folder} have no checksums (format 1, written by an "
+                    "earlier version): every query is asked again"
+                )
+                path.unlink(missing_ok=True)
+                self.head = {}
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
             _mend_end(self._file)
+            self._drop_damaged()
         except OSError as error:
             self.close()
             raise _unwritable(self.folder, error) from None
-        self.head = self._read_head()
         if "stamp" not in self.head:
             self.note(stamp=secrets.token_hex(8))
         self._resumed = os.fstat(self._file).st_size > 0
         self._synced = time.monotonic()
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it held answers when it was opened."""
+        return self._resumed
+
+    def set_aside(self) -> None:
+        """Begin anew, and keep the answers beside it for :meth:`take_back`.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            os.ftruncate(self._file, 0)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self.head, self._resumed = {}, False
+        self.note(stamp=secrets.token_hex(8))
+
+    def take_back(self) -> None:
+        """Take back the answers that were set aside; newer ones go before them.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        if not earlier.exists():
+            return
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            self._replace(earlier)
+            self._drop_damaged()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self._resumed = os.fstat(self._file).st_size > 0
+
+    def forget_earlier(self) -> None:
+        """Remove the answers that were set aside."""
+        with contextlib.suppress(OSError):
+            (self.folder / _EARLIER).unlink(missing_ok=True)
+
+    def _replace(self, other: Path) -> None:
+        path = self.folder / ANSWERS
+        os.close(self._file)
+        self._file = -1
+        other.replace(path)
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+
+    def _drop_damaged(self) -> None:
+        """Write the journal anew without its damaged lines, if it has any."""
+        path = self.folder / ANSWERS
+        whole = lines = 0
+        with path.open("rb") as stream:
+            for line in stream:
+                lines += 1
+                whole += _row(line) is not None
+        if whole == lines:
+            return
+        part = path.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with path.open("rb") as stream, part.open("wb") as kept:
+                kept.writelines(line for line in stream if _row(line) is not None)
+                kept.flush()
+                os.fsync(kept.fileno())
+            self._replace(part)
+        finally:
+            part.unlink(missing_ok=True)
+        damaged = lines - whole
+        self.notes.append(
+            f"WARNING: {many(damaged, 'damaged line')} in {path}: "
+            + ("its query is" if damaged == 1 else "their queries are")
+            + " asked again"
+        )
 
     def append(self, answer: Answer) -> None:
         """Keep an answer: it is with the operating system when this returns.
@@ -190,7 +300,8 @@ class Journal:
         target = self.folder / HEAD
         part = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
-            part.write_text(json.dumps(self.head, indent=1, ensure_ascii=False), encoding="utf-8")
+            said = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
+            part.write_text(said, encoding="utf-8")
             part.replace(target)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
@@ -198,11 +309,16 @@ class Journal:
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Bring everything to the disk and let others write."""
+    def close(self, *, sync: bool = True) -> None:
+        """Let others write.
+
+        Args:
+            sync: Whether everything is brought to the disk first.
+        """
         if self._file >= 0:
             with contextlib.suppress(OSError):
-                os.fsync(self._file)
+                if sync:
+                    os.fsync(self._file)
             os.close(self._file)
         if self._lock >= 0:
             os.close(self._lock)
@@ -255,13 +371,18 @@ class Journal:
                 yield from filter(None, map(_row, stream))
 
     def _read_head(self) -> dict[str, Any]:
+        """What ``run.json`` says; nothing if it is damaged or not there."""
+        path = self.folder / HEAD
         try:
-            found = json.loads((self.folder / HEAD).read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
         except (OSError, ValueError):
+            text = ""
+        found = _head(text)
+        if found is None:
             return {}
-        if not isinstance(found, dict):
-            return {}
-        if found.get("format", _FORMAT) != _FORMAT:
+        if found["format"] not in {1, _FORMAT}:
             self.close()
             raise InputError(
                 f"the journal has format {found['format']!r}, wanted {_FORMAT}",
@@ -271,13 +392,61 @@ class Journal:
         return found
 
 
-def _row(line: bytes) -> Mapping[str, Any] | None:
+def _head(text: str) -> dict[str, Any] | None:
+    """A head whose checksum is right; one of another format has none that is known."""
     try:
-        row = json.loads(line)
-    except ValueError:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    whole = isinstance(row, dict) and {"query", "key", "seconds"} <= row.keys()
-    return row if whole and ("ids" in row or "error" in row) else None
+    if not isinstance(found, dict) or type(found.get("format")) is not int:
+        return None
+    said, right = found.pop("sum", None), _head_sum(found)
+    # A format that is another for one damaged bit is no newer format.
+    return found if (said == right) == (found["format"] == _FORMAT) else None
+
+
+def _head_sum(head: Mapping[str, Any]) -> str:
+    body = json.dumps({**head, "format": _FORMAT}, sort_keys=True)
+    return f"{zlib.crc32(body.encode()):08x}"
+
+
+def _row(line: bytes) -> Mapping[str, Any] | None:
+    """A line whose checksum is right and whose values are of the right kinds."""
+    body = line[:-_TAIL_LENGTH]
+    if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
+        return None
+    try:
+        row = json.loads(body + b"}")
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and _well_formed(row) else None
+
+
+def _well_formed(row: Mapping[str, Any]) -> bool:
+    common = (
+        type(row.get("query")) is str
+        and type(row.get("key")) is str
+        and _number(row.get("seconds"))
+        and type(row.get("attempts", 1)) is int
+    )
+    if not common:
+        return False
+    if "ids" not in row:
+        return type(row.get("error")) is str and row.get("kind") in _KINDS
+    ids, scores = row["ids"], row.get("scores")
+    return (
+        type(ids) is list
+        and all(type(name) is str and name for name in ids)
+        and len(set(ids)) == len(ids)
+        and (scores is None or (type(scores) is list and len(scores) == len(ids)))
+        and all(map(_number, scores or ()))
+        and all(type(row.get(name, 0)) is int for name in ("repeated", "beyond"))
+        and type(row.get("ascending", False)) is bool
+    )
+
+
+def _number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= sys.float_info.max
 
 
 def _mend_end(file: int) -> None:
@@ -313,6 +482,20 @@ def _locked(path: Path) -> int:
             fix="wait for it, or name another store",
         ) from None
     return file
+
+
+# Journals of this process. A child that it forks inherits their files, and with them the lock,
+# which would outlive a process that is killed: the child closes them and writes no journal.
+_JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for journal in list(_JOURNALS):
+        journal.close(sync=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:

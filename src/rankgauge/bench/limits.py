@@ -22,7 +22,10 @@ class Limits:
         concurrency: How many calls may be under way at once.
         rate: At most so many calls begin in a second; None for no limit.
         timeout: Seconds a call may take; None for no limit. A synchronous callable that does not
-            come back is left behind in its thread and counted: a thread cannot be killed.
+            come back is left behind in its thread and counted: a thread cannot be killed. So is
+            an event loop that an async callable holds up.
+        index_timeout: Seconds ``index`` may take; None for no limit. With one it runs in a thread,
+            which is left behind if it takes longer, and the retriever is not asked.
         retries: How often a call that failed is made again. Not again: what returned something that
             is no ranking, what raised an error with ``retryable = False``, and faults of the
             program itself (TypeError, KeyError, ZeroDivisionError and the like).
@@ -40,6 +43,7 @@ class Limits:
     concurrency: int = 1
     rate: float | None = None
     timeout: float | None = None
+    index_timeout: float | None = None
     retries: int = 2
     backoff: float = 0.5
     batch: int | None = None
@@ -52,7 +56,7 @@ class Limits:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise _refused(name, value, f"a whole number, {least} or more")
-        for name in ("rate", "timeout", "backoff"):
+        for name in ("rate", "timeout", "index_timeout", "backoff"):
             value = getattr(self, name)
             if value is None and name != "backoff":
                 continue

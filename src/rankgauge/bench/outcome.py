@@ -74,8 +74,6 @@ class Tally:
 
     def notes(self) -> Iterator[str]:
         """What a reader of the numbers has to know of it."""
-        if self.reused:
-            yield f"{many(self.reused, 'answer')} of {self.queries} stood in the journal"
         if self.empty:
             yield f"nothing was found for {many(self.empty, 'query')}"
         if self.repeated:
@@ -134,6 +132,7 @@ class BenchmarkRun:
         usage: What the queries used up, such as tokens, where the retriever says it.
         asked: How many answers that is for: a process that was killed took a second of it along.
         prices: The price of a unit of what is used up.
+        remarks: What was reused or asked anew, and why; and what was found damaged.
         journal: The folder where the answers lie.
     """
 
@@ -148,6 +147,7 @@ class BenchmarkRun:
     usage: Mapping[str, float] = field(default_factory=dict)
     asked: int = 0
     prices: Mapping[str, float] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
     stamp: str = field(default="", repr=False)
@@ -163,7 +163,7 @@ class BenchmarkRun:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of its numbers has to know."""
-        found = list(self.tally.notes())
+        found = [*self.remarks, *self.tally.notes()]
         if self.tally.failed + self.tally.missing:
             found.insert(0, f"WARNING: {self._failed()}")
         return tuple(found)
@@ -254,7 +254,17 @@ class BenchmarkRun:
                 "its journal was begun anew since", where=f"run {self.name!r}",
                 fix="use the run that was made last",
             )  # fmt: skip
-        yield from self.journal.answers(answers_to(self.queries))
+        found = 0
+        for answer in self.journal.answers(answers_to(self.queries)):
+            found += 1
+            yield answer
+        if found < self.tally.queries - self.tally.missing:
+            lost = self.tally.queries - self.tally.missing - found
+            raise InputError(
+                f"{many(lost, 'answer')} cannot be read any more: the journal is damaged",
+                where=f"run {self.name!r}, {self.journal.folder}",
+                fix="run it again: what is damaged is asked again",
+            )
 
 
 def answers_to(queries: Mapping[str, Query]) -> Callable[[Answer], bool]:

@@ -16,11 +16,13 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.bench.arguments import check_k, check_prices, check_timed
 from rankgauge.bench.benchmark import Benchmark
+from rankgauge.bench.code import remember_arguments
 from rankgauge.bench.limits import Limits
 from rankgauge.catalogue import unknown
 from rankgauge.collection import Collection
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 from rankgauge.kernels.measure import parse_all
+from rankgauge.retriever import describe_error
 
 __all__ = ["BenchmarkPlan", "PlannedRetriever"]
 
@@ -478,13 +480,15 @@ class _Building:
             found: Any = importlib.import_module(module)
             for part in name.split("."):
                 found = getattr(found, part)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if isinstance(error, ImportError | AttributeError | ValueError):
                 fix = 'write call = "module:function", of a module beside the plan or installed'
             else:
                 fix = f"mend the module {module}: python -c 'import {module}' shows where it fails"
             raise FormatError(
-                f"{where}: {named!r} cannot be imported: {_said(error)}",
+                f"{where}: {named!r} cannot be imported: {describe_error(error)}",
                 path=str(self._plan.path), fix=fix,
             ) from error  # fmt: skip
         arguments = options.get("arguments", {} if isinstance(found, type) else None)
@@ -498,16 +502,15 @@ class _Building:
                 fix="give a table: arguments = { name = 1 }",
             )  # fmt: skip
         try:
-            return found(**arguments)
-        except RankgaugeError:
+            made = found(**arguments)
+        except (RankgaugeError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             name = getattr(found, "__name__", repr(found))
             raise FormatError(
-                f"{where}: calling {name} failed: {_said(error)}", path=str(self._plan.path),
+                f"{where}: calling {name} failed: {describe_error(error)}",
+                path=str(self._plan.path),
                 fix=f"give the arguments that {name} takes: arguments = {{ name = 1 }}",
             ) from error  # fmt: skip
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+        remember_arguments(made, arguments)
+        return made

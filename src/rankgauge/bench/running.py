@@ -15,36 +15,50 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
 from rankgauge.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.redaction import redact
-from rankgauge.retriever import aligned, answers_of, awaited, has_index, hits_of, is_async
+from rankgauge.retriever import (
+    Hits,
+    LoopBlocked,
+    abandon_blocked_loop,
+    aligned,
+    answers_of,
+    awaited,
+    describe_error,
+    has_index,
+    hits_of,
+    is_async,
+    listed_hits,
+)
 
-__all__ = ["ask"]
+__all__ = ["TimeLimit", "ask", "call_within"]
 
 _BATCH = 32
 _AHEAD = 8
+_GRACE = 0.5  # seconds in which a call that was cancelled has to end
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 # Faults of the program that another attempt meets again.
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
     NotImplementedError, SyntaxError, TypeError,
 )  # fmt: skip
 
-# What ends the run itself. Anything else a retriever raises is its answer: also what is no
-# Exception, such as the panic of a library written in Rust, or a cancellation of its own.
-_INTERRUPTS = (KeyboardInterrupt, GeneratorExit)
+# Anything else that a retriever raises is its answer: also what is no Exception, such as
+# SystemExit, the panic of a library written in Rust, or a cancellation of its own.
+_INTERRUPTS = (KeyboardInterrupt,)
 
 Queries = Sequence[Query]
 Record = Callable[[Answer], None]
 Ask = Callable[[Queries, int], Any]
 
 
-class _Timeout(Exception):  # noqa: N818 - an outcome, raised and caught in this module
+class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
     """A call took longer than it may."""
 
 
@@ -58,6 +72,65 @@ class _Task:
 
     queries: Queries
     attempts: int = 0
+
+
+class _Unusable(NamedTuple):
+    """What a retriever returned that is no ranking: why, and what kind of failure that is."""
+
+    said: str
+    kind: str
+
+
+# What came of a call: for each of its queries, or for none if it is no list of rankings.
+_Outcomes = Sequence[Hits | _Unusable] | _Unusable
+
+
+def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
+    """What a call returned as hits; what cannot be read is the answer of its query."""
+    try:
+        listed = aligned(found, wanted)
+        rankings = [listed[place] for place in range(wanted)]
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - what it returned is an object of its own making
+        return _unusable(error)
+    return [_outcome(ranking, k) for ranking in rankings]
+
+
+def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
+    try:
+        return hits_of(ranking, k)
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a ranking may be an iterator that fails
+        return _unusable(error)
+
+
+def _unusable(error: BaseException) -> _Unusable:
+    if isinstance(error, InputError):
+        return _Unusable(_mended(error), "answer")
+    return _Unusable(describe_error(error), "error")
+
+
+def _read_out(found: Any, k: int) -> Any:
+    """What was found, with rankings that are made only while they are read."""
+    if type(found) is list and any(isinstance(one, Iterator) for one in found):
+        return [_read(one, k) if isinstance(one, Iterator) else one for one in found]
+    return found
+
+
+def _read(ranking: Iterator[Any], k: int) -> Any:
+    try:
+        return listed_hits(ranking, k)
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it may fail as any code may
+        return _failing(error)
+
+
+def _failing(error: BaseException) -> Iterator[Any]:
+    raise error
+    yield
 
 
 @dataclass(slots=True)
@@ -80,41 +153,37 @@ class _Desk:
         self.next_start = start + 1.0 / self.limits.rate
         return start - now
 
-    def settle(self, task: _Task, found: Any, seconds: float) -> list[_Task]:
-        """Record what a call returned; what is to be asked again, query by query."""
-        try:
-            rankings = aligned(found, len(task.queries))
-        except InputError as error:
-            return self._failed(task, _mended(error), "answer", seconds)
+    def settle(self, task: _Task, found: _Outcomes, seconds: float) -> list[_Task]:
+        """Record what came of a call; what is to be asked again, query by query."""
+        if isinstance(found, _Unusable):
+            return self._failed(task, *found, seconds)
         share = seconds / len(task.queries)
-        for query, ranking in zip(task.queries, rankings, strict=True):
-            try:
-                hits = hits_of(ranking, self.k)
-            except InputError as error:
-                self._say(query, _mended(error), "answer", share, task.attempts)
-                continue
-            except Exception as error:  # noqa: BLE001 - a ranking may be an iterator that fails
-                self._say(query, _said(error), "error", share, task.attempts)
+        for query, one in zip(task.queries, found, strict=True):
+            if isinstance(one, _Unusable):
+                self._say(query, *one, share, task.attempts)
                 continue
             self.failures = 0
-            self.record(Answer(query.id, query_key(query), hits, "", "", share, task.attempts))
+            self.record(Answer(query.id, query_key(query), one, "", "", share, task.attempts))
         return []
 
     def again(self, task: _Task, error: BaseException) -> float | None:
         """Seconds to wait before the call is made again; None if it is not."""
         if task.attempts > self.limits.retries or isinstance(error, _FAULTS):
             return None
-        # An error of ours says it if it may pass; others are given the benefit of the doubt.
-        if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
+        try:
+            # An error of ours says it if it may pass; others are given the benefit of the doubt.
+            if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
+                return None
+            return self.limits.wait(task.attempts, error)
+        except Exception:  # noqa: BLE001 - the error is of a retriever: its properties may raise
             return None
-        return self.limits.wait(task.attempts, error)
 
     def give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
         """Record that a call failed for good; what is to be asked again, query by query."""
-        if isinstance(error, _Timeout):
+        if isinstance(error, TimeLimit):
             return self._failed(task, f"no answer within {self.limits.timeout:g} s", "timeout",
                                 seconds)  # fmt: skip
-        return self._failed(task, _said(error), "error", seconds)
+        return self._failed(task, describe_error(error), "error", seconds)
 
     def _failed(self, task: _Task, said: str, kind: str, seconds: float) -> list[_Task]:
         if len(task.queries) > 1:
@@ -135,12 +204,6 @@ def _mended(error: InputError) -> str:
     return f"{error.what}; fix: {error.fix}" if error.fix else error.what
 
 
-def _said(error: BaseException) -> str:
-    # Before a line is cut off: with it goes what tells where a secret ends.
-    first = redact(str(error)).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
 def ask(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
@@ -151,7 +214,7 @@ def ask(
         queries: What is asked; read as it is needed.
         k: How many documents are wanted.
         limits: How it may be driven.
-        record: Called with each answer, always from one and the same thread.
+        record: Called with each answer, never by two threads at once.
 
     Returns:
         Whether all were asked; False after `limits.stop_after` failures in a row.
@@ -166,7 +229,7 @@ def ask(
     desk = _Desk(k, limits, record)
     try:
         if is_async(retriever):
-            awaited(_side_by_side(search, tasks, desk))
+            _Loops(search, desk, tasks).run()
         elif limits.concurrency == 1 and limits.timeout is None:
             _in_order(search, tasks, desk)
         else:
@@ -197,6 +260,9 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
                 found = search(task.queries, desk.k)
                 if inspect.isawaitable(found):
                     found = awaited(found)
+                found = _read_out(found, desk.k)
+                seconds = time.perf_counter() - start
+                outcomes = _outcomes(found, len(task.queries), desk.k)
             except _INTERRUPTS:
                 raise
             except BaseException as error:  # noqa: BLE001 - it is recorded
@@ -207,7 +273,7 @@ def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
                     break
                 time.sleep(wait)
             else:
-                waiting.extend(desk.settle(task, found, time.perf_counter() - start))
+                waiting.extend(desk.settle(task, outcomes, seconds))
                 break
 
 
@@ -328,6 +394,7 @@ class _Threads:
         if timeout is None:
             return
         now = time.monotonic()
+        left = []
         for key, call in list(self._out.items()):
             if call.started is not None and call.started + timeout <= now:
                 with self._fate:
@@ -336,10 +403,15 @@ class _Threads:
                     continue
                 del self._out[key]
                 self._workers -= 1
-                if self._workers < len(self._out):
-                    threading.Thread(target=self._work, daemon=True).start()
-                    self._workers += 1
-                self._failed(call.task, _Timeout(), timeout)
+                left.append(call)
+        if left:
+            # What it awaits may hold up the loop in which others would wait, too.
+            abandon_blocked_loop()
+        for call in left:
+            if self._workers < len(self._out):
+                threading.Thread(target=self._work, daemon=True).start()
+                self._workers += 1
+            self._failed(call.task, TimeLimit(), timeout)
 
     def _failed(self, task: _Task, error: BaseException, seconds: float) -> None:
         wait = self._desk.again(task, error)
@@ -365,9 +437,12 @@ class _Threads:
                 found = self._search(call.task.queries, self._desk.k)
                 if inspect.isawaitable(found):
                     found = awaited(found)
+                found = _read_out(found, self._desk.k)
+                seconds = time.perf_counter() - start
+                found = _outcomes(found, len(call.task.queries), self._desk.k)
             except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
                 failed = error
-            seconds = time.perf_counter() - start
+                seconds = time.perf_counter() - start
             with self._fate:
                 call.back = True
             self._done.put((call, found, failed, seconds))
@@ -378,46 +453,171 @@ class _Threads:
 # ---- side by side in a loop
 
 
-async def _side_by_side(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
-    again: list[_Task] = []
+@dataclass(slots=True, eq=False)
+class _Awaited:
+    """A call in a loop, and when the loop must have come back to it."""
 
-    async def work() -> None:
-        # Whoever leaves something to be asked again looks here once more before it goes home.
-        while (task := again.pop(0) if again else next(tasks, None)) is not None:
-            again.extend(await _one(search, task, desk))
-
-    workers = [asyncio.ensure_future(work()) for _ in range(desk.limits.concurrency)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    task: _Task
+    due: float | None = None
+    made: asyncio.Task[Any] | None = None
 
 
-async def _one(search: Ask, task: _Task, desk: _Desk) -> list[_Task]:
-    while True:
-        if pause := desk.pause():
-            await asyncio.sleep(pause)
-        task.attempts += 1
-        start = time.perf_counter()
-        try:
-            if desk.limits.timeout is None:
-                found = await search(task.queries, desk.k)
+class _Loops:
+    """Calls awaited side by side in a loop; one that holds up the loop is left behind with it.
+
+    The other calls that were under way in that loop are made again in the next.
+    """
+
+    def __init__(self, search: Ask, desk: _Desk, tasks: Iterator[_Task]) -> None:
+        self._search, self._desk, self._tasks = search, desk, tasks
+        self._again: list[_Task] = []
+
+    def run(self) -> None:
+        """Make all the calls."""
+        abandon_blocked_loop()  # something that was left behind in it may hold it up
+        while True:
+            session = _Session(self._search, self._desk, self._tasks, self._again)
+            try:
+                awaited(session.run(), session.blocked)
+            except LoopBlocked:
+                self._blame(session)
             else:
-                found = await _limited(search, task, desk)
-        except _INTERRUPTS:
-            raise
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and _ours():
-                raise
-            seconds = time.perf_counter() - start
-            wait = desk.again(task, error)
+                return
+
+    def _blame(self, session: _Session) -> None:
+        """Give up the call that holds up a loop, and have the others of that loop made again."""
+        now = time.monotonic()
+        running = asyncio.current_task(session.loop)
+        late = [call for call in session.out if call.due is not None and call.due < now]
+        # What the retriever itself has started there is of nobody knows which call.
+        guilty = [call for call in late if call.made is running] or late
+        for call in session.out:
+            if call not in guilty:
+                call.task.attempts -= 1
+                self._again.append(call.task)
+        for call in guilty:
+            wait = self._desk.again(call.task, TimeLimit())
             if wait is None:
-                return desk.give_up(task, error, seconds)
-            await asyncio.sleep(wait)
-        else:
-            return desk.settle(task, found, time.perf_counter() - start)
+                seconds = self._desk.limits.timeout or 0.0
+                self._again += self._desk.give_up(call.task, TimeLimit(), seconds)
+            else:
+                time.sleep(wait)
+                self._again.append(call.task)
+
+
+class _Session:
+    """The calls that are made in one loop.
+
+    Attributes:
+        loop: The loop, once it is there.
+        out: The calls that were begun and not recorded.
+    """
+
+    def __init__(
+        self, search: Ask, desk: _Desk, tasks: Iterator[_Task], again: list[_Task]
+    ) -> None:
+        self._search, self._desk, self._tasks, self._again = search, desk, tasks, again
+        self.loop: asyncio.AbstractEventLoop
+        self.out: list[_Awaited] = []
+        # Whether the loop was left behind: from then on nothing of it counts.
+        self._left = False
+        self._lock = threading.Lock()
+
+    def blocked(self) -> bool:
+        """Whether a call is so late that the loop cannot have come back to it."""
+        if self._desk.limits.timeout is None:
+            return False
+        limit = time.monotonic() - _GRACE
+        with self._lock:
+            self._left = any(call.due is not None and call.due < limit for call in self.out)
+        return self._left
+
+    async def run(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        workers = [
+            asyncio.ensure_future(self._work()) for _ in range(self._desk.limits.concurrency)
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers, timeout=2 * _GRACE)
+
+    async def _work(self) -> None:
+        # Whoever leaves something to be asked again looks here once more before it goes home.
+        while (call := self._next()) is not None:
+            again = await self._one(call)
+            with self._lock:
+                if not self._left:
+                    self._again.extend(again)
+
+    def _next(self) -> _Awaited | None:
+        with self._lock:
+            if self._left:
+                return None
+            task = self._again.pop(0) if self._again else next(self._tasks, None)
+            if task is None:
+                return None
+            call = _Awaited(task)
+            self.out.append(call)
+            return call
+
+    async def _one(self, call: _Awaited) -> list[_Task]:
+        task, desk = call.task, self._desk
+        while True:
+            if pause := desk.pause():
+                await asyncio.sleep(pause)
+            task.attempts += 1
+            start = time.perf_counter()
+            try:
+                if desk.limits.timeout is None:
+                    outcomes, seconds = await self._call(task)
+                else:
+                    outcomes, seconds = await self._limited(call, desk.limits.timeout)
+            except (*_INTERRUPTS, GeneratorExit):
+                raise
+            except BaseException as error:
+                if isinstance(error, asyncio.CancelledError) and _ours():
+                    raise
+                seconds = time.perf_counter() - start
+                wait = desk.again(task, error)
+                if wait is None:
+                    return self._over(call, partial(desk.give_up, task, error, seconds))
+                await asyncio.sleep(wait)
+            else:
+                return self._over(call, partial(desk.settle, task, outcomes, seconds))
+
+    def _over(self, call: _Awaited, settle: Callable[[], list[_Task]]) -> list[_Task]:
+        """Record what came of a call, unless its loop was left behind."""
+        with self._lock:
+            if self._left:
+                return []
+            self.out.remove(call)
+            return settle()
+
+    async def _call(self, task: _Task) -> tuple[_Outcomes, float]:
+        start = time.perf_counter()
+        found = _read_out(await self._search(task.queries, self._desk.k), self._desk.k)
+        seconds = time.perf_counter() - start
+        return _outcomes(found, len(task.queries), self._desk.k), seconds
+
+    async def _limited(self, call: _Awaited, most: float) -> tuple[_Outcomes, float]:
+        """The call with its time limit; one that does not end when cancelled is left behind."""
+        made = call.made = asyncio.ensure_future(self._call(call.task))
+        made.add_done_callback(lambda done: done.cancelled() or done.exception())
+        call.due = time.monotonic() + most
+        try:
+            await asyncio.wait({made}, timeout=most)
+            if made.done():
+                return made.result()
+        finally:
+            if not made.done():
+                made.cancel()
+                call.due = time.monotonic() + _GRACE
+                await asyncio.wait({made}, timeout=_GRACE)
+            call.due = None
+        raise TimeLimit
 
 
 def _ours() -> bool:
@@ -426,12 +626,35 @@ def _ours() -> bool:
     return task is None or task.cancelling() > 0
 
 
-async def _limited(search: Ask, task: _Task, desk: _Desk) -> Any:
-    limit = asyncio.timeout(desk.limits.timeout)
-    try:
-        async with limit:
-            return await search(task.queries, desk.k)
-    except TimeoutError:
-        if limit.expired():
-            raise _Timeout from None
-        raise
+def call_within(seconds: float | None, call: Callable[[], object]) -> None:
+    """Make a call that may take so long, in a thread that is left behind if it takes longer.
+
+    Args:
+        seconds: None for no limit; it is then called in this thread.
+        call: What is called.
+
+    Raises:
+        TimeLimit: If it takes longer.
+    """
+    if seconds is None:
+        call()
+        return
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
+            failed.append(error)
+        finally:
+            over.set()
+
+    end = time.monotonic() + seconds
+    threading.Thread(target=work, daemon=True).start()
+    while not over.wait(max(0.0, min(_POLL, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            abandon_blocked_loop()
+            raise TimeLimit
+    if failed:
+        raise failed[0]

@@ -29,8 +29,10 @@ _ERROR = 2
 )  # fmt: skip
 @click.option("--baseline", metavar="NAME", help="The run the others are held against.")
 @click.option(
-    "--resume/--fresh", default=True,
-    help="Go on where it stopped and use answers that are in the store (as it is), or ask anew.",
+    "--resume/--fresh", default=None,
+    help="Use all answers in the store, also those of a retriever without settings whose code "
+    "cannot be compared; or ask every query anew. Without: use answers of the same settings, and "
+    "of an unfinished run of the same code.",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Ask queries that failed again, too.")
 @click.option(
@@ -74,7 +76,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     only: tuple[str, ...],
     names: tuple[str, ...],
     baseline: str | None,
-    resume: bool,  # noqa: FBT001 - click passes by name
+    resume: bool | None,  # noqa: FBT001 - click passes by name
     failed: bool,  # noqa: FBT001 - the same
     errors: Literal["refuse", "empty"],
     repeat: int,
@@ -113,13 +115,15 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
     """  # noqa: D301 - click reads the \b
-    _check(save or not (history or label), resume or not failed, page, folder)
+    _check(save or not (history or label), resume is not False or not failed, page, folder)
     plan = rankgauge.BenchmarkPlan.read(path)
     plan = plan.measured(names) if names else plan
     _check_names(plan, baseline, diagnosed)
     kept = rankgauge.History.open(history) if save else None
-    again: Literal["missing", "failed", "all"] = "missing" if resume else "all"
-    outcome = _ran(plan, only, "failed" if failed else again, store, timed)
+    again: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
+    if resume is not None:
+        again = "resume" if resume else "all"
+    outcome = _ran(plan, only, again, store, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
@@ -196,7 +200,7 @@ def _keep(
 def _ran(  # noqa: PLR0917 - the options of the command
     plan: rankgauge.BenchmarkPlan,
     only: Sequence[str],
-    again: Literal["missing", "failed", "all"],
+    again: Literal["missing", "failed", "resume", "all"],
     store: str | None,
     timed: int | None,
 ) -> rankgauge.PlanOutcome:
