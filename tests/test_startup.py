@@ -26,8 +26,8 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 EVALUATION = {
     "asked", "catalogue", "errors", "evaluation", "formats", "formats.decimals", "formats.files",
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
-    "formats.quick", "formats.trec", "gather",
-    "ids", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
+    "findings", "formats.quick", "formats.trec", "gather",
+    "ids", "input_checks", "join", "judged", "kernels", "kernels.binary", "kernels.coverage", "kernels.declaring",
     "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",
     "kernels.measure",
     "kernels.orders", "kernels.partial", "kernels.preferring", "kernels.readers",

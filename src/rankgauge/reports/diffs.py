@@ -87,11 +87,18 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     nothing = (
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     )
-    notes = [*diff.notes, _LEGEND if diff.shown else nothing]
+    first = [
+        f"read this first: {run}: {one}" for run, one in diff.findings if one.severity == "error"
+    ]
+    title = [*(map(_wrapped, first) if narrow else first), diff.title()]
+    # What stands first is not said again.
+    told = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
+    notes = [note for note in diff.notes if note not in told]
+    notes.append(_LEGEND if diff.shown else nothing)
     return Table(
         columns=heads,
         rows=tuple(rows),
-        title=diff.title(),
+        title="\n".join(title),
         notes=tuple(map(_wrapped, notes)) if narrow else tuple(notes),
     )
 
