@@ -413,7 +413,7 @@ class Gathering:
             raise MismatchError(
                 f"no retrieved document is judged: the run has '{ours}', the judgments have "
                 f"'{theirs}', which differ only in leading zeros, blanks or case",
-                fix="use the same document ids in both",
+                fix=f"use the same document ids in both: {self.checks.copy_command()}",
             )
 
     def _fair_zero(self) -> Iterator[str]:

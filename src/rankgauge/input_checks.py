@@ -187,7 +187,7 @@ class InputChecks:
                 "P103",
                 f"{len(met)} of {many(queries, 'query id')} match only {way.by}: "
                 f"{_example(*met[0])}",
-                self._copy(),
+                self.copy_command(),
             )
 
     def _document_ids(self, *, spelled: bool) -> Iterator[Finding]:
@@ -214,7 +214,7 @@ class InputChecks:
         # As they are none match, and then several do: no chance. Else it must be shown.
         if not (len(met) > 1 if not now else _more(len(met) + now, now)):
             return None
-        fix = self._copy()
+        fix = self.copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
             fix = "write the ids of documents, not of chunks, each at its best place"
         return _finding(
@@ -230,7 +230,7 @@ class InputChecks:
             if _more(met, now):
                 return _finding(
                     "P109",
-                    f"{unit} ids match the judgments better if those of the run are one {word}: "
+                    f"more {unit} ids match the judgments with those of the run one {word}: "
                     f"{self._evidence(now, met)}",
                     f"number both from 0 or both from 1; {self._command()} shows the effect",
                 )
@@ -278,7 +278,8 @@ class InputChecks:
             "scores negated",
         )
 
-    def _copy(self) -> str:
+    def copy_command(self) -> str:
+        """The command that fixes ids."""
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:

@@ -166,20 +166,30 @@ def _likely(ours: set[bytes], theirs: set[bytes]) -> Iterator[tuple[Way, list[by
 
 
 def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
-    """Without the beginning and the end that all ids of one side share, up to a mark."""
-    for ids in (ours, theirs):
-        if len(ids) < 2:
-            continue
-        head = _HEAD.match(_common(min(ids), max(ids)))
-        backwards = [value[::-1] for value in ids]
-        tail = _HEAD.match(_common(min(backwards), max(backwards)))
-        prefix, suffix = _text(head[0] if head else b""), _text(tail[0][::-1] if tail else b"")
+    """Without what all ids of one side begin and end with, up to a mark, and the others do not."""
+    if min(len(ours), len(theirs)) < 2:
+        return
+    heads, tails = ([_head(ids) for ids in (ours, theirs)], [_tail(ids) for ids in (ours, theirs)])
+    for one, other in ((0, 1), (1, 0)):
+        prefix = heads[one].removesuffix(heads[other])
+        suffix = tails[one].removeprefix(tails[other])
         if prefix:
             yield _without(prefix, "")
         if suffix:
             yield _without("", suffix)
         if prefix and suffix:
             yield _without(prefix, suffix)
+
+
+def _head(ids: Collection[bytes]) -> str:
+    found = _HEAD.match(_common(min(ids), max(ids)))
+    return _text(found[0] if found else b"")
+
+
+def _tail(ids: Collection[bytes]) -> str:
+    backwards = [value[::-1] for value in ids]
+    found = _HEAD.match(_common(min(backwards), max(backwards)))
+    return _text(found[0][::-1] if found else b"")
 
 
 def _common(one: bytes, other: bytes) -> bytes:
