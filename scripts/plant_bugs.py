@@ -157,7 +157,7 @@ TESTS_OF = {
             ("survey", "runs"),
         )
     },
-    "checking/spelling.py": ("tests/checking/test_pairs.py", "tests/checking/test_spelling.py"),
+    "spelling.py": ("tests/checking/test_pairs.py", "tests/test_spelling.py"),
     "checking/measuring.py": tuple(
         f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")
     ),

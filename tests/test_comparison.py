@@ -399,7 +399,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
     nothing = compare(qrels, {"a": one, "b": {"q11": ["d"], "q0": ["x"]}}, "FirstRel").difference(
         "b"
     )
-    assert (nothing.queries, nothing.p, nothing.verdict) == (0, 1.0, "identical")
+    assert (nothing.queries, nothing.p, nothing.verdict) == (0, 1.0, "withheld")
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from rankgauge.checking.checkup import check as check
     from rankgauge.checking.fixes import Mended as Mended
     from rankgauge.checking.fixes import mend as mend
-    from rankgauge.checking.problems import PROBLEM_KINDS as PROBLEM_KINDS
     from rankgauge.checking.problems import Effect as Effect
     from rankgauge.checking.problems import Problem as Problem
-    from rankgauge.checking.problems import ProblemKind as ProblemKind
     from rankgauge.checking.problems import Spot as Spot
     from rankgauge.checking.result import CheckResult as CheckResult
     from rankgauge.collection import Collection as Collection
@@ -87,6 +85,8 @@ if TYPE_CHECKING:
     from rankgauge.explaining.working import IdealRow as IdealRow
     from rankgauge.explaining.working import Worked as Worked
     from rankgauge.explaining.working import Working as Working
+    from rankgauge.findings import PROBLEM_KINDS as PROBLEM_KINDS
+    from rankgauge.findings import ProblemKind as ProblemKind
     from rankgauge.fingerprints import fingerprint as fingerprint
     from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
     from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
@@ -319,7 +319,7 @@ _HOMES = {
     "bench.varied": ("explore_plan",),
     "checking.checkup": ("check",),
     "checking.fixes": ("Mended", "mend"),
-    "checking.problems": ("PROBLEM_KINDS", "Effect", "Problem", "ProblemKind", "Spot"),
+    "checking.problems": ("Effect", "Problem", "Spot"),
     "checking.result": ("CheckResult",),
     "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison": ("Comparison", "compare", "compare_evaluations"),
@@ -342,6 +342,7 @@ _HOMES = {
     ),
     "explaining.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explaining.working": ("IdealRow", "Worked", "Working"),
+    "findings": ("PROBLEM_KINDS", "ProblemKind"),
     "fingerprints": ("fingerprint",),
     "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),

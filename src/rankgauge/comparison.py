@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from rankgauge.differences import (
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import Finding, explaining
 from rankgauge.ids import show_id
 from rankgauge.kernels.measure import Measure, parse, parse_all
 from rankgauge.model import Qrels, Run
@@ -76,6 +77,25 @@ class Comparison:
     differences: tuple[Difference, ...]
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def withheld(self) -> tuple[tuple[str, Finding], ...]:
+        """Runs whose input explains their numbers, with what was found: no verdict on them."""
+        return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
+
+    def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
+        """The same with more findings about the input of runs, and without verdicts on these.
+
+        Args:
+            found: Run to what was found.
+        """
+        evaluations = [
+            replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
+            for e in self.evaluations
+        ]
+        again = _compared(evaluations, self.design)
+        # What was said of judgments and rankings stands.
+        return replace(again, warnings=tuple(dict.fromkeys([*again.warnings, *self.warnings])))
 
     @property
     def baseline(self) -> str:
@@ -131,10 +151,11 @@ class Comparison:
         names = tuple(evaluation.run_name for evaluation in self.evaluations)
         values = [[mean[str(measure)] for mean in means] for measure in measures]
         rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
+        # A run that may be better than its numbers leaves it open which one is best.
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
-            for column in measure.best(row)
+            for column in ([] if self.withheld else measure.best(row))
         }
         marks = {
             (measures.index(d.measure), names.index(d.run)): _MARKS[d.verdict]
@@ -151,11 +172,15 @@ class Comparison:
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
+            title="\n".join(self._withheld()),
             notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
             marks={(place, column + 1): mark for (place, column), mark in marks.items()},
         )
+
+    def _withheld(self) -> Iterator[str]:
+        return (f"no verdict on {run}: {found}" for run, found in self.withheld)
 
     def _legend(self, marks: set[str]) -> Iterator[str]:
         said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
@@ -186,7 +211,8 @@ class Comparison:
             rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),
             title="every run against every other" if every else f"against {self.baseline}",
             notes=(
-                *self.sentences,
+                # What is withheld stands above the means.
+                *self.sentences[len(self.withheld) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
                 self.design.in_words(),
@@ -234,8 +260,12 @@ class Comparison:
             "design": design,
             "measures": [str(measure) for measure in self.evaluations[0].measures],
             "runs": [
-                {"name": name, "means": {m: _null(v) for m, v in values.items()}}
-                for name, values in means.items()
+                {
+                    "name": e.run_name,
+                    "means": {m: _null(v) for m, v in means[e.run_name].items()},
+                    "findings": [asdict(found) for found in e.findings],
+                }
+                for e in self.evaluations
             ],
             "differences": [_as_object(d) for d in self.differences],
             "sentences": list(self.sentences),
@@ -441,14 +471,24 @@ def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
         )
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
-    found = tuple(differences(evaluations, seeded))
-    return Comparison(
+    faulty = {e.run_name for e in evaluations if explaining(e.findings)}
+    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
+    made = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
         differences=found,
-        sentences=tuple(sentences(evaluations, seeded, found)),
+        sentences=(),
         warnings=tuple(warnings_of_evaluations(evaluations, seeded, found)),
     )
+    return replace(made, sentences=(*made._withheld(), *sentences(evaluations, seeded, found)))  # noqa: SLF001 - its own
+
+
+def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
+    """Without a verdict where the input explains the numbers of one of both runs."""
+    tested = d.verdict is not None
+    if tested and (d.run in faulty or d.baseline in faulty):
+        return replace(d, verdict="withheld")
+    return d
 
 
 def _meet(truth: Qrels, runs: Sequence[Run]) -> None:

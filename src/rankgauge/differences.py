@@ -40,7 +40,7 @@ Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max
 Method: TypeAlias = Literal["t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
 Verdict: TypeAlias = Literal[
-    "better", "worse", "higher", "lower", "cannot tell", "borderline", "identical"
+    "better", "worse", "higher", "lower", "cannot tell", "borderline", "identical", "withheld"
 ]
 
 ALPHA = 0.05
@@ -82,8 +82,9 @@ class Difference:
         ties: Queries in which both have the same.
         losses: Queries in which the baseline has the better value.
         verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
-            side), ``cannot tell``, ``borderline`` (interval and p-value disagree about zero) or
-            ``identical``; None where the measure is only described.
+            side), ``cannot tell``, ``borderline`` (interval and p-value disagree about zero),
+            ``identical``, or ``withheld`` (a fault of the input explains the numbers of a run);
+            None where the measure is only described.
     """
 
     run: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from rankgauge.asked import (
 )
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.escaping import for_json
+from rankgauge.findings import Finding
 from rankgauge.gather import Gathered, Gathering, Truth
 from rankgauge.ids import IntArray, freeze
 from rankgauge.judged import BoolArray, Values
@@ -71,6 +72,8 @@ class Evaluation:
             all measures share; where they differ ours stands there, and the notes say the rest.
         left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
             not average all of them over the same queries; None where every query counts.
+        findings: What the cheap checks of the input found, the worst first. One of severity
+            ``error`` explains the numbers: no verdict is drawn from them.
 
     Example:
         >>> ev = evaluate({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, ["RR", "nDCG@10"])
@@ -92,6 +95,7 @@ class Evaluation:
     coverage: Mapping[int, float] = field(default_factory=dict)
     profile: AppliedProfile | None = None
     left_out: BoolArray | None = None
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self.per_query, self.undefined, self.left_out)
@@ -241,6 +245,7 @@ class Evaluation:
             "weights": None if self.weights is None else list(self.weights),
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
+            "findings": [asdict(found) for found in self.findings],
         }
         if self.profile is not None:
             # Not known before profiles were: what was written without stays as it was.
@@ -294,6 +299,8 @@ class Evaluation:
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
+                # Not known before there were checks of the input.
+                findings=tuple(Finding(**found) for found in data.get("findings", ())),
                 **_profile_of(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -465,6 +472,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         weights=shares,
         groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
         settings=gathered.settings,
+        findings=gathered.findings,
         **more,
     )
 

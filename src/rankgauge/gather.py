@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankgauge.errors import InputError, MismatchError
+from rankgauge.findings import Finding
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
+from rankgauge.input_checks import DEPTH, SAMPLED, InputChecks, Pair, Sample
 from rankgauge.join import Joined, join
 from rankgauge.judged import BoolArray, JudgedRun, Values
 from rankgauge.kernels.coverage import judged_shares
-from rankgauge.mapped import mapped
+from rankgauge.mapped import Mapped, mapped
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import (
     SHOWN,
@@ -28,9 +32,9 @@ from rankgauge.notes import (
     ties_note,
     undefined_notes,
 )
-from rankgauge.planning import Plan
+from rankgauge.planning import JUDGED_AT, Plan
 from rankgauge.policies import BY_GRADE, Policies
-from rankgauge.table import PairTable, distinct
+from rankgauge.table import PairTable, distinct, offsets_of
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
@@ -56,6 +60,7 @@ class Gathered:
         counts: What happened to how many queries and documents.
         coverage: The mean share of judged documents at each cut-off, and at 10.
         notes: The same in sentences.
+        findings: What is wrong with the input.
     """
 
     run_name: str
@@ -67,6 +72,7 @@ class Gathered:
     counts: Mapping[str, int]
     coverage: Mapping[int, float]
     notes: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class _Block:
         documents: How many documents it has.
         first: Its first queries, as they are shown.
         unknown: Its queries without judgments.
-        sample: Makes a column of its first documents.
+        sample: Makes pairs of its judged queries and their first documents.
         run: It itself, if there is a table of it.
         removed: How many documents were left out since they stood there before.
         constant: Whether every ranking has one score only.
@@ -90,7 +96,7 @@ class _Block:
     documents: int
     first: Sequence[str]
     unknown: Iterable[bytes]
-    sample: Callable[[], Ids]
+    sample: Sample
     run: Run | None = None
     removed: int = 0
     constant: bool = False
@@ -141,13 +147,13 @@ class Gathering:
         self.wanted = np.ones(len(qrels), dtype=bool)
         self.seen = np.zeros(len(qrels), dtype=bool)
         self.name, self.settings = "", dict[str, Any]()
-        self.tied = self.removed = self.documents = self.matched = self.depth = 0
+        self.tied = self.removed = self.documents = self.depth = 0
         self.beyond = [0] * len(plan.recalls)
         self.constant = True
         self.rising = self.longer = 0
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
-        self.sample: Ids | None = None
+        self.checks = InputChecks(qrels)
         self.notes = [*qrels.table.notes]
 
     def select(self, queries: Iterable[Any]) -> None:
@@ -188,14 +194,13 @@ class Gathering:
         self.unknown.update(block.unknown)
         self.removed += block.removed
         self.documents += block.documents
-        self.matched += len(joined.rank)
+        source = "" if block.run is None else block.run.table.source
+        self.checks.add(joined, block.sample, source)
         if self.depth < self.plan.deepest_asked and len(joined.retrieved):
             self.depth = max(self.depth, int(joined.retrieved.max()))
         self.constant = self.constant and block.constant
         if len(self.run_ids) < SHOWN:
             self.run_ids += block.first
-        if not self.matched and block.documents and self.sample is None:
-            self.sample = block.sample()
         if block.run is not None:
             self.settings = self.settings or dict(block.run.settings)
             self.notes += [note for note in block.run.table.notes if note not in self.notes]
@@ -222,7 +227,7 @@ class Gathering:
             documents=found.documents(),
             first=found.first(SHOWN),
             unknown=found.unknown(),
-            sample=lambda: found.sample(_SAMPLE),
+            sample=partial(_pairs_of_dicts, found),
             constant=found.constant(),
         )
 
@@ -237,7 +242,7 @@ class Gathering:
             documents=len(table),
             first=run.query_ids[:SHOWN],
             unknown=run.table.queries.take(joined.unknown_queries).tolist(),
-            sample=lambda: table.docs.take(np.arange(min(_SAMPLE, len(table)))).compact(),
+            sample=_sample_of_table(table, self.qrels) if self.checks.wants_sample else list,
             run=run,
             removed=len(run.table) - len(table),
             constant=_constant(table),
@@ -320,11 +325,13 @@ class Gathering:
         """The values of all blocks, and what there is to say about them."""
         if not (self.seen & self.wanted).any():
             raise self._mismatch()
-        if self.sample is not None and not self.matched:
-            self._refuse_near_misses(self.sample)
+        self._refuse_near_misses()
+        missing = np.flatnonzero(self.wanted & ~self.seen)
+        asked = int(np.count_nonzero(self.wanted))
+        absent = missing
         if self.policies.queries == "intersection":
             self.wanted &= self.seen
-        missing = np.flatnonzero(self.wanted & ~self.seen)
+            missing = missing[:0]
         if len(missing):
             self._calculate(*self.last, missing)
         # Kept with the judgments, so that the next run finds them made.
@@ -345,6 +352,12 @@ class Gathering:
             "duplicates_removed": self.removed,
         }
         coverage = self._coverage(rows)
+        top = coverage.get(JUDGED_AT, 0.0)
+        findings = tuple(self.checks.mismatches(top, asked, absent, self.unknown))
+        without = int(np.count_nonzero(np.isnan(self.judged[rows, 0])))
+        empties = (
+            () if findings else tuple(self.checks.empties(len(query_ids), without, len(missing)))
+        )
         return Gathered(
             run_name=self.name,
             settings=self.settings,
@@ -354,7 +367,11 @@ class Gathering:
             undefined=undefined,
             counts=counts,
             coverage=coverage,
+            findings=findings + empties,
             notes=(
+                *(f"WARNING: {found}" for found in findings),
+                *(() if findings else self._fair_zero()),
+                *(f"WARNING: {found}" for found in empties),
                 queries_note(counts, self.policies),
                 ties_note(counts, self.policies),
                 *self._drawn(rows),
@@ -388,15 +405,28 @@ class Gathering:
             fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
         )
 
-    def _refuse_near_misses(self, sample: Ids) -> None:
+    def _refuse_near_misses(self) -> None:
         """No document is judged: a fair zero, unless ids that are meant to be equal are not."""
-        near = near_match(sample.tolist(), self._judged_sample().tolist())
+        if self.checks.matched or not self.checks.pairs:
+            return
+        docs = [doc for _, doc in self.checks.pairs]
+        near = near_match(docs, self._judged_sample().tolist())
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
                 f"no retrieved document is judged: the run has '{ours}', the judgments have "
                 f"'{theirs}', which differ only in leading zeros, blanks or case",
-                fix="use the same document ids in both",
+                fix=f"use the same document ids in both: {self.checks.copy_command()}",
+            )
+
+    def _fair_zero(self) -> Iterator[str]:
+        """No document is judged, and nothing tells of a fault."""
+        if not self.checks.matched and self.checks.pairs:
+            yield (
+                "WARNING: no retrieved document is among the judged ones of its query: the run has "
+                f"{some(show_id(doc) for _, doc in self.checks.pairs)}, the judgments have "
+                f"{some(self._judged_sample().shown())}; "
+                "check that both use the same document ids"
             )
 
     def _drawn(self, rows: IntArray | slice) -> Iterator[str]:
@@ -410,13 +440,6 @@ class Gathering:
         yield draws_note(errors, self.policies)
 
     def _said(self, coverage: Mapping[int, float], rows: IntArray | slice) -> Iterator[str]:
-        if not self.matched and self.sample is not None:
-            yield (
-                "WARNING: no retrieved document is among the judged ones of its query: the run has "
-                f"{some(self.sample.shown())}, the judgments have "
-                f"{some(self._judged_sample().shown())}; "
-                "check that both use the same document ids"
-            )
         if coverage:
             deepest = self.plan.deepest
             known = f"Judged@{deepest} = {coverage[deepest]:.3f}"
@@ -481,6 +504,37 @@ class Gathering:
     def _judged_sample(self) -> Ids:
         docs = self.qrels.table.docs
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
+
+
+def _pairs_of_dicts(found: Mapped) -> list[Pair]:
+    """Pairs of the first judged queries and the first documents of each."""
+    known = found.joined.qrels.query_index
+    judged = (
+        (coded, ranking)
+        for query, ranking in zip(found.queries, found.rankings, strict=True)
+        if (coded := query.encode()) in known
+    )
+    return [
+        (query, doc.encode())
+        for query, ranking in islice(judged, SAMPLED)
+        for doc in islice(ranking, DEPTH)
+    ]
+
+
+def _sample_of_table(table: PairTable, qrels: Qrels) -> Sample:
+    """The same of a table, kept when the table is gone."""
+    numbers = range(len(table.queries))
+    judged = islice((n for n in numbers if table.queries[n] in qrels.query_index), SAMPLED)
+    chosen = np.fromiter(judged, np.int64)
+    starts, sizes = table.offsets[chosen], np.minimum(np.diff(table.offsets)[chosen], DEPTH)
+    rows = np.repeat(starts - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
+    docs, queries = table.docs.take(rows).compact(), table.queries.take(chosen).tolist()
+    return partial(_pairs_of_columns, queries, sizes, docs)
+
+
+def _pairs_of_columns(queries: Sequence[bytes], sizes: IntArray, docs: Ids) -> list[Pair]:
+    of_rows = chain.from_iterable(map(repeat, queries, sizes.tolist()))
+    return list(zip(of_rows, docs.tolist(), strict=True))
 
 
 def _constant(table: PairTable) -> bool:

@@ -21,7 +21,9 @@ import numpy.typing as npt
 from rankgauge.errors import InputError
 from rankgauge.escaping import visible
 
-__all__ = ["Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "show_id"]
+__all__ = [
+    "Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "renumbered", "show_id",
+]  # fmt: skip
 
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -43,6 +45,8 @@ _FEW = 8
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
+# A longer number is no count, and takes long to read.
+_DIGITS = 19
 _LOOKED_AT = 10_000
 _LEAVE = "leave it out, or give it an id"
 _WANTED = "text, a whole number or bytes"
@@ -431,6 +435,19 @@ def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, b
     for value in right:
         near.setdefault(_plain(value), value)
     return next(((value, near[_plain(value)]) for value in left if _plain(value) in near), None)
+
+
+def renumbered(value: bytes, step: int) -> bytes:
+    """An id that is a whole number, some steps further, with the zeros that it begins with.
+
+    Example:
+        >>> renumbered(b"009", 1), renumbered(b"d9", 1)
+        (b'010', b'd9')
+    """
+    if not value.isdigit() or len(value) >= _DIGITS:
+        return value
+    moved = b"%d" % (int(value) + step)
+    return moved.zfill(len(value)) if len(value) > 1 and value.startswith(b"0") else moved
 
 
 def _plain(value: bytes) -> str:

@@ -16,13 +16,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankgauge.formats.layout import is_lost
-from rankgauge.ids import Ids, IntArray, show_id
+from rankgauge.ids import IntArray, show_id
 from rankgauge.join import Joined, by_grade
 from rankgauge.judged import BoolArray
 from rankgauge.model import Qrels
@@ -82,10 +81,6 @@ class Mapped:
     def first(self, number: int) -> list[str]:
         """Its first queries, as they are shown."""
         return [show_id(query.encode()) for query in self.queries[:number]]
-
-    def sample(self, number: int) -> Ids:
-        """Its first documents."""
-        return Ids.of(list(islice(chain.from_iterable(self.rankings), number)))
 
 
 def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:

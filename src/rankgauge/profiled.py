@@ -279,6 +279,7 @@ def _together(
             *filter(None, [alone_note(measures)]),
             *_told(found, measures, applied),
         ),
+        findings=tuple(dict.fromkeys(one for part in parts for one in part.gathered.findings)),
     )
     return Profiled(
         gathered, measures, _shared([part.policies for part in parts]), applied, left_out

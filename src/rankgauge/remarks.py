@@ -10,6 +10,7 @@ import numpy as np
 
 from rankgauge.differences import Design, Difference, indistinct, paired
 from rankgauge.evaluation import Evaluation
+from rankgauge.findings import explaining
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Run
 from rankgauge.notes import many
@@ -38,9 +39,13 @@ _SURE = ("better", "worse", "higher", "lower")
 def sentences(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[str]:
-    """Which run is best and how sure that is; then each difference that was tested."""
-    yield _winner(evaluations, design, found)
-    tested = [d for d in found if d.verdict is not None]
+    """Which run is best and how sure that is; then each difference that was tested.
+
+    Nothing is said of a run whose input explains its numbers, nor of which run is best beside it.
+    """
+    if not any(explaining(e.findings) for e in evaluations):
+        yield _winner(evaluations, design, found)
+    tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
         yield _said(d)
     if len(tested) > _SENTENCES:
@@ -142,8 +147,11 @@ def warnings_of_evaluations(
         yield f"queries missing from a run count as empty rankings ({', '.join(gone)})"
     if any(e.weights is not None for e in evaluations):
         yield "means are weighted, differences are not: in these every query counts the same"
+    for e in evaluations:
+        explains = explaining(e.findings)
+        yield from (f"{e.run_name}: {one}" for one in e.findings if one not in explains)
     named = {e.run_name: e for e in evaluations}
-    primary = [d for d in found if d.measure == design.tested[0]]
+    primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
         yield from _few(named[d.run], named[d.baseline], d)
 

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from rankgauge.differences import changes
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import Finding
 from rankgauge.ids import Id, freeze, id_bytes, show_id
+from rankgauge.input_checks import collection_findings
 from rankgauge.join import ranked
 from rankgauge.judged import Values
 from rankgauge.kernels.measure import Measure, parse
@@ -103,6 +106,8 @@ class RunDiff:
         shown: The queries that are shown: the largest losses, then the largest gains, or those
             asked for.
         notes: What a reader of the numbers has to know, one sentence each.
+        findings: What the cheap checks of the input found, each with the run that has it. One of
+            severity ``error`` explains the numbers of its run.
     """
 
     run_a: str
@@ -121,6 +126,7 @@ class RunDiff:
     same_top: npt.NDArray[np.bool_]
     shown: tuple[QueryDiff, ...]
     notes: tuple[str, ...]
+    findings: tuple[tuple[str, Finding], ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
@@ -227,6 +233,7 @@ class RunDiff:
             ],
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
+            "findings": [{"run": run, **asdict(found)} for run, found in self.findings],
         }  # fmt: skip
         return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
@@ -317,10 +324,23 @@ def diff(
         same_top=meeting.same_top(depth),
         shown=(),
         notes=(),
+        findings=tuple(_findings(runs, (a, b), texts)),
     )
     sides = Sides.of(truth, runs, texts, rows=chosen, ties=ties)
     result = replace(result, shown=tuple(_query(result, sides, row) for row in chosen))
     return replace(result, notes=tuple(_notes(result, (a, b), texts)))
+
+
+def _findings(
+    runs: Iterable[Run], evaluations: Iterable[Evaluation], texts: Collection
+) -> Iterator[tuple[str, Finding]]:
+    """What is wrong with the input, each with the run that has it."""
+    for run, evaluation in zip(runs, evaluations, strict=True):
+        found = evaluation.findings
+        if texts.documents:
+            docs = (doc for query in run for doc in islice(run[query], 10))
+            found += collection_findings(docs, texts.documents)
+        yield from ((run.name, one) for one in found)
 
 
 def _query(found: RunDiff, sides: Sides, row: int) -> QueryDiff:
@@ -420,9 +440,12 @@ def _number(qrels: Qrels, query: Id) -> int:
 def _notes(
     found: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection
 ) -> Iterator[str]:
+    for run, one in found.findings:
+        yield f"{_WARNING}{run}: {one}"
+    said = {f"{_WARNING}{one}" for _, one in found.findings}
     for evaluation in evaluations:
         for note in evaluation.notes:
-            if note.startswith(_WARNING):
+            if note.startswith(_WARNING) and note not in said:
                 yield f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
     yield (
         f"{found.measure}: {found.mean_a:.4f} in {found.run_a}, {found.mean_b:.4f} in "

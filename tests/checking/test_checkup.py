@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rankgauge
 from rankgauge import PROBLEM_KINDS, InputError, UnknownName, check, evaluate, sample_path
-from rankgauge.checking.problems import KINDS
+from rankgauge.findings import KINDS
 
 
 def test_codes_are_stable_and_in_order():

@@ -281,9 +281,12 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         for name, value in before.now.items()
         if name in after.now
     ]
-    rows.append(_counts(f"queries that miss a relevant document in the first {before.k}",
-                        before.failing, after.failing))  # fmt: skip
-    for old, new in zip(before.totals, after.totals, strict=True):
+    withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
+    if before.failing is not None and after.failing is not None:
+        rows.append(_counts(f"queries that miss a relevant document in the first {before.k}",
+                            before.failing, after.failing))  # fmt: skip
+    # Where the input explains the numbers of one, no causes are named.
+    for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
         if not (old.looked_at and new.looked_at):
             continue
         if old.queries or new.queries:
@@ -294,7 +297,9 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         columns=("", BEFORE, "after", "change"),
         rows=tuple(rows),
         title=f"{before.run_name} and {after.run_name}, {many(before.queries, 'query')}",
-        notes=tuple(dict.fromkeys(f"not looked at: {t}" for t in before.not_looked_at)),
+        notes=tuple(
+            dict.fromkeys([*withheld, *(f"not looked at: {t}" for t in before.not_looked_at)])
+        ),
     )
 
 

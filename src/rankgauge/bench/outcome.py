@@ -16,6 +16,7 @@ from rankgauge.collection import Query
 from rankgauge.comparison import COMPARED
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import KINDS, Finding
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
@@ -25,6 +26,8 @@ __all__ = ["BenchmarkRun", "Counting", "Errors", "Failure", "IndexCost", "Tally"
 Errors: TypeAlias = Literal["refuse", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000
+# Above this share, a fault is in most of what was returned, and decides the mean.
+_MOST = 0.5
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Tally:
         unknown: Hits on a document that the collection does not have; they keep their rank, and
             count as not relevant.
         ascending: Queries whose scores rose from hit to hit, in the order they came.
+        hits: Hits that were kept.
     """
 
     queries: int = 0
@@ -71,6 +75,27 @@ class Tally:
     beyond: int = 0
     unknown: int = 0
     ascending: int = 0
+    hits: int = 0
+
+    def findings(self) -> Iterator[Finding]:
+        """What explains the numbers of the answers, whatever the judgments are."""
+        answered = self.queries - self.failed - self.missing - self.empty
+        if self.unknown > _MOST * self.hits:
+            yield Finding(
+                "T104", "error",
+                f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
+                "does not have",
+                KINDS["T104"].effect,
+                "return the ids of the documents that were given to index()",
+            )  # fmt: skip
+        if self.ascending > _MOST * answered:
+            yield Finding(
+                "R104", "error",
+                "the scores look like distances (lower is better): they rise from hit to hit for "
+                f"{self.ascending} of {many(answered, 'query')}",
+                KINDS["R104"].effect,
+                "return them negated",
+            )  # fmt: skip
 
     def notes(self) -> Iterator[str]:
         """What a reader of the numbers has to know of it."""
@@ -288,7 +313,7 @@ class Counting:
         """
         self._documents = documents
         self._seen = self._failed = self._empty = 0
-        self._repeated = self._beyond = self._unknown = self._ascending = 0
+        self._repeated = self._beyond = self._unknown = self._ascending = self._hits = 0
         self._failures: list[Failure] = []
 
     def add(self, answer: Answer) -> None:
@@ -306,6 +331,7 @@ class Counting:
         self._repeated += hits.repeated
         self._beyond += hits.beyond
         self._ascending += hits.ascending
+        self._hits += len(hits)
         known = self._documents
         if known is not None and not known.issuperset(hits.ids):
             self._unknown += sum(name not in known for name in hits.ids)
@@ -327,5 +353,6 @@ class Counting:
             beyond=self._beyond,
             unknown=self._unknown,
             ascending=self._ascending,
+            hits=self._hits,
         )
         return tally, tuple(self._failures)

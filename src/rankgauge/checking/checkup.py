@@ -8,12 +8,13 @@ from typing import Any
 from rankgauge.checking.judgments import Scale, judgment_problems, one_each
 from rankgauge.checking.measuring import Look
 from rankgauge.checking.pairs import pair_problems
-from rankgauge.checking.problems import KINDS, Effect, Problem
+from rankgauge.checking.problems import Effect, Problem
 from rankgauge.checking.reading import Given, NotInBlocks, given_qrels, given_runs, read_whole
 from rankgauge.checking.result import CheckResult
 from rankgauge.checking.runs import run_notes, run_problems, same_runs
 from rankgauge.checking.survey import Survey, survey
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.findings import KINDS
 from rankgauge.kernels.measure import Measure, parse_all
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many

@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checking.copying import copy_lines, copy_name
-from rankgauge.checking.problems import KINDS
 from rankgauge.checking.reading import Given, given_qrels, given_runs, read_whole
 from rankgauge.checking.result import CheckResult
-from rankgauge.checking.spelling import Spelling, Way, renamed, spelled, way_of
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.findings import KINDS
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
 from rankgauge.ids import Ids, IntArray
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
+from rankgauge.spelling import Spelling, Way, renamed, spelled, way_of
 from rankgauge.table import PairTable
 
 __all__ = ["Mended", "mend"]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankgauge.checking.measuring import Look, least_rel, means, values_of
-from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
+from rankgauge.checking.problems import Effect, Problem, Spot
 from rankgauge.checking.survey import SHOWN, each_once, rejoined, spots_of
 from rankgauge.errors import InputError
+from rankgauge.findings import KINDS
 from rankgauge.ids import IntArray, show_id
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels

@@ -17,14 +17,15 @@ from rankgauge.checking.measuring import (
     precision,
     values_of,
 )
-from rankgauge.checking.problems import KINDS, Problem, Spot
-from rankgauge.checking.spelling import Spelling, renamed, spelled, way_of
+from rankgauge.checking.problems import Problem, Spot
 from rankgauge.checking.survey import SHOWN, each_once, rejoined
-from rankgauge.ids import Ids, IntArray, show_id
+from rankgauge.findings import KINDS
+from rankgauge.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.join import Joined
 from rankgauge.kernels.measure import parse
 from rankgauge.model import Qrels
 from rankgauge.notes import many, some
+from rankgauge.spelling import Spelling, renamed, spelled, way_of
 from rankgauge.table import PairTable, offsets_of
 
 __all__ = ["Respelled", "pair_problems", "respelled"]
@@ -34,8 +35,6 @@ _LOW, _HIGH, _QUERIES, _TURNS = 0.1, 0.9, 10, 5
 _SAME = 0.9
 _LOOKED_AT = 100
 _BETTER = 1.5
-# A longer number is no count, and takes long to read.
-_DIGITS = 19
 
 
 @dataclass(frozen=True)
@@ -373,7 +372,7 @@ def _off_by_one(look: Look) -> Iterator[Problem]:
 
     def change(part: PairTable) -> PairTable:
         ids = part.docs if best[0] else part.queries
-        ids = Ids.of([_shifted(value, best[1]) for value in ids.tolist()], "id")
+        ids = Ids.of([renumbered(value, best[1]) for value in ids.tolist()], "id")
         return each_once(replace(part, docs=ids) if best[0] else replace(part, queries=ids))
 
     found = look.if_joined(rejoined(look.survey.given, look.qrels, change), by)
@@ -388,12 +387,4 @@ def _off_by_one(look: Look) -> Iterator[Problem]:
 
 def _moved(pair: tuple[bytes, bytes], place: int, step: int) -> tuple[bytes, bytes]:
     query, doc = pair
-    return (query, _shifted(doc, step)) if place else (_shifted(query, step), doc)
-
-
-def _shifted(value: bytes, step: int) -> bytes:
-    """A whole number one further, as wide as it was if it begins with a zero."""
-    if not value.isdigit() or len(value) >= _DIGITS:
-        return value
-    moved = b"%d" % (int(value) + step)
-    return moved.zfill(len(value)) if len(value) > 1 and value.startswith(b"0") else moved
+    return (query, renumbered(doc, step)) if place else (renumbered(query, step), doc)

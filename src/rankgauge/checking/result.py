@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from rankgauge.checking.problems import Effect, Level, Problem, Spot
+from rankgauge.checking.problems import Effect, Problem, Spot
 from rankgauge.escaping import for_json
+from rankgauge.findings import Level
 from rankgauge.notes import many
 from rankgauge.render import Table, to_html
 

@@ -15,7 +15,7 @@ from rankgauge.checking.measuring import (
     turned_round,
     values_of,
 )
-from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
+from rankgauge.checking.problems import Effect, Problem, Spot
 from rankgauge.checking.survey import (
     Survey,
     by_rank,
@@ -24,6 +24,7 @@ from rankgauge.checking.survey import (
     turned,
     without_selves,
 )
+from rankgauge.findings import KINDS
 from rankgauge.kernels.measure import parse
 from rankgauge.notes import many
 from rankgauge.table import PairTable

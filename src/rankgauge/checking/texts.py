@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.checking.problems import KINDS, Effect, Problem, Spot
+from rankgauge.checking.problems import Effect, Problem, Spot
 from rankgauge.collection import Collection
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import KINDS
 from rankgauge.ids import Ids, id_bytes
 from rankgauge.kernels.measure import Measure
 from rankgauge.model import Qrels, Run

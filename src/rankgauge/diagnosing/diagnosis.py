@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
 from typing import Any
 
 from rankgauge.collection import Collection
@@ -27,6 +28,9 @@ from rankgauge.diagnosing.wording import Texts
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.escaping import for_json
 from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import Finding as InputFinding
+from rankgauge.findings import explaining
+from rankgauge.input_checks import collection_findings
 from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many
@@ -66,6 +70,8 @@ class Diagnosis:
         slices: Means by group, length of the query, number of relevant documents.
         not_looked_at: Causes that what was given cannot decide, and why.
         notes: What a reader of the numbers has to know.
+        input_findings: What the cheap checks of the input found. One of severity ``error`` explains
+            the numbers: then `findings`, `totals`, `potentials` and `cures` are left empty.
     """
 
     run_name: str
@@ -88,6 +94,12 @@ class Diagnosis:
     slices: tuple[Slice, ...]
     not_looked_at: tuple[str, ...]
     notes: tuple[str, ...]
+    input_findings: tuple[InputFinding, ...] = ()
+
+    @property
+    def withheld(self) -> tuple[InputFinding, ...]:
+        """What explains the numbers, so that no cause is named and no cure is advised."""
+        return explaining(self.input_findings)
 
     @property
     def worst(self) -> tuple[Finding, ...]:
@@ -95,8 +107,10 @@ class Diagnosis:
         return self.findings[: self.shown]
 
     @property
-    def failing(self) -> int:
-        """How many queries miss a relevant document."""
+    def failing(self) -> int | None:
+        """How many queries miss a relevant document; None where causes are withheld."""
+        if self.withheld:
+            return None
         return sum(bool(finding.missed) for finding in self.findings)
 
     def finding(self, query_id: str) -> Finding | None:
@@ -131,6 +145,8 @@ class Diagnosis:
         return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
     def __repr__(self) -> str:
+        if self.withheld:
+            return f"<Diagnosis of {self.run_name!r}: withheld, {self.withheld[0].message}>"
         return (
             f"<Diagnosis of {self.run_name!r}: in {self.failing} of {self.queries} queries the "
             f"first {self.k} miss a relevant document>"
@@ -224,7 +240,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         other_name="" if other is None else other.name,
     )  # fmt: skip
     values = _values(evaluation, by)
-    return Diagnosis(
+    made = Diagnosis(
         run_name=evaluation.run_name,
         measure=by,
         k=k,
@@ -245,7 +261,21 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         slices=slices(seen, values, texts, group_by),
         not_looked_at=tuple(_not_looked_at(examiner, findings)),
         notes=evaluation.notes,
+        input_findings=_input_findings(evaluation, found, texts),
     )
+    if not made.withheld:
+        return made
+    return replace(
+        made, findings=(), totals=(), potentials=(), cures=(),
+        reading=replace(made.reading, sentences=()),
+    )  # fmt: skip
+
+
+def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[InputFinding, ...]:
+    """What is wrong with the input, the collection included."""
+    known = texts.collection.documents
+    docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
+    return evaluation.findings + (collection_findings(docs, known) if known else ())
 
 
 def _measure(given: str | Measure) -> Measure:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.evaluation import evaluate
+from rankgauge.evaluation import Evaluation, evaluate
+from rankgauge.findings import Finding, explaining
 from rankgauge.gating.noise import Noise
 from rankgauge.gating.rules import GateRules
 from rankgauge.gating.texts import text_of
@@ -26,7 +27,7 @@ from rankgauge.kernels.measure import Measure, parse
 from rankgauge.model import Qrels, Run
 from rankgauge.notes import many, some
 
-__all__ = ["Baseline", "BaselineQuery"]
+__all__ = ["Baseline", "BaselineQuery", "faults"]
 
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
@@ -94,13 +95,15 @@ class Baseline:
             top: How many documents of each ranking are kept, for people.
 
         Raises:
-            InputError: If too many queries have no ranking, or an input cannot be worked with.
+            InputError: If too many queries have no ranking, a fault of the input explains the
+                values, or an input cannot be worked with.
         """
         wanted = GateRules.of(rules)
         truth, found = Qrels.of(qrels), Run.of(run)
         if top < 1:
             raise InputError(f"top={top!r} is not possible", fix="write a whole number from 1 on")
-        made = cls.seen(truth, found, [gated.measure for gated in wanted.measures], top)
+        evaluation = evaluate(truth, found, [gated.measure for gated in wanted.measures])
+        made = cls.seen(evaluation, truth, found, top)
         empty = made.empty()
         if len(empty) > wanted.max_failed * len(made.queries):
             raise InputError(
@@ -109,6 +112,11 @@ class Baseline:
                 where=f"run {found.name!r}",
                 fix="mend the run, or raise max_failed in the rules",
             )
+        for fault in faults(evaluation):
+            raise InputError(
+                f"{fault.message} ({fault.code}): no baseline", where=f"run {found.name!r}",
+                fix=fault.fix,
+            )  # fmt: skip
         repeats = [Run.of(repeat) for repeat in noise]
         if not repeats:
             return made
@@ -117,9 +125,8 @@ class Baseline:
         )
 
     @classmethod
-    def seen(cls, truth: Qrels, run: Run, measures: Iterable[Measure], top: int) -> Baseline:
+    def seen(cls, evaluation: Evaluation, truth: Qrels, run: Run, top: int) -> Baseline:
         """The same without asking whether the run is fit to be a baseline."""
-        evaluation = evaluate(truth, run, tuple(measures))
         names = [str(measure) for measure in evaluation.measures]
         firsts = dict(_firsts(ranked(run), top))
         prints = _judgment_prints(truth)
@@ -263,6 +270,11 @@ class Baseline:
     def __repr__(self) -> str:
         names = ", ".join(self.measures)
         return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {names}>"
+
+
+def faults(evaluation: Evaluation) -> list[Finding]:
+    """What explains the values of a run; how many empty rankings are too many, the rules say."""
+    return [found for found in explaining(evaluation.findings) if found.code != "P104"]
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import Any, Literal
 from rankgauge.differences import SAME
 from rankgauge.errors import InputError
 from rankgauge.escaping import for_json, for_terminal
-from rankgauge.gating.baseline import Baseline
+from rankgauge.evaluation import evaluate
+from rankgauge.findings import KINDS, Finding
+from rankgauge.gating.baseline import Baseline, faults
 from rankgauge.gating.checks import VERDICTS, GateCheck, Verdict
 from rankgauge.gating.contracts import contract_checks
 from rankgauge.gating.latency import latency_checks
@@ -164,6 +166,9 @@ def gate(
     FAIL if its upper bound (99 %, Holm over all measures and references) is below 0; otherwise
     INCONCLUSIVE, with the number of queries or the margin that would decide.
 
+    Before all that the input is checked: where ids do not match the judgments, or scores look like
+    distances, the run is NOT COMPARABLE, and nothing else is looked at.
+
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
@@ -205,7 +210,8 @@ def gate(
             "there is no baseline, no floor and no contract: nothing to hold the run against",
             where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
-    new = Baseline.seen(truth, found, [gated.measure for gated in wanted.measures], top=10)
+    evaluation = evaluate(truth, found, [gated.measure for gated in wanted.measures])
+    new = Baseline.seen(evaluation, truth, found, top=10)
     repeats = [Run.of(repeat) for repeat in noise]
     measures = [gated.measure for gated in wanted.measures]
     known = Noise.of(truth, repeats, measures) if repeats else _noise_of(given)
@@ -213,6 +219,9 @@ def gate(
     empty = new.empty()
     if len(empty) > wanted.max_failed * len(new.queries):
         return GateResult(found.name, (_failed(empty, new, wanted),))
+    explained = faults(evaluation)
+    if explained:
+        return GateResult(found.name, tuple(map(_fault, explained)))
     order = ranked(found)
     checks = contract_checks(wanted.contracts, truth, order)
     checks += [_floor(gated, new) for gated in floors]
@@ -275,6 +284,15 @@ def _failed(empty: list[str], new: Baseline, rules: GateRules) -> GateCheck:
             f"{some(empty)}), more than max_failed = {rules.max_failed:g} allows: the run is "
             "broken or incomplete, and nothing else was looked at"
         ),
+    )
+
+
+def _fault(found: Finding) -> GateCheck:
+    return GateCheck(
+        kind="run",
+        name=KINDS[found.code].name,
+        verdict="NOT COMPARABLE",
+        sentence=f"{found}; nothing else was looked at",
     )
 
 

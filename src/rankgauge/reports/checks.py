@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from rankgauge.catalogue import unknown
-from rankgauge.checking.problems import KINDS, Effect, Level, Problem, ProblemKind, Spot
+from rankgauge.checking.problems import Effect, Problem, Spot
 from rankgauge.checking.result import CheckResult
 from rankgauge.escaping import for_terminal
+from rankgauge.findings import KINDS, Level, ProblemKind
 from rankgauge.notes import many
 from rankgauge.render import Table, render
 from rankgauge.reports.annotations import MOST, annotation

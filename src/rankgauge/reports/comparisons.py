@@ -47,7 +47,7 @@ def report_comparison(
     if form == "csv":
         return render(comparison.data_table(described=described), form)
     means = comparison.table(transposed=transposed)
-    if form == "table":
+    if form == "table" and means.best:
         means = replace(means, notes=(BEST, *means.notes))
     tables = (means, comparison.differences_table(described=described))
     return "\n".join(render(table, form, color=color) for table in tables)

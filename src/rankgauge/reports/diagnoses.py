@@ -67,8 +67,25 @@ def report_diagnosis(
 
 def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
     """How good, causes, a table for each of the worst queries, gains, cures; then the rest."""
+    if found.withheld:
+        yield _withheld(found)
+        return
     yield from _first(found)
     yield from _rest(found, full=full)
+
+
+def _withheld(found: Diagnosis) -> Table:
+    """What explains the numbers, and these."""
+    said = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
+    return Table(
+        columns=("measure", "mean"),
+        rows=tuple((str(one.measure), one.mean) for one in found.qualities),
+        title="\n".join(said),
+        notes=(
+            "causes, cures and bands are withheld: fix the input first",
+            *(note for note in found.notes if not note.startswith("WARNING: ")),
+        ),
+    )
 
 
 def _first(found: Diagnosis) -> Iterator[Table]:

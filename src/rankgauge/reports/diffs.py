@@ -86,11 +86,18 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     nothing = (
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     )
-    notes = [*diff.notes, _LEGEND if diff.shown else nothing]
+    first = [
+        f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"
+    ]
+    # What stands first is not said again.
+    told = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
+    notes = [note for note in diff.notes if note not in told]
+    notes.append(_LEGEND if diff.shown else nothing)
     return Table(
         columns=heads,
         rows=tuple(rows),
-        title=diff.title(),
+        title="; ".join(first) or diff.title(),
+        subtitle=diff.title() if first else "",
         notes=tuple(notes),
         width=_WIDE if narrow else 0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -14,13 +14,15 @@ import numpy.typing as npt
 from rankgauge.ids import Ids, IntArray
 from rankgauge.table import PairTable, offsets_of
 
-__all__ = ["Spelling", "Way", "renamed", "spelled", "way_of"]
+__all__ = ["Spelling", "Way", "matches", "renamed", "spelled", "way_of"]
 
 # Fewer than one new id in so many that met already is taken for chance.
 _CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
+# The beginning of an id up to its last mark.
+_HEAD = re.compile(rb".*[_:/#|\-\s.]", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
 # A word hard before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
@@ -56,12 +58,15 @@ class Way:
         both: Whether it is done to the ids of both sides; else to those of one side.
         sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
             for two documents.
+        cut: How many bytes are cut off at the beginning and at the end, where all ids of one side
+            share them.
     """
 
     by: str
     turn: _Turn
     both: bool = True
     sure: bool = False
+    cut: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,11 @@ _WAYS = (
     Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
     Way("without the word before the number", lambda text: _WORD.sub("", text), both=False),
     Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
+    Way(
+        "without prefix and suffix",
+        lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)),
+        both=False,
+    ),
 )
 
 
@@ -123,7 +133,8 @@ def way_of(run_ids: Collection[bytes], judged_ids: Collection[bytes]) -> Way | N
     best, most = None, 0
     for way, near in _likely(ours, theirs):
         known = _known(way, theirs)
-        found = sum(len(_meant(way, known, value)) for value in near)
+        # What many ids become is no id of each: 12#3 and 47#3 without a prefix.
+        found = len({other for value in near for other in _meant(way, known, value)})
         least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
@@ -144,39 +155,99 @@ def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
 def _likely(ours: set[bytes], theirs: set[bytes]) -> Iterator[tuple[Way, list[bytes]]]:
     """The ways that are worth a look, each with those of our ids that can meet by it."""
     column = Ids.of(sorted(ours))
-    near = {
-        both: column.take(_near(column, _keys(theirs, both), both)).tolist()
-        for both in (True, False)
-    }
-    for way in _WAYS:
-        if near[way.both]:
-            yield way, near[way.both]
+    near: dict[Any, list[bytes]] = {}
+    of_both = [way for way in _WAYS if way.both]
+    for way in (*of_both, *_shared(ours, theirs), *(way for way in _WAYS if not way.both)):
+        kind = way.cut or way.both
+        if kind not in near:
+            near[kind] = column.take(_near(column, _keys(theirs, way), way)).tolist()
+        if near[kind]:
+            yield way, near[kind]
 
 
-def _keys(judged: Collection[bytes], both: bool) -> npt.NDArray[np.uint64]:  # noqa: FBT001 - of a Way
+def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
+    """Without what all ids of one side begin and end with, up to a mark, and the others do not."""
+    if min(len(ours), len(theirs)) < 2:
+        return
+    heads, tails = ([_head(ids) for ids in (ours, theirs)], [_tail(ids) for ids in (ours, theirs)])
+    for one, other in ((0, 1), (1, 0)):
+        prefix = heads[one].removesuffix(heads[other])
+        suffix = tails[one].removeprefix(tails[other])
+        if prefix:
+            yield _without(prefix, "")
+        if suffix:
+            yield _without("", suffix)
+        if prefix and suffix:
+            yield _without(prefix, suffix)
+
+
+def _head(ids: Collection[bytes]) -> str:
+    found = _HEAD.match(_common(min(ids), max(ids)))
+    return _text(found[0] if found else b"")
+
+
+def _tail(ids: Collection[bytes]) -> str:
+    backwards = [value[::-1] for value in ids]
+    found = _HEAD.match(_common(min(backwards), max(backwards)))
+    return _text(found[0][::-1] if found else b"")
+
+
+def _common(one: bytes, other: bytes) -> bytes:
+    """The beginning that two ids share."""
+    pairs = zip(one, other, strict=False)
+    return one[: next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
+
+
+def _without(prefix: str, suffix: str) -> Way:
+    said = [f"the prefix '{prefix}'"] if prefix else []
+    said += [f"the suffix '{suffix}'"] if suffix else []
+    cut = (len(prefix.encode("utf-8", "surrogateescape")),
+           len(suffix.encode("utf-8", "surrogateescape")))  # fmt: skip
+
+    def turn(text: str) -> str:
+        rest = text.removeprefix(prefix).removesuffix(suffix)
+        return rest if len(rest) == len(text) - len(prefix) - len(suffix) and rest else text
+
+    return Way(f"without {' and '.join(said)}", turn, both=False, cut=cut)
+
+
+def _keys(judged: Collection[bytes], way: Way) -> npt.NDArray[np.uint64]:
     """What an id that can mean a judged one has one of: by a way for both sides, or for one."""
-    turns = [_all] if both else [way.turn for way in _WAYS if not way.both]
+    if way.cut is not None:
+        turns = [way.turn]
+    else:
+        turns = [_all] if way.both else [other.turn for other in _WAYS if not other.both]
     texts = [_text(value) for value in judged]
     turned = {turn(text).encode("utf-8", "surrogateescape") for turn in turns for text in texts}
     # What is nothing when turned, or holds a NUL (from %00), is the id of nothing.
     usable = {value for value in (*judged, *turned) if value and b"\0" not in value}
     wanted = Ids.of(sorted(usable))
-    return np.unique(_rough(wanted) if both else wanted.hashes())
+    return np.unique(_rough(wanted) if way.both else wanted.hashes())
 
 
-def _near(ids: Ids, keys: npt.NDArray[np.uint64], both: bool) -> IntArray:  # noqa: FBT001 - of a Way
+def _near(ids: Ids, keys: npt.NDArray[np.uint64], way: Way) -> IntArray:
     """The rows of ids that can mean a judged one; those that cannot are most of a long run."""
     rows = []
     for start in range(0, len(ids), _PIECE):
         part = ids.take(slice(start, start + _PIECE))
-        if both:
+        if way.both:
             near = np.isin(_rough(part), keys)
         else:
             near = np.isin(part.hashes(), keys)
-            for cut in _parted(part):
+            for cut in _parted(part) if way.cut is None else [_cut(part, *way.cut)]:
                 near |= np.isin(cut.hashes(), keys)
         rows.append(np.flatnonzero(near | _free(part)) + start)
     return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+
+
+def _cut(ids: Ids, head: int, tail: int) -> Ids:
+    """Ids without so many bytes at the beginning and at the end; those that are shorter whole."""
+    longer = ids.lengths > head + tail
+    return Ids(
+        ids.data,
+        np.where(longer, ids.starts + head, ids.starts),
+        np.where(longer, ids.lengths - head - tail, ids.lengths),
+    )
 
 
 def _bytes_of(ids: Ids) -> tuple[npt.NDArray[np.uint8], IntArray]:
@@ -205,8 +276,8 @@ def _free(ids: Ids) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _parted(ids: Ids) -> tuple[Ids, Ids, Ids]:
-    """Each id up to its last mark between two parts, from there on, and the number at its end.
+def _parted(ids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
+    """Each id up to its last mark between two parts, from there on, both, and its last number.
 
     A point is such a mark before a suffix, and none behind a prefix. Ids without one stay whole.
     """
@@ -221,11 +292,17 @@ def _parted(ids: Ids) -> tuple[Ids, Ids, Ids]:
     before, behind = last(_MARKS | _POINTS), last(_MARKS)
     head = np.where(before > 0, before, ids.lengths)
 
-    def rest(place: IntArray) -> Ids:
-        gone = np.where((place >= 0) & (place < ids.lengths - 1), place + 1, 0)
-        return Ids(ids.data, ids.starts + gone, ids.lengths - gone)
+    def rest(place: IntArray, stop: IntArray) -> Ids:
+        gone = np.where((place >= 0) & (place < stop - 1), place + 1, 0)
+        return Ids(ids.data, ids.starts + gone, stop - gone)
 
-    return Ids(ids.data, ids.starts, head), rest(behind), rest(last(_NO_DIGITS))
+    whole = ids.lengths
+    return (
+        Ids(ids.data, ids.starts, head),
+        rest(behind, whole),
+        rest(behind, head),
+        rest(last(_NO_DIGITS), whole),
+    )
 
 
 def _text(value: bytes) -> str:
@@ -255,6 +332,24 @@ def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[byt
     ]
 
 
+def matches(
+    way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """The ids of a run that are no id of the judgments and mean one, each with the first it means.
+
+    Args:
+        way: How they are written differently.
+        run_ids: Ids of the run.
+        judged_ids: Those of the judgments.
+    """
+    judged = list(dict.fromkeys(judged_ids))
+    known, there = _known(way, judged), set(judged)
+    for value in run_ids:
+        found = () if value in there else _meant(way, known, value)
+        if found:
+            yield value, found[0]
+
+
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
     """Which id of a run means which of the judgments.
 
@@ -266,12 +361,12 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
     judged = set(judged_ids)
     known = _known(way, judged)
     hashes = np.unique(Ids.of(sorted(judged)).hashes())
-    keys = _keys(judged, way.both)
+    keys = _keys(judged, way)
     there: set[bytes] = set()
     found: set[tuple[bytes, bytes]] = set()
     for ids in run_ids:
         there.update(ids.take(np.flatnonzero(np.isin(ids.hashes(), hashes))).tolist())
-        for value in set(ids.take(_near(ids, keys, way.both)).tolist()) - judged:
+        for value in set(ids.take(_near(ids, keys, way)).tolist()) - judged:
             found.update((value, other) for other in _meant(way, known, value))
     # In order, so that the same is said each time.
     pairs = sorted(found)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgauge.checking.spelling import spelled, way_of
 from rankgauge.ids import Ids
+from rankgauge.spelling import matches, spelled, way_of
 
 _BIT = st.sampled_from([
     "0", "0", "1", "7", "a", "A", "b", "B", "_", "-", ".", "/", ":", " ", "%41", "%2F", "%00",
@@ -60,3 +60,28 @@ def test_even_one_id_in_thousands_that_nobody_writes_by_chance_is_found(written,
 def test_two_ids_of_one_case_among_thousands_are_taken_for_chance():
     judged = [b"a%d" % number for number in range(5000)]
     assert way_of([*judged[:-1], b"A4999"], judged) is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "by"),
+    [
+        ("corpus/{}", "without the prefix 'corpus/'"),
+        ("docs_v2/{}", "without the prefix 'docs_v2/'"),
+        ("{}.txt", "without the suffix '.txt'"),
+        ("corpus/{}.txt", "without the prefix 'corpus/' and the suffix '.txt'"),
+        # The numbers behind the mark are ids, too, but all of them are one.
+        ("{}#3", "without the suffix '#3'"),
+    ],
+)
+@pytest.mark.parametrize("name", ["{}", "how-to-renew-{}", "D{}"])
+def test_what_all_ids_share_is_cut_off_whatever_marks_they_have(ours, by, name):
+    judged = [name.format(number).encode() for number in range(3, 90)]
+    mine = [ours.format(value.decode()).encode() for value in judged]
+    for one, other in ((mine, judged), (judged, mine)):
+        way = way_of(one, other)
+        assert way is not None
+        assert way.by == by
+        assert dict(matches(way, one, other)) == dict(zip(one, other, strict=True))
+        found = spelled(way, [Ids.of(one)], other)
+        assert found.names == dict(zip(one, other, strict=True))
+        assert found.one_to_one

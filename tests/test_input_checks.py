@@ -1,0 +1,320 @@
+"""Faults of the input are named before a verdict, and honest runs have none."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from rankgauge import (
+    Baseline,
+    Benchmark,
+    Collection,
+    Evaluation,
+    InputError,
+    MismatchError,
+    Run,
+    compare,
+    diagnose,
+    diff,
+    evaluate,
+    gate,
+    read_qrels,
+    read_run,
+    report_comparison,
+    report_diagnosis,
+    report_diff,
+    sample_path,
+)
+
+QRELS, RUN = sample_path("qrels.txt"), sample_path("runs/bm25.run")
+BM25 = "bm25-lucene-k0.9-b0.4-stem"
+COLLECTIONS = ["cranfield", "cisi", "npl"]
+# How each fault writes query, document, and score; its code, and what is said of it.
+FAULTS = {
+    "prefix": (lambda q, d, s: (q, f"doc_{d}", s), "P103", "without the prefix 'doc_'"),
+    "path": (lambda q, d, s: (q, f"corpus/{d}", s), "P103", "without the prefix 'corpus/'"),
+    "suffix": (lambda q, d, s: (q, f"{d}.txt", s), "P103", "without the suffix '.txt'"),
+    "path and suffix": (
+        lambda q, d, s: (q, f"corpus/{d}.txt", s), "P103",
+        "without the prefix 'corpus/' and the suffix '.txt'",
+    ),
+    "chunk": (lambda q, d, s: (q, f"{d}#3", s), "P103", "without the suffix '#3'"),
+    "documents one higher": (
+        lambda q, d, s: (q, str(int(d) + 1), s), "P109", "with those of the run one lower",
+    ),
+    "documents one lower": (
+        lambda q, d, s: (q, str(int(d) - 1), s), "P109", "with those of the run one higher",
+    ),
+    "queries one higher": (lambda q, d, s: (str(int(q) + 1), d, s), "P109", "more query ids match"),
+    "some queries": (
+        lambda q, d, s: (q if int(q) % 2 else f"q_{q}", d, s), "P103", "query ids match only",
+    ),
+    "other ids": (lambda q, d, s: (q, f"{hash(d):x}x", s), "P102", "no retrieved document"),
+    "distances": (lambda q, d, s: (q, d, -s), "R104", "look like distances"),
+    "mostly empty": (
+        lambda q, d, s: (q if int(q) % 3 == 0 else f"x{q}y", d, s), "P104", "have no results",
+    ),
+}  # fmt: skip
+
+
+def changed(run, change):
+    found = {}
+    for query in run:
+        for doc, score in run[query].items():
+            q, d, s = change(query, doc, score)
+            found.setdefault(q, {})[d] = s
+    return Run.of(found, name="bad")
+
+
+@pytest.fixture(params=COLLECTIONS)
+def good(request, data_folder):
+    folder = data_folder / request.param
+    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+
+
+@pytest.fixture
+def cranfield(data_folder):
+    folder = data_folder / "cranfield"
+    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_made_of_a_real_run_is_the_first_note_and_withholds_the_verdict(good, fault):
+    change, code, said = FAULTS[fault]
+    qrels, run = good
+    bad = changed(run, change)
+    evaluation = evaluate(qrels, bad, ["nDCG@10"])
+    first = evaluation.findings[0]
+    assert (first.code, first.severity) == (code, "error")
+    assert said in first.message
+    assert evaluation.notes[0] == f"WARNING: {first}"
+    found = compare(qrels, {"good": run, "bad": bad}, "nDCG@10", draws=10)
+    assert found.difference("bad").verdict == "withheld"
+    assert found.sentences == (f"no verdict on bad: {first}",)
+
+
+@pytest.mark.parametrize("fault", ["prefix", "queries one higher", "distances", "other ids"])
+def test_every_command_says_the_fault_first(cranfield, fault):
+    change, code, _ = FAULTS[fault]
+    qrels, run = cranfield
+    bad = changed(run, change)
+    first = evaluate(qrels, bad, ["nDCG@10"]).findings[0]
+
+    compared = compare(qrels, {"good": run, "bad": bad}, draws=10)
+    text = report_comparison(compared)
+    assert text.startswith(f"no verdict on bad: {first}\n")
+    assert not {"better", "worse", "highest", "best"} & set(text.split())
+    data = json.loads(compared.to_json())
+    assert {d["verdict"] for d in data["differences"]} == {"withheld", None}
+    assert data["runs"][1]["findings"][0]["code"] == code
+
+    baseline = Baseline.from_run(qrels, run)
+    for rules in (None, {"measures": {"nDCG@10": {"floor": 0.3}}}):
+        held = gate(qrels, bad, rules, baseline=baseline)
+        assert (held.verdict, held.exit_code()) == ("NOT COMPARABLE", 4)
+        assert held.sentences()[0].startswith(f"NOT COMPARABLE: {first}")
+    with pytest.raises(InputError, match=code):
+        Baseline.from_run(qrels, bad)
+
+    diagnosis = diagnose(qrels, bad)
+    assert report_diagnosis(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
+    assert (diagnosis.cures, diagnosis.findings, diagnosis.totals) == ((), (), ())
+    assert json.loads(diagnosis.to_json())["failing"] is None
+
+    changes = diff(qrels, run, bad)
+    assert changes.findings[0] == ("bad", first)
+    assert report_diff(changes).startswith("read this first: bad: ")
+    assert json.loads(changes.to_json())["findings"][0]["code"] == code
+
+
+def test_a_verdict_on_sound_runs_stays_beside_a_faulty_one(cranfield):
+    qrels, run = cranfield
+    cut = Run.of({q: dict(list(run[q].items())[3:]) for q in run}, name="cut")
+    bad = changed(run, FAULTS["prefix"][0])
+    found = compare(qrels, {"good": run, "cut": cut, "bad": bad}, "nDCG@10", pairs="all", draws=99)
+    verdicts = {d.run: d.verdict for d in found.differences if d.baseline == "good"}
+    assert verdicts == {"cut": "worse", "bad": "withheld"}
+    assert any(text.startswith("cut is worse than good") for text in found.sentences)
+    # A faulty run may be the best one.
+    assert not found.table().best
+
+
+def test_ids_that_differ_in_case_alone_are_refused_with_the_command_that_fixes_them():
+    qrels = read_qrels(QRELS)
+    bad = {q: {d.upper(): s for d, s in docs.items()} for q, docs in read_run(RUN).items()}
+    for act in (
+        lambda: evaluate(qrels, bad),
+        lambda: compare(qrels, {"good": read_run(RUN), "bad": bad}),
+        lambda: diagnose(qrels, bad),
+        lambda: gate(qrels, bad, {"measures": {"nDCG@10": {"floor": 0.1}}}, baseline=None),
+    ):
+        with pytest.raises(MismatchError, match=r"rankgauge check .*qrels\.txt'? RUN --fix fixed"):
+            act()
+
+
+def test_the_command_names_the_files_where_they_are_known(tmp_path):
+    qrels, run = tmp_path / "my qrels.txt", tmp_path / "a.run"
+    qrels.write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(9)), encoding="utf-8")
+    run.write_text("".join(f"q{n} Q0 x/d{n} 1 1 t\n" for n in range(9)), encoding="utf-8")
+    (found,) = evaluate(str(qrels), str(run), "RR").findings
+    assert f"rankgauge check '{qrels}' {run} --fix fixed" in found.fix
+
+
+def test_findings_are_kept_in_json(cranfield):
+    qrels, run = cranfield
+    evaluation = evaluate(qrels, changed(run, FAULTS["suffix"][0]), "AP")
+    assert Evaluation.from_json(evaluation.to_json()).findings == evaluation.findings
+    old = json.loads(evaluation.to_json())
+    del old["findings"]
+    assert Evaluation.from_json(json.dumps(old)).findings == ()
+
+
+# ---- no false alarms
+
+
+def runs_of(folder):
+    for path in sorted(folder.glob("runs/*.gz")):
+        yield path.name, read_run(path)
+
+
+@pytest.mark.parametrize("name", [*COLLECTIONS, "dl20-doc"])
+def test_real_runs_have_no_finding(data_folder, name):
+    folder = data_folder / name
+    qrels = read_qrels(folder / ("qrels.txt" if name == "dl20-doc" else "trec/qrels.txt"))
+    for path, run in runs_of(folder):
+        assert evaluate(qrels, run, "nDCG@10").findings == (), path
+        short = {q: dict(list(run[q].items())[:10]) for q in run}
+        assert evaluate(qrels, short, "nDCG@10").findings == (), path
+
+
+def test_the_bundled_runs_have_no_finding():
+    for path in sorted(RUN.parent.iterdir()):
+        assert evaluate(read_qrels(QRELS), path, "nDCG@10").findings == ()
+
+
+@pytest.mark.parametrize("depth", [5, 10, 100])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_random_ranking_is_only_bad(good, depth, seed):
+    qrels, run = good
+    rng = random.Random(seed)
+    docs = sorted({doc for query in run for doc in run[query]})
+    bad = {q: {d: -float(n) for n, d in enumerate(rng.sample(docs, depth))} for q in run}
+    found = compare(qrels, {"good": run, "bad": bad}, "nDCG@10", draws=99)
+    assert found.evaluations[1].findings == ()
+    assert found.difference("bad").verdict == "worse"
+
+
+def test_few_judged_documents_are_only_few(cranfield):
+    qrels, run = cranfield
+    judged = {q: {next(iter(qrels[q])): 1} for q in qrels}
+    assert evaluate(judged, run, "nDCG@10").findings == ()
+
+
+def test_documents_that_nobody_judged_at_the_top_are_no_distances():
+    qrels = {f"q{n}": {f"d{d}": d % 2 for d in range(10)} for n in range(30)}
+    new = {q: [f"n{d}" for d in range(5)] + [f"d{d}" for d in range(5)] for q in qrels}
+    assert evaluate(qrels, new, "nDCG@10").findings == ()
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.05, None), (0.3, "warning"), (0.6, "error")])
+def test_a_strict_retriever_is_told_from_one_that_returns_nothing(cranfield, share, severity):
+    qrels, run = cranfield
+    empty = int(share * len(run))
+    strict = {q: {} if n < empty else dict(run[q]) for n, q in enumerate(run)}
+    found = compare(qrels, {"good": run, "strict": strict}, "nDCG@10", draws=99)
+    assert [one.severity for one in found.evaluations[1].findings] == [severity] * bool(severity)
+    verdict = found.difference("strict").verdict
+    assert (verdict == "withheld") is (severity == "error")
+    said = any(text.startswith("strict: 67 of 225 queries have no") for text in found.warnings)
+    assert said is (severity == "warning")
+
+
+def test_leaving_out_what_is_missing_brings_the_verdict_back(cranfield):
+    qrels, run = cranfield
+    part = Run.of({q: dict(run[q]) for q in list(run)[:60]}, name="part")
+    assert compare(qrels, {"a": run, "b": part}, "AP").difference("b").verdict == "withheld"
+    found = compare(qrels, {"a": run, "b": part}, "AP", queries="intersection")
+    assert found.difference("b").verdict == "identical"
+
+
+# ---- collections and benchmarks
+
+
+def test_texts_whose_ids_are_written_differently_are_said_before_causes():
+    texts = Collection.read(QRELS.parent)
+    other = {f"docs/{name}": doc.text for name, doc in texts.documents.items()}
+    asked = {name: query.text for name, query in texts.queries.items()}
+    found = diagnose(read_qrels(QRELS), read_run(RUN), Collection.of(other, asked))
+    (finding,) = found.withheld
+    assert finding.code == "T104"
+    assert "match the collection only without the prefix 'docs/'" in finding.message
+
+
+QUERIES = {f"q{n}": f"word{n}" for n in range(20)}
+DOCUMENTS = {f"d{n}": f"text of word{n % 20}" for n in range(400)}
+JUDGED = {f"q{n}": {f"d{n}": 1} for n in range(20)}
+
+
+def ranking(query, k, *, close=True):
+    n = int(query.removeprefix("word"))
+    ids = [f"d{(n if close else n + 1) + 20 * step}" for step in range(k)]
+    return [(doc, float(k - place)) for place, doc in enumerate(ids)]
+
+
+RETRIEVERS = {
+    "R104": lambda query: [(doc, -score) for doc, score in ranking(query, 10)],
+    "T104": lambda query: [(f"file/{doc}", score) for doc, score in ranking(query, 10)],
+    "P104": lambda query: ranking(query, 10) if query.endswith("0") else [],
+}
+
+
+@pytest.mark.parametrize("code", RETRIEVERS)
+def test_a_faulty_retriever_gets_no_verdict_in_a_benchmark(tmp_path, code):
+    bench = Benchmark(Collection.of(DOCUMENTS, QUERIES), JUDGED, k=10, store=tmp_path)
+    bench.run("good", lambda query: ranking(query, 10))
+    bench.run("bad", RETRIEVERS[code])
+    bench.run("other", lambda query: ranking(query, 10, close=False))
+    found = bench.compare(["RR"])
+    assert code in {one.code for run, one in found.comparison.withheld if run == "bad"}
+    assert {run for run, _ in found.comparison.withheld} == {"bad"}
+    assert found.comparison.difference("bad").verdict == "withheld"
+    assert found.comparison.difference("other").verdict == "worse"
+
+
+# ---- the command line
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["evaluate", "QRELS", "BAD"], 0),
+        (["compare", "QRELS", "GOOD", "BAD"], 0),
+        (["diagnose", "QRELS", "BAD"], 0),
+        (["diff", "QRELS", "GOOD", "BAD"], 0),
+        (["gate", "QRELS", "BAD", "--baseline", "BASE"], 4),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_commands_name_the_fault_and_the_command_that_fixes_it(tmp_path, words, code):
+    run = read_run(RUN)
+    paths = {name: str(tmp_path / name.lower()) for name in ("QRELS", "GOOD", "BAD", "BASE")}
+    for name, prefix in (("GOOD", ""), ("BAD", "docs/")):
+        rows = (f"{q} Q0 {prefix}{d} 1 {s} t\n" for q in run for d, s in run[q].items())
+        (tmp_path / name.lower()).write_text("".join(rows), encoding="utf-8")
+    qrels = read_qrels(QRELS)
+    rows = (f"{q} 0 {d} {g:g}\n" for q in qrels for d, g in qrels[q].items())
+    (tmp_path / "qrels").write_text("".join(rows), encoding="utf-8")
+    Baseline.from_run(qrels, run).write(paths["BASE"])
+    done = subprocess.run(
+        [sys.executable, "-m", "rankgauge", *(paths.get(word, word) for word in words)],
+        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "without the prefix 'docs/'" in shown
+    assert f"rankgauge check {paths['QRELS']} {paths['BAD']} --fix fixed" in shown
+    assert not {"better", "worse", "FAIL", "PASS"} & set(shown.replace(":", " ").split())
