@@ -64,6 +64,12 @@ def test_the_key_is_sent_and_never_shown(monkeypatch):
     assert "very-secret" not in said
 
 
+def test_a_short_key_is_not_shown_where_the_server_says_it_in_a_sentence(monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", "pin7")
+    error = error_of(401, content=b"you sent pin7 to pin77", key_env="SEARCH_KEY")
+    assert error.what == "the server answered 401: you sent *** to pin77"
+
+
 def test_name_and_word_in_the_url_are_sent_and_never_shown():
     with serving(lambda *_: (403, {}, {})) as server:
         endpoint = Endpoint(server.url.replace("//", "//me:word@"))

@@ -94,7 +94,7 @@ BUGS = (
     Bug("asking: looks for work while all hands are busy", "bench/running.py",
         "if self._later and retries else []", "if self._later else []"),
     Bug("asking: an error has no first line", "bench/running.py",
-        r'first = str(error).strip().partition("\n")[0]', "first = str(error).strip()"),
+        r'first = redact(str(error)).strip().partition("\n")[0]', "first = str(error).strip()"),
     Bug("asking: k is always 10", "bench/running.py",
         "hits = hits_of(ranking, self.k)", "hits = hits_of(ranking, 10)"),
     Bug("asking: threads are left waiting", "bench/running.py",
