@@ -127,7 +127,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
 
     changes = diff(qrels, run, bad)
     assert changes.findings[0] == ("bad", first)
-    assert report_diff(changes).startswith("read this first: bad: ")
+    assert report_diff(changes).startswith("WARNING: bad: ")
     assert json.loads(changes.to_json())["findings"][0]["code"] == code
 
 

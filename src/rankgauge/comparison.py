@@ -172,7 +172,7 @@ class Comparison:
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
-            title="\n".join(self._withheld()),
+            title="; ".join(self._withheld()),
             notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,

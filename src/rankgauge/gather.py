@@ -382,7 +382,7 @@ class Gathering:
                     self.policies,
                     lacking=lambda level: self._lacking(level, rows),
                 ),
-                *finding_notes(self._seen(values)),
+                *finding_notes(self._seen(values, findings)),
                 *filter(None, (self.plan.alone,)),
                 *self._said_of_inputs(),
             ),
@@ -462,7 +462,7 @@ class Gathering:
             )
         yield from dict.fromkeys(self.notes)
 
-    def _seen(self, values: Values) -> Seen:
+    def _seen(self, values: Values, findings: Sequence[Finding]) -> Seen:
         """What the findings that cost nothing are told from."""
         plan, low = self.plan, self.qrels.low_grades
         between = int(np.count_nonzero((low > 0) & (low < plan.level))) if len(low) else 0
@@ -481,7 +481,10 @@ class Gathering:
             beyond={str(m): n for m, n in zip(plan.recalls, self.beyond, strict=True) if n},
             perfect=perfect,
             constant=self.constant and bool(self.documents),
-            rising=(self.rising, self.longer),
+            # Where the scores look like distances, that is said already.
+            rising=(0, 0)
+            if any(found.code == "R104" for found in findings)
+            else (self.rising, self.longer),
         )
 
     def _lacking(self, level: float, rows: IntArray | slice) -> BoolArray:

@@ -48,6 +48,9 @@ KINDS = (
     ("*corpus.jsonl*", "documents", "lines"),
     ("*queries.jsonl", "queries", "lines"),
     # Odd shapes.
+    ("sampled/qrels.txt", "refused", "got 5 fields, wanted"),
+    ("sampled/run.txt", "run", "fields"),
+    ("sampled/*.json", "refused", ""),
     ("formats/cisi_rel_raw.txt", "qrels", "smart"),
     ("formats/npl_rlv-ass_raw.txt", "qrels", "npl"),
     ("formats/cran*rel*.txt", "qrels", "fields"),

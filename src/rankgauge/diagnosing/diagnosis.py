@@ -119,6 +119,8 @@ class Diagnosis:
 
     def summary(self) -> str:
         """Return one sentence: how many queries fail, their most frequent first cause, its fix."""
+        if self.withheld:
+            return f"no diagnosis of {self.run_name}: {self.withheld[0]}"
         missed = (
             f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} miss a relevant "
             f"document in the top {self.k}"

@@ -93,8 +93,12 @@ def _overview(
 
 
 def _conclusions(comparison: Comparison) -> Iterator[str]:
-    """The conclusion about the runs, and the first of the warnings."""
-    yield comparison.sentences[1 if len(comparison.evaluations) == 2 else 0]
+    """What withholds a verdict, the conclusion about the runs, and the first of the warnings."""
+    withheld = len(comparison.withheld)
+    yield from comparison.sentences[:withheld]
+    conclusions = comparison.sentences[withheld:]
+    # Of two runs the first sentence names the better one; the second has the difference, too.
+    yield from conclusions[1:2] if len(comparison.evaluations) == 2 else conclusions[:1]
     for text in comparison.warnings[:1]:
         yield f"WARNING: {text}"
     more = len(comparison.warnings) - 1

@@ -80,7 +80,7 @@ def _withheld(found: Diagnosis) -> Table:
     return Table(
         columns=("measure", "mean"),
         rows=tuple((str(one.measure), one.mean) for one in found.qualities),
-        title="\n".join(said),
+        title="; ".join(said),
         notes=(
             "causes, cures and bands are withheld: fix the input first",
             *(note for note in found.notes if not note.startswith("WARNING: ")),

@@ -86,9 +86,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     nothing = (
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     )
-    first = [
-        f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"
-    ]
+    first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
     # What stands first is not said again.
     told = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
     notes = [note for note in diff.notes if note not in told]
