@@ -157,6 +157,7 @@ TESTS_OF = {
             ("survey", "runs"),
         )
     },
+    "input_checks.py": ("tests/test_input_checks.py",),
     "spelling.py": ("tests/checking/test_pairs.py", "tests/test_spelling.py"),
     "checking/measuring.py": tuple(
         f"tests/checking/test_{name}.py" for name in ("measuring", "pairs", "runs")

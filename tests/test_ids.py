@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge.errors import InputError
-from rankgauge.ids import Ids, id_bytes, near_match, show_id
+from rankgauge.ids import Ids, id_bytes, near_match, renumbered, show_id
 
 BYTES = st.binary(min_size=1, max_size=40).filter(lambda value: b"\0" not in value)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
@@ -244,3 +244,14 @@ def test_only_the_first_ten_thousand_ids_are_looked_at() -> None:
     assert near_match(many, [b"D9999"]) == (b"d9999", b"D9999")
     assert next(many) == b"d10000"
     assert near_match((b"d%d" % number for number in itertools.count()), [b"D10000"]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "moved"),
+    [
+        (b"9", 1, b"10"), (b"10", -1, b"9"), (b"0", 1, b"1"), (b"009", 1, b"010"),
+        (b"d9", 1, b"d9"), (b"", 1, b""), (b"9" * 19, 1, b"9" * 19),
+    ],
+)  # fmt: skip
+def test_whole_numbers_move_one_further_and_other_ids_stay(value, step, moved):
+    assert renumbered(value, step) == moved

@@ -6,7 +6,7 @@ __all__ = ["BUGS"]
 
 BUGS = (
     Bug("check: a word before a number is not looked for", "spelling.py",
-        "rest(behind), rest(last(_NO_DIGITS))", "rest(behind), rest(behind)"),
+        "rest(last(_NO_DIGITS), whole)", "rest(behind, whole)"),
     Bug("check: a line too many is not counted", "checking/salvage.py",
         "        self.lines += 1\n", "        self.lines = 1\n"),
     Bug("check: the first line says how wide all are", "checking/salvage.py",
@@ -56,7 +56,11 @@ BUGS = (
         '(data == ord("%")) | (data >= _NOT_ASCII)', "data >= _NOT_ASCII"),
     Bug("check: a few padded ids are taken for chance", "spelling.py",
         'Way("without leading zeros", _zeros, sure=True)', 'Way("without leading zeros", _zeros)'),
-    Bug("check: ids are moved the other way", "checking/pairs.py",
+    Bug("inputs: empty rankings always explain the numbers", "input_checks.py",
+        '"error" if explains else "warning"', '"error"'),
+    Bug("inputs: what nobody judged looks like a distance", "input_checks.py",
+        "if others and depth / relevant <= depth_of_others / others:", "if False:"),
+    Bug("check: ids are moved the other way", "ids.py",
         'moved = b"%d" % (int(value) + step)', 'moved = b"%d" % (int(value) - step)'),
     Bug("check: judgments are dealt to their own query", "checking/pairs.py",
         "order[numbers] = np.roll(numbers, turn)", "order[numbers] = numbers"),

@@ -144,7 +144,7 @@ BUGS = (
         "            gathering.add(run)",
         "            gathering.add(run)"),
     Bug("blocks: the sample is overwritten", "gather.py",
-        "np.arange(min(_SAMPLE, len(table)))).compact()", "np.arange(min(_SAMPLE, len(table))))"),
+        "docs, queries = table.docs.take(rows).compact()", "docs, queries = table.docs.take(rows)"),
     # ---- dicts
     Bug("dicts: ties by ascending id", "mapped.py",
         "group.sort(reverse=True)", "group.sort()"),
