@@ -50,7 +50,7 @@ KINDS = (
     # Odd shapes.
     ("sampled/qrels.txt", "refused", "got 5 fields, wanted"),
     ("sampled/run.txt", "run", "fields"),
-    ("sampled/*.json", "refused", ""),
+    ("sampled/*.json", "qrels and run", "json"),
     ("formats/cisi_rel_raw.txt", "qrels", "smart"),
     ("formats/npl_rlv-ass_raw.txt", "qrels", "npl"),
     ("formats/cran*rel*.txt", "qrels", "fields"),
