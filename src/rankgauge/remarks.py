@@ -96,7 +96,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _said(d: Difference) -> str:
-    spread = f"difference {d.difference:+.3f}, interval {d.low:+.3f} to {d.high:+.3f}"
+    spread = f"difference {d.difference:+.3f} (95% CI {d.low:+.3f} to {d.high:+.3f})"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in _SURE:
@@ -104,14 +104,17 @@ def _said(d: Difference) -> str:
     word = (
         "borderline (interval and p-value disagree)" if d.verdict == "borderline" else "cannot tell"
     )
-    text = f"{d.run} against {d.baseline} by {d.measure}: {spread}: {word}"
+    text = f"{d.run} and {d.baseline} by {d.measure}: {word}, {spread}"
     if d.detectable is not None:
         text += (
-            f"; {many(d.queries, 'query')} show a difference of {d.detectable:.3f} or more with a "
-            "chance of 80 %"
+            f"; with {many(d.queries, 'query')}, differences of {d.detectable:.3f} or more are "
+            "detectable with 80% power"
         )
         if d.queries_needed is not None:
-            text += f", one of this size needs about {d.queries_needed:,} queries"
+            text += (
+                f"; a difference of {abs(d.difference):.3f} would need about "
+                f"{d.queries_needed:,} queries"
+            )
     return text
 
 

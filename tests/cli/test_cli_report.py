@@ -102,5 +102,5 @@ def test_a_link_is_written_through_and_a_device_is_not_replaced(tmp_path):
 def test_it_says_why_a_run_is_as_it_is_where_asked(words, name):
     done = run("report", QRELS, KEYWORD, BM25, "-m", "RR", "--no-plots", "-o", "-", *words)
     assert done.returncode == 0
-    found = re.findall(r"<h2[^>]*>Why (.*?) is as it is</h2>", done.stdout)
+    found = re.findall(r"<h2[^>]*>Diagnosis of (.*?)</h2>", done.stdout)
     assert found == ([name] if name else [])

@@ -63,7 +63,7 @@ def code_fingerprint(retriever: Any) -> CodeFingerprint:
     """What answers, as far as that can be seen.
 
     Example:
-        >>> one, other = (code_fingerprint(lambda text, n=n: [n]) for n in (1, 2))
+        >>> one, other = (code_fingerprint(functools.partial(max, n)) for n in (1, 2))
         >>> one == other
         False
     """

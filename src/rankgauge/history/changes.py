@@ -106,7 +106,7 @@ class Change:
     def sentence(self) -> str:
         """What can be said by the first measure."""
         step = self.steps[0]
-        spread = f"difference {step.difference:+.3f}, interval {step.low:+.3f} to {step.high:+.3f}"
+        spread = f"difference {step.difference:+.3f} (95% CI {step.low:+.3f} to {step.high:+.3f})"
         pair = f"{self.after.name} against {self.before.name} by {step.measure}"
         match step.verdict:
             case "identical":

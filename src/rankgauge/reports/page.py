@@ -326,7 +326,7 @@ class _Report:
             table = replace(self.evaluations[0].table(), title="Means by measure", notes=())
             yield Section("Means", (table, *self._plots("means")))
         if self.plots:
-            yield Section("Where the relevant documents stand", tuple(self._curves()))
+            yield Section("Ranks of relevant documents", tuple(self._curves()))
         if self.plots and self.comparison:
             yield Section("Queries and runs", tuple(self._plots("heat-map")))
 

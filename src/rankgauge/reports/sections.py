@@ -64,7 +64,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
         >>> section = diagnosis_section(found)
         >>> section.title, section.parts[0].title
-        ('Why run is as it is', 'run: how good')
+        ('Diagnosis of run', 'run: how good')
     """
     tables = diagnosis_tables(diagnosis)
     how_good, causes = islice(tables, 2)
@@ -74,7 +74,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         [Details(f"The causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
     )
     return Section(
-        f"Why {diagnosis.run_name} is as it is",
+        f"Diagnosis of {diagnosis.run_name}",
         (
             how_good,
             causes,
