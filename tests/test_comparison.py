@@ -159,7 +159,7 @@ def test_what_speaks_against_the_numbers_is_said(change, said):
 
 def test_few_queries_are_a_warning():
     qrels, runs = _made(queries=8)
-    assert compare(qrels, runs, "nDCG@10").warnings[0].startswith("8 queries are few")
+    assert compare(qrels, runs, "nDCG@10").warnings[0].startswith("only 8 queries")
 
 
 @pytest.mark.parametrize(

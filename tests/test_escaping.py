@@ -169,4 +169,5 @@ def test_json_keeps_its_values_without_control_characters(text):
     written = for_json(json.dumps({text: text}, ensure_ascii=False))
     assert json.loads(written) == {text: text}
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e]", written)
+    assert "##[" not in written
     written.encode()

@@ -22,7 +22,7 @@ from rankgauge.differences import (
     seed_of,
 )
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.escaping import for_json
+from rankgauge.escaping import for_json, for_terminal
 from rankgauge.evaluation import Evaluation, evaluate
 from rankgauge.findings import Finding, explaining
 from rankgauge.ids import show_id
@@ -278,7 +278,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         runs = ", ".join(evaluation.run_name for evaluation in self.evaluations)
-        return f"<Comparison of {runs} by {self.primary}>"
+        return f"<Comparison of {for_terminal(runs)} by {self.primary}>"
 
 
 def _mean(measure: Measure, value: float) -> Cell:

@@ -168,4 +168,5 @@ def for_json(text: str) -> str:
         >>> print(for_json('"a\x9b"'))
         "a\u009b"
     """
-    return _NO_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    shown = _NO_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return shown.replace("##[", "#\\u0023[")

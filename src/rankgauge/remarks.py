@@ -136,7 +136,10 @@ def warnings_of_evaluations(
     """What the values themselves say against the comparison."""
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
-        yield f"{many(queries, 'query')} are few: intervals are wide and one query weighs much"
+        yield (
+            f"only {many(queries, 'query')}: intervals are wide, and a single query can change the "
+            "mean"
+        )
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
     loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
@@ -187,8 +190,8 @@ def warnings_of_judgments(
     """
     if only_relevant:
         yield (
-            "the judgments name relevant documents only: whether one run has more documents that "
-            "nobody looked at cannot be seen"
+            "the judgments name relevant documents only: the share of unjudged documents in each "
+            "run is unknown"
         )
         return
     cut = dict(primary.params).get("k") or _CUT
@@ -196,8 +199,8 @@ def warnings_of_judgments(
     if shares and max(shares.values()) - min(shares.values()) > _HOLES:
         said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
         yield (
-            f"Judged@{cut} differs ({said}): what is not judged counts as not relevant, which is "
-            "unfair to the run with more of it"
+            f"Judged@{cut} differs ({said}): unjudged documents count as not relevant, which "
+            "penalizes the run that has more of them"
         )
 
 

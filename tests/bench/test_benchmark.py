@@ -96,7 +96,7 @@ def test_a_class_is_refused_before_a_journal_is_made(collection, tmp_path):
 
 
 def test_an_empty_benchmark_is_refused():
-    with pytest.raises(InputError, match="no queries"):
+    with pytest.raises(InputError, match="no query with judgments"):
         Benchmark().run("words", lambda text: [])
 
 

@@ -52,11 +52,10 @@ def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
     done = bench("--diagnose")
     lines = done.stdout.splitlines()
     assert len(lines) <= 20
-    assert max(map(len, lines[:-1])) <= 100  # the last has the path of the store
+    assert max(map(len, lines)) <= 100
     assert "dense is worse than bm25" in done.stdout
     assert "likely cause: unjudged at the top" in " ".join(done.stdout.split())
-    assert lines[-1].startswith("Next step: rankgauge bench ")
-    assert lines[-1].endswith("--diagnose --full")
+    assert lines[-1].startswith("Next step: add --full ")
 
 
 def test_a_folder_needs_no_plan(bench, tmp_path):
@@ -267,3 +266,10 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     done = bench(plan=plan)
     assert done.returncode == 0, done.stderr
     assert "unfinished run of the same code" in done.stdout
+
+
+def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
+    done = bench("--only", "dense", "--diagnose")
+    assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout
+    assert len(done.stdout.splitlines()) <= 25
+    assert "dense: how good" in bench("--only", "dense", "--diagnose", "--full").stdout

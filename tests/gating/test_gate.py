@@ -98,6 +98,15 @@ def test_a_decision_is_that_of_scipy_and_statsmodels(seed, measures, queries, sh
         assert 0.99 - 1e-12 <= found.bounds.upper_level <= 1 - 0.01 / measures + 1e-12
 
 
+@pytest.mark.parametrize("name", ["R@1", "DCG@10"])
+def test_a_margin_as_large_as_the_mean_of_the_baseline_is_refused(name):
+    mean = evaluate(QRELS, RUNS["s1"], name).mean()[name]
+    rules = {"measures": {name: {"margin": mean}}}
+    baseline = Baseline.from_run(QRELS, RUNS["s1"], rules)
+    with pytest.raises(InputError, match="lets every run pass"):
+        gate(QRELS, RUNS["s1"], rules, baseline=baseline)
+
+
 def test_values_that_are_the_same_pass_whatever_the_margin():
     found = gate(QRELS, RUNS["s1"], {"measures": {"nDCG@10": {"margin": 1e-9}}}, baseline=OLD)
     assert found.verdict == "PASS"

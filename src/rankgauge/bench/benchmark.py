@@ -215,7 +215,7 @@ class Benchmark:
                 )
         others = sum(query not in self.queries for query in self.collection.queries)
         if others:
-            found.append(f"{many(others, 'query')} without judgments were not asked")
+            found.append(f"not asked, because they have no judgments: {many(others, 'query')}")
         return tuple(found)
 
     # ---- asking
@@ -266,7 +266,8 @@ class Benchmark:
         check_prices(prices)
         if not self.queries:
             raise InputError(
-                "the benchmark has no queries", where=f"run {name!r}",
+                "the benchmark has no query with judgments "
+                f"({len(self.collection.queries)} without)", where=f"run {name!r}",
                 fix="give a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
             )  # fmt: skip

@@ -254,7 +254,10 @@ class _Reading:
         if isinstance(collection, str):
             collection = {"source": collection}
         if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
-            raise self._wrong("there is no collection", 'write collection = "folder"')
+            raise self._wrong(
+                "there is no collection",
+                'write collection = "folder"; without a plan, give the folder itself',
+            )
         self._known(collection, _COLLECTION, "collection")
         tables = data.get("retrievers")
         if not isinstance(tables, Mapping) or not tables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,9 +140,12 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
             said = list(rankgauge.repeat_plan(plan, made, repeat, measure, errors=errors))
         say("".join(f"{for_terminal(line)}\n" for line in said))
     if form == "table" and not full:
-        words = ["rankgauge", "bench", path, *(["--store", store] if store else []), "--diagnose"]
-        details = ["--full"] if diagnosed is not None else []
-        say(f"Next step: {for_terminal(shlex.join([*words, *details]))}\n")
+        option, shows = (
+            ("--diagnose", "the likely cause of what the lowest run misses")
+            if diagnosed is None
+            else ("--full", "every difference, the worst queries, and latency")
+        )
+        say(f"Next step: add {option} to see {shows}\n")
     if folder is not None:
         _write(list(made.runs.values()), Path(folder), errors, head=not plain)
     if page is not None:
@@ -258,8 +260,10 @@ class _Shown:
             parts = [rankgauge.report(self.evaluations, form, color=color)]
             if form not in {"csv", "json"}:
                 parts.append(rankgauge.report_costs(self.runs, form, color=color))
-        if diagnosis is not None:
-            parts.append(rankgauge.report_diagnosis(diagnosis, form, color=color))
+        if diagnosis is not None and form == "table" and not full:
+            parts.append(f"{for_terminal(diagnosis.summary())}\n")
+        elif diagnosis is not None:
+            parts.append(rankgauge.report_diagnosis(diagnosis, form, color=color, full=full))
         return "\n".join(parts)
 
     def lowest(self) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from rankgauge.differences import SAME
+from rankgauge.errors import InputError
 from rankgauge.gating.baseline import Baseline
 from rankgauge.gating.checks import GateCheck, GateNumbers, QueryChange
 from rankgauge.gating.decision import Decision, decide, queries_to_decide
@@ -132,6 +133,7 @@ def loss_checks(
         pairs, columns, gained, decisions, strict=True
     ):
         queries, before, after = column
+        _check_margin(gated, _mean(before))
         lost = _lost_values(gated.measure, new, reference)
         if lost > rules.max_failed * len(reference.queries):
             yield _undefined(reference, gated, lost)
@@ -291,6 +293,18 @@ def _between(n: GateNumbers) -> str:
     if n.lower > 0:
         return f"between {low} and {high} better"
     return f"between {low} worse and {high} better"
+
+
+def _check_margin(gated: GatedMeasure, mean: float) -> None:
+    """Refuse a margin as large as the mean of the baseline, where the mean cannot be below 0."""
+    declared = gated.measure.declaration
+    if declared.better == "higher" and declared.bounds[0] == 0 and 0 < mean <= gated.margin:
+        raise InputError(
+            f"a margin of {gated.margin:g} lets every run pass: the mean of the baseline is "
+            f"{mean:.4g}",
+            where=str(gated.measure),
+            fix=f"choose a smaller loss, such as a twentieth of the mean: {mean / 20:.2g}",
+        )
 
 
 def _digits(margin: float) -> int:

@@ -160,11 +160,16 @@ class _Answers:
         plain = key.replace("\\", "/").removeprefix("./")
         if plain in self._documents:
             return plain
-        near = difflib.get_close_matches(key, itertools.islice(self._documents, 5000), 1, 0.5)
-        raise self._fault(
-            number, f"there is no document {key!r}",
-            f"did you mean {near[0]!r}?" if near else "give the id of a document: its path",
-        )  # fmt: skip
+        raise self._fault(number, f"there is no document {key!r}", self._fix(plain))
+
+    def _fix(self, key: str) -> str:
+        """What to write instead of the id of a document that is not there."""
+        if all(part in self._documents for part in re.split(r"[,\s]+", key)):
+            return "separate documents with ';'"
+        known = list(itertools.islice(self._documents, 5000))
+        near = [name for name in known if name.casefold() == key.casefold()]
+        near = near or difflib.get_close_matches(key, known, 1, 0.5)
+        return f"did you mean {near[0]!r}?" if near else "give the id of a document: its path"
 
     def _grade(self, number: int, given: Any) -> float:
         try:

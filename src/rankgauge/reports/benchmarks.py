@@ -58,7 +58,7 @@ def report_benchmark(
     parts = [report_comparison(found.comparison, form, color=color)]
     parts.append(render(costs, form, color=color))
     if diagnosis is not None:
-        parts.append(report_diagnosis(diagnosis, form, color=color))
+        parts.append(report_diagnosis(diagnosis, form, color=color, full=True))
     return "\n".join(parts)
 
 
