@@ -27,7 +27,7 @@ EVALUATION = {
     "asked", "catalogue", "errors", "escaping", "evaluation", "formats", "formats.decimals",
     "formats.files",
     "formats.layout", "formats.lines", "formats.memory", "formats.naming", "formats.pieces",
-    "findings", "formats.quick", "formats.trec", "gather",
+    "findings", "formats.quick", "formats.sources", "formats.trec", "gather",
     "ids", "input_checks", "join", "judged", "kernels", "kernels.binary", "kernels.coverage",
     "kernels.declaring",
     "kernels.diversity", "kernels.expected", "kernels.graded", "kernels.inferred",

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import InputError
-from rankgauge.formats import files, memory
+from rankgauge.formats import files, memory, sources
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
 from rankgauge.formats.lines import Source
 from rankgauge.formats.naming import InFormat, unpacked
@@ -393,7 +393,7 @@ def table_of_input(source: Any, layout: Layout) -> PairTable:
     if isinstance(source, PairTable):
         return finite(source, layout)
     if isinstance(source, str | os.PathLike):
-        return files.read_table(source, layout)
+        return sources.read_table(source, layout)
     if isinstance(source, np.ndarray) and source.dtype.names:
         source = {name: source[name] for name in source.dtype.names}
     if isinstance(source, Mapping):
@@ -432,7 +432,7 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
         >>> read_qrels(sample_path("qrels.txt"))["q01"] != {}
         True
     """
-    return Qrels(files.read_table(path, JUDGMENTS, format, split=split))
+    return Qrels(sources.read_table(path, JUDGMENTS, format, split=split))
 
 
 def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:  # noqa: A002 - the word users know
@@ -458,7 +458,7 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
         >>> read_run(sample_path("runs/bm25.run")).name
         'bm25'
     """
-    table = files.read_table(path, RUN, format)
+    table = sources.read_table(path, RUN, format)
     return Run(table, name=run_name(path) if name is None else name)
 
 

@@ -7,7 +7,7 @@ from checked import good, only
 from rankgauge import FormatError, InFormat, InputError, check
 from rankgauge.checking.reading import Given, given_runs, read_whole
 from rankgauge.checking.salvage import salvaged
-from rankgauge.formats import files, quick
+from rankgauge.formats import quick, sources
 from rankgauge.formats.layout import JUDGMENTS, RUN
 
 QRELS = {"q1": {"d1": 1, "d2": 0}}
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_at_all_is_the_error_that_it_is_elsewhere(tmp_path, 
     with pytest.raises(kind) as caught:
         check(QRELS, path)
     with pytest.raises(kind) as wanted:
-        files.read_table(path, RUN)
+        sources.read_table(path, RUN)
     assert str(caught.value) == str(wanted.value)
 
 

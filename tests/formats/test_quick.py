@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgauge import RankgaugeError
-from rankgauge.formats import files, quick
+from rankgauge.formats import files, quick, sources
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.layout import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
@@ -254,7 +254,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     def read():
         try:
-            return files.read_table(path, RUN)
+            return sources.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 
@@ -310,7 +310,7 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
 
     def read():
         try:
-            return files.read_table(path, RUN)
+            return sources.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge.checking.salvage import Faults, names_ranks, salvaged, salvaged_rows
 from rankgauge.errors import InputError
-from rankgauge.formats import files, memory
+from rankgauge.formats import files, memory, sources
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.naming import InFormat
 from rankgauge.ids import Ids
@@ -62,7 +62,7 @@ class Given:
     @cached_property
     def whole(self) -> PairTable:
         """All of its rows, wherever they are."""
-        return files.read_table(self.file, RUN) if self.table is None else self.table
+        return sources.read_table(self.file, RUN) if self.table is None else self.table
 
 
 def given_qrels(source: Any) -> Given:
@@ -171,7 +171,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
     try:
         if not path:
             return table_of_input(source, layout), None
-        table = files.read_table(source, layout, ranks=True)
+        table = sources.read_table(source, layout, ranks=True)
         return (_ranked(table, source) if layout is RUN else table), None
     except InputError as error:
         # Its traceback would keep in memory all that was read before it.

@@ -13,7 +13,6 @@ from rankgauge.formats.lines import (
     AROUND,
     Source,
     Text,
-    archive_of,
     gathered,
     is_columnar,
     is_zip,
@@ -29,68 +28,18 @@ from rankgauge.formats.quick import quick_blocks, quick_table
 from rankgauge.formats.trec import is_line, places_of, read_trec
 from rankgauge.table import PairTable
 
-__all__ = ["read_blocks", "read_ids", "read_stream", "read_table"]
+__all__ = ["path_and_format", "read_blocks", "read_ids", "read_stream"]
 
 # Lines looked at for the first that says something: they are kept, and a line takes memory.
 _HEAD = 1 << 12
-# How the ids of datasets begin.
-_LIBRARIES = ("ir_datasets:", "hf:")
 # What has fields and no names: between blanks, or between tabs.
 _FIELDS = ("trec", "cells", "msmarco", "trec3")
 _THREE = 3
 _TAB, _BLANK = 9, 32
 
 
-def read_table(
-    source: Source,
-    layout: Layout,
-    form: str | None = None,
-    *,
-    split: str | None = None,
-    ranks: bool = False,
-) -> PairTable:
-    """Read a file (``-`` is standard input), or find the judgments in what holds them.
-
-    Args:
-        source: The path, alone or with its format, of a file, a zip archive, or, for judgments, a
-            folder of BEIR; ``archive.zip!member``; or the id of a dataset, as
-            ``ir_datasets:NAME``, ``hf:NAME``.
-        layout: Judgments or run.
-        form: The format; found by name and first line if neither says it.
-        split: Which judgments, where a collection has several.
-        ranks: Whether ranks that stand beside the scores are wanted too, where that is quick.
-
-    Raises:
-        UnknownName: If there is no such format.
-        InputError: If the file cannot be read.
-    """
-    source, form = _parted(source, layout, form)
-    # Without pathlib, here and below: loading it takes longer than to read a small file.
-    if isinstance(source, str) and source.startswith(_LIBRARIES) and not os.path.exists(source):  # noqa: PTH110
-        from rankgauge.formats.libraries import read_library
-
-        return read_library(source, layout, split)
-    if os.path.isdir(source):  # noqa: PTH112
-        from pathlib import Path
-
-        from rankgauge.formats.judgments import read_folder
-
-        return read_folder(Path(os.fsdecode(source)), layout, form, split)
-    with opened_bytes(source) as stream:
-        if is_zip(start_of(stream)):
-            from rankgauge.formats.judgments import read_archive
-
-            return read_archive(archive_of(stream, source), layout, form, split)
-        if split is not None:
-            raise InputError(
-                f"got split={split!r}, and this is one file", where=source_name(source),
-                fix="leave the split out, or name the folder that holds qrels/",
-            )  # fmt: skip
-        return read_stream(stream, source_name(source), layout, form, ranks=ranks)
-
-
-def _parted(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
-    """The path and its format, if one is given.
+def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
+    """Return the path of a source and its format, None if none is given.
 
     Raises:
         UnknownName: If nothing of this kind comes in such a format.
@@ -147,7 +96,7 @@ def read_blocks(
 ) -> Iterator[PairTable | None]:
     """Read a file in tables of whole queries; None, and no more, if that is not to be had.
 
-    Then :func:`read_table` reads it, or says what is wrong with it. A table is good until the next
+    Then `read_table` reads it, or says what is wrong with it. A table is good until the next
     is asked for.
 
     Args:
@@ -155,7 +104,7 @@ def read_blocks(
         layout: Judgments or run.
         ranks: Whether the ranks are wanted too, and the number of each line.
     """
-    source, given = _parted(source, layout, None)
+    source, given = path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
         # What is no file of its own, such as a pipe, can be read once only.
