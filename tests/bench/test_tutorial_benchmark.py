@@ -95,7 +95,7 @@ def test_different_k_are_said_beside_the_names():
 def test_no_results_and_no_queries_are_told_apart():
     assert RetrievalBenchmark().compare_retrievers() == "No results to compare."
     assert bench().compare_retrievers() == "No results to compare."
-    with pytest.raises(InputError, match="no queries"):
+    with pytest.raises(InputError, match="no query with judgments"):
         RetrievalBenchmark().run_evaluation("good", good)
 
 
