@@ -284,10 +284,28 @@ def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(
     assert in_processes(tmp_path, mine=module)[0] == f"0 {whole}"
     said, notes = in_processes(tmp_path)
     assert said == f"0 {whole}"
-    assert "it uses socket.socket, which cannot be compared" in notes
+    assert "it uses socket, which cannot be compared between processes" in notes
     said, notes = in_processes(tmp_path, "resume")
     assert said == f"3 {whole}"
     assert 'asked for (again="resume")' in notes
+
+
+def test_a_file_that_was_changed_is_no_reason_to_use_earlier_answers(tmp_path):
+    module = """
+        def make():
+            def retrieve(text):
+                if text == "word3":
+                    raise ValueError(text)
+                with open("w.txt") as file:
+                    return [file.read()]
+            return retrieve
+    """
+    (tmp_path / "w.txt").write_text("old")
+    assert in_processes(tmp_path, mine=module)[0] == "0 ['old', 'old', 'old', '-']"
+    (tmp_path / "w.txt").write_text("new")
+    said, notes = in_processes(tmp_path)
+    assert said == "0 ['new', 'new', 'new', '-']"
+    assert "it uses open, which cannot be compared between processes" in notes
 
 
 def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
