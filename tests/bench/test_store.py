@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 import typing
+import zlib
 
 import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
@@ -386,6 +387,22 @@ def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection,
     assert again.evaluate("RR").mean() == {"RR": 1.0}
     assert again.tally.reused == 9
     assert "1 damaged line" in again.notes[0]
+
+
+def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", lambda text: ["d1"], settings={"model": "a"}, timed=0)
+    path = next(tmp_path.glob("*/answers.jsonl"))
+    changed = []
+    for line in path.read_bytes().splitlines():
+        row = json.loads(line)
+        del row["sum"]
+        body = json.dumps({**row, "query": row["query"].replace("q3", "q9")}).encode()[:-1]
+        changed.append(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
+    path.write_bytes(b"".join(changed))
+    run = bench.run("mine", lambda text: ["d2"], settings={"model": "a"}, timed=0)
+    assert run.tally.reused == 9
+    assert [list(run.run[query]) for query in ("q2", "q3", "q9")] == [["d1"], ["d2"], ["d1"]]
 
 
 def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp_path):

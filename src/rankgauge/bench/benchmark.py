@@ -449,7 +449,7 @@ class _Asked:
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         folder = bench.store / f"{self.identity.word}-{key}"
-        self.journal = Journal(folder, keeper=bench._keeper)  # noqa: SLF001 - the same
+        self.journal = Journal(folder, k=bench.k, keeper=bench._keeper)  # noqa: SLF001 - the same
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
         self.remarks: list[str] = []
@@ -543,11 +543,13 @@ class _Asked:
         known = journal.known(failed=not failed)
         missing = len(queries)
         if known:
-            missing = sum(query_key(query) not in known for query in queries.values())
+            missing = sum((one.id, query_key(one)) not in known for one in queries.values())
         if not missing:
             return len(queries)
         self._prepare()
-        left = (query for query in queries.values() if not known or query_key(query) not in known)
+        left = (
+            one for one in queries.values() if not known or (one.id, query_key(one)) not in known
+        )
         journal.note(
             finished=False, name=self.name, retriever=self.identity.settings, k=self.bench.k,
             started=journal.head.get("started") or _now(), limits=self.limits.record(),
