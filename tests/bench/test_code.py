@@ -305,7 +305,36 @@ def test_code_that_may_read_anything_is_equal_to_itself_only(load, name):
     assert digest(one) == digest(one) != digest(other)
 
 
-def test_what_a_helper_module_may_read_counts(load):
-    source = "import cfg\ndef find(text): return [cfg.name()]"
-    found = load(cfg="import os\ndef name(): return os.environ['MODEL']", program=source)
-    assert code_fingerprint(found.find).opaque == "os"
+@pytest.mark.parametrize("name", ["name", "__getattr__"])
+def test_what_a_helper_module_may_read_counts(load, name):
+    source = "import cfg\ndef find(text): return [cfg.name]"
+    found = load(cfg=f"def {name}(_): return open('w.txt').read()", program=source)
+    assert code_fingerprint(found.find).opaque == "open"
+
+
+def test_a_usual_helper_module_can_be_compared(load):
+    helper = """
+        from __future__ import annotations
+        import collections, dataclasses, enum, functools, logging, math, re, threading, typing
+        import numpy as np
+        LOG = logging.getLogger(__name__)
+        WORD = re.compile("a+")
+        T = typing.TypeVar("T")
+        Pair = collections.namedtuple("Pair", "one two")
+        COUNTS = collections.Counter("abc")
+        GROUPS = collections.defaultdict(list)
+        VECTORS = np.ones((2, 2))
+        LOCK = threading.Lock()
+        class Kind(enum.Enum):
+            ONE = 1
+        @dataclasses.dataclass(frozen=True)
+        class Settings:
+            kind: Kind = Kind.ONE
+            names: list[str] = dataclasses.field(default_factory=list)
+        @functools.lru_cache(maxsize=None)
+        def half(n: int) -> int: return math.floor(n / 2)
+    """
+    source = "import helper\ndef find(text): return [helper.half(len(text))]"
+    one = code_fingerprint(load(helper=helper, program=source).find)
+    assert one.opaque == ""
+    assert one == code_fingerprint(load(helper=helper, program=source).find)

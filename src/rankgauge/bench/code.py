@@ -45,14 +45,18 @@ _NO_STATE = frozenset({
     "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
     "__qualname__", "__static_attributes__", "__weakref__", "_abc_impl",
 })  # fmt: skip
+_OF_IMPORT = frozenset({
+    "__annotations__", "__builtins__", "__cached__", "__doc__", "__file__", "__loader__",
+    "__path__", "__spec__",
+})  # fmt: skip
 _OWN = __name__.partition(".")[0]
 # Libraries whose results depend on nothing but their arguments, a clock or a random number. The
-# underscore of their parts in C is left out.
+# underscores of names such as _functools are left out.
 _PURE = frozenset({
     "abc", "array", "base64", "binascii", "bisect", "builtins", "collections", "contextlib", "copy",
     "copyreg", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
-    "hashlib", "heapq", "html", "itertools", "json", "logging", "math", "numbers", "numpy",
-    "operator", "random", "re", "reprlib", "statistics", "string", "textwrap", "thread",
+    "future", "hashlib", "heapq", "html", "itertools", "json", "logging", "math", "numbers",
+    "numpy", "operator", "random", "re", "reprlib", "statistics", "string", "textwrap", "thread",
     "threading", "time", "types", "typing", "typing_extensions", "unicodedata", "zlib",
 })  # fmt: skip
 _PURE_OWN = frozenset(
@@ -65,8 +69,8 @@ _PURE_OWN = frozenset(
 # Names by which code gets at what is out of sight, also with the libraries above.
 _READERS = frozenset({
     "__annotations__", "__builtins__", "__doc__", "__globals__", "__import__", "__subclasses__",
-    "eval", "exec", "fromfile", "genfromtxt", "globals", "input", "load", "loadtxt", "memmap",
-    "open",
+    "environ", "eval", "exec", "fromfile", "fromregex", "genfromtxt", "getenv", "globals",
+    "import_module", "input", "load", "loadtxt", "memmap", "open", "open_memmap",
 })  # fmt: skip
 
 
@@ -231,19 +235,20 @@ class _Walk:
         parts = [self._all("closure", cells), self._items(vars(function))]
         if _library(place):
             return _hash("function", self._named(place, function.__qualname__), *parts)
-        names: set[str] = set()
-        for code in _codes(function.__code__):
-            names |= _globals_of(code)
+        codes = list(_codes(function.__code__))
+        names = sorted(set().union(*map(_globals_of, codes)))
+        found = function.__globals__
+        used = self._items({name: found[name] for name in names if name in found})
+        for code in codes:
             for name in sorted(_READERS.intersection(code.co_names)):
                 self._cannot(name)
             for name in _imports_of(code):
                 if not _pure(name):
                     self._cannot(name)
-        found = function.__globals__
         return _hash(
             "function",
             self._all("parts", (function.__code__, function.__defaults__, function.__kwdefaults__)),
-            self._items({name: found[name] for name in sorted(names) if name in found}),
+            used,
             _source(place),
             *parts,
         )
@@ -267,7 +272,7 @@ class _Walk:
             return self._named(name, "")
         held = {
             key: value for key, value in sorted(vars(module).items())
-            if not (key.startswith("__") and key.endswith("__"))
+            if key not in _OF_IMPORT
         }  # fmt: skip
         return _hash("module", name, _source(name), self._items(held))
 
@@ -405,7 +410,7 @@ def _library(name: str | None) -> bool:
 
 def _pure(name: str) -> bool:
     """Whether the code of a library, or of this one, depends on nothing that is out of sight."""
-    return name.partition(".")[0].lstrip("_") in _PURE or name in _PURE_OWN
+    return name.partition(".")[0].strip("_") in _PURE or name in _PURE_OWN
 
 
 def _installed(place: str) -> bool:
