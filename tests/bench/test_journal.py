@@ -27,7 +27,10 @@ HITS = st.builds(
         beyond,
         ascending,
     ),
-    st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True),
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+        unique=True,
+    ),
     st.booleans(),
     st.integers(0, 5),
     st.integers(0, 5),
@@ -72,8 +75,9 @@ def test_the_last_answer_to_a_query_counts(tmp_path):
         journal.open()
         journal.append(answer("q1", None, error="no", kind="error"))
         journal.append(answer("q2", Hits(["d1"], [1.0])))
-    assert journal.known(failed=True) == {query_key(Query(q, "text")) for q in ("q1", "q2")}
-    assert journal.known(failed=False) == {query_key(Query("q2", "text"))}
+    keys = {q: (q, query_key(Query(q, "text"))) for q in ("q1", "q2")}
+    assert journal.known(failed=True) == set(keys.values())
+    assert journal.known(failed=False) == {keys["q2"]}
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(answer("q1", Hits(["d9"], [1.0])))
@@ -242,6 +246,9 @@ def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
         {"ids": [], "attempts": 1.5},
         {"ids": ["d1"], "scores": [10**400]}, {"error": "no", "kind": []},
         {"error": 7, "kind": "error"}, {"error": "no", "kind": "other"}, {"ids": [], "key": None},
+        {"ids": ["d1", "d2"], "scores": [1.0, 2.0]}, {"ids": ["d1", "d2", "d3"]},
+        {"ids": ["d\0"]}, {"ids": ["d\ud800"]}, {"ids": ["d1"], "repeated": -1},
+        {"ids": [], "attempts": -1},
     ],
     ids=str,
 )  # fmt: skip
@@ -252,7 +259,7 @@ def test_a_line_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_
     body = json.dumps({"query": "q9", "key": "0", "seconds": 0.1, **row}).encode()[:-1]
     with (tmp_path / "answers.jsonl").open("ab") as stream:
         stream.write(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
-    with Journal(tmp_path) as journal:
+    with Journal(tmp_path, k=2) as journal:
         journal.open()
         assert [one.query for one in everything(journal)] == ["q1"]
         assert journal.notes == [
@@ -261,6 +268,30 @@ def test_a_line_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_
     with Journal(tmp_path) as journal:
         journal.open()
         assert journal.notes == [], "it was said once, and the line is gone"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"stamp": 5}, {"name": 5}, {"started": 5}, {"retriever": 5}, {"limits": 3}, {"k": "3"},
+        {"asked": 1.5}, {"finished": 1}, {"code": "abc"}, {"code": [1]}, {"seconds": "1"},
+        {"usage": 5}, {"usage": {"tokens": "1"}}, {"index": 5}, {"index": {"foo": 1}},
+        {"index": {"seconds": "1"}}, {"index": {"seconds": 1.0, "size": "1"}},
+        {"index": {"seconds": 1.0, "recall": []}}, {"latency": 5}, {"latency": {"seconds": {}}},
+        {"latency": {"seconds": {"q1": None}, "failures": 0, "warmup": 0}},
+        {"latency": {"seconds": {}, "failures": "0", "warmup": 0}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_head_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_path, facts):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(**facts)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert "run.json is damaged" in journal.notes[0]
+        assert journal.head.keys() == {"format", "stamp"}
+        assert type(journal.head["stamp"]) is str
 
 
 def test_a_journal_without_checksums_is_begun_anew(tmp_path):

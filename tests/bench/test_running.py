@@ -361,6 +361,38 @@ def test_what_a_retriever_raises_that_is_no_exception_is_its_answer_too(way, err
     assert found["q3"].error == f"{type(error).__name__}: {error}"
 
 
+def cancel_own_task():
+    asyncio.current_task().cancel()
+
+
+def cancel_own_task_later():
+    asyncio.get_running_loop().call_later(0.01, asyncio.current_task().cancel)
+
+
+def cancel_all_tasks():
+    for task in asyncio.all_tasks():
+        task.cancel()
+
+
+@pytest.mark.parametrize("cancel", [cancel_own_task, cancel_own_task_later, cancel_all_tasks])
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_a_retriever_that_cancels_tasks_fails_for_its_query_only(cancel, concurrency, timeout):
+    async def retrieve(text):
+        if text == "text 5":
+            cancel()
+            await asyncio.sleep(0.05)
+        return [text]
+
+    limits = Limits(retries=0, concurrency=concurrency, timeout=timeout)
+    found, whole = finished_in(30, retrieve, limits)
+    assert whole
+    failed = {query: answer.error for query, answer in found.items() if answer.hits is None}
+    assert "Cancelled" in failed["q5"]
+    # Of calls side by side, those that were cancelled with it fail too.
+    assert len(failed) == 1 or (cancel is cancel_all_tasks and len(failed) <= concurrency)
+
+
 def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
     limits = Limits(backoff=0.5)
     assert [limits.wait(n, ValueError()) for n in (1, 2, 3)] == [0.5, 1.0, 2.0]

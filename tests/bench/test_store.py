@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 import typing
+import zlib
 
 import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
@@ -284,10 +285,28 @@ def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(
     assert in_processes(tmp_path, mine=module)[0] == f"0 {whole}"
     said, notes = in_processes(tmp_path)
     assert said == f"0 {whole}"
-    assert "it uses socket.socket, which cannot be compared" in notes
+    assert "it uses socket, which cannot be compared between processes" in notes
     said, notes = in_processes(tmp_path, "resume")
     assert said == f"3 {whole}"
     assert 'asked for (again="resume")' in notes
+
+
+def test_a_file_that_was_changed_is_no_reason_to_use_earlier_answers(tmp_path):
+    module = """
+        def make():
+            def retrieve(text):
+                if text == "word3":
+                    raise ValueError(text)
+                with open("w.txt") as file:
+                    return [file.read()]
+            return retrieve
+    """
+    (tmp_path / "w.txt").write_text("old")
+    assert in_processes(tmp_path, mine=module)[0] == "0 ['old', 'old', 'old', '-']"
+    (tmp_path / "w.txt").write_text("new")
+    said, notes = in_processes(tmp_path)
+    assert said == "0 ['new', 'new', 'new', '-']"
+    assert "it uses open, which cannot be compared between processes" in notes
 
 
 def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
@@ -368,6 +387,22 @@ def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection,
     assert again.evaluate("RR").mean() == {"RR": 1.0}
     assert again.tally.reused == 9
     assert "1 damaged line" in again.notes[0]
+
+
+def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", lambda text: ["d1"], settings={"model": "a"}, timed=0)
+    path = next(tmp_path.glob("*/answers.jsonl"))
+    changed = []
+    for line in path.read_bytes().splitlines():
+        row = json.loads(line)
+        del row["sum"]
+        body = json.dumps({**row, "query": row["query"].replace("q3", "q9")}).encode()[:-1]
+        changed.append(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
+    path.write_bytes(b"".join(changed))
+    run = bench.run("mine", lambda text: ["d2"], settings={"model": "a"}, timed=0)
+    assert run.tally.reused == 9
+    assert [list(run.run[query]) for query in ("q2", "q3", "q9")] == [["d1"], ["d2"], ["d1"]]
 
 
 def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp_path):

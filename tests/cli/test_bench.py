@@ -45,7 +45,7 @@ def test_retrievers_are_compared_with_latency_beside_quality(bench):
     assert done.stderr == ""
     again = bench()
     assert "30 of 30 answers reused from" in again.stdout
-    assert "same settings (declared)" in again.stdout
+    assert "same settings (declared)" in " ".join(again.stdout.split())
 
 
 def test_without_full_the_output_fits_a_screen_and_names_the_next_step(bench):
@@ -243,8 +243,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(bench, words, said
 
 def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, tmp_path):
     (tmp_path / "slow_for_the_command.py").write_text(
-        "import os, time\n\ndef search(text):\n    time.sleep(float(os.environ.get('NAP', '0')))\n"
-        "    return ['loans-renewing']\n"
+        "import time\n\ndef search(text):\n    time.sleep(0.1)\n    return ['loans-renewing']\n"
     )
     plan = planned(
         tmp_path, '[retrievers.slow]\ntype = "python"\ncall = "slow_for_the_command:search"'
@@ -252,7 +251,6 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     process = subprocess.Popen(
         [sys.executable, "-m", "rankgauge", "bench", plan, "--store", str(tmp_path / "st")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-        env={**os.environ, "NAP": "0.2"},
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -243,7 +243,9 @@ class Benchmark:
                 first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
             settings: What tells this retriever from others, where it does not say so itself. With
                 settings, answers that are in the store are used again; without, only those of a run
-                that was not finished, and only if its code and the values it uses are the same.
+                that was not finished, and only if its code and the values it uses are the same;
+                code that may read anything else, such as a file, is the same only as one object
+                in one process.
             limits: How it may be driven.
             again: Which queries are asked: those ``missing`` in the store, those and the ``failed``
                 ones, or ``all``. ``resume`` is ``failed`` for a retriever without settings of which
@@ -447,7 +449,7 @@ class _Asked:
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         folder = bench.store / f"{self.identity.word}-{key}"
-        self.journal = Journal(folder, keeper=bench._keeper)  # noqa: SLF001 - the same
+        self.journal = Journal(folder, k=bench.k, keeper=bench._keeper)  # noqa: SLF001 - the same
         self.counting = Counting(bench._ids)  # noqa: SLF001 - the same
         self.index: IndexCost | None = None
         self.remarks: list[str] = []
@@ -516,10 +518,7 @@ class _Asked:
             if not isinstance(known, list) or self.code.digest not in known:
                 why = "its code, or a value that it uses, is not the same as before"
                 if self.code.opaque:
-                    why = (
-                        f"it uses {self.code.opaque}, which cannot be compared with what an "
-                        "earlier process used"
-                    )
+                    why = f"it uses {self.code.opaque}, which cannot be compared between processes"
             elif journal.head.get("finished") and again == "missing":
                 why = "it declares no settings, and the run was finished"
             else:
@@ -544,11 +543,13 @@ class _Asked:
         known = journal.known(failed=not failed)
         missing = len(queries)
         if known:
-            missing = sum(query_key(query) not in known for query in queries.values())
+            missing = sum((one.id, query_key(one)) not in known for one in queries.values())
         if not missing:
             return len(queries)
         self._prepare()
-        left = (query for query in queries.values() if not known or query_key(query) not in known)
+        left = (
+            one for one in queries.values() if not known or (one.id, query_key(one)) not in known
+        )
         journal.note(
             finished=False, name=self.name, retriever=self.identity.settings, k=self.bench.k,
             started=journal.head.get("started") or _now(), limits=self.limits.record(),

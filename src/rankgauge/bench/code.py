@@ -1,30 +1,30 @@
-"""A fingerprint of the code that answers, and of the values that it uses.
+"""A fingerprint of the code of a retriever, and of the values that it uses.
 
-It is made of what decides an answer and can be compared between processes: code, defaults,
-closures, attributes, the globals that are named, and the source of modules that are not installed
-packages. What cannot be compared, such as a connection, has a token that no other process has.
+It contains everything reachable that can be compared between processes: code, defaults, closures,
+attributes, the globals that the code names, and all of the modules among them that are not
+libraries. Code that may read anything else, such as a file or the environment, is opaque: its
+fingerprint is that of the one object in the one process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import dis
 import enum
 import functools
 import hashlib
-import importlib.util
 import secrets
 import sys
 import threading
 import types
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgauge.errors import RankgaugeError
-from rankgauge.retriever import has_index, settings_of
+from rankgauge.retriever import settings_of
 
 __all__ = ["CodeFingerprint", "code_fingerprint", "remember_arguments"]
 
@@ -40,11 +40,38 @@ _SEEN = frozenset(
 )
 _TEXTS_AND_NUMBERS = (str, bytes, int, float, complex)
 _NO_STATE = frozenset({
-    "__abstractmethods__", "__annotations__", "__dataclass_fields__", "__dataclass_params__",
+    "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__",
+    "__annotations_cache__", "__dataclass_fields__", "__dataclass_params__",
     "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
     "__qualname__", "__static_attributes__", "__weakref__", "_abc_impl",
 })  # fmt: skip
+_OF_IMPORT = frozenset({
+    "__annotations__", "__builtins__", "__cached__", "__doc__", "__file__", "__loader__",
+    "__path__", "__spec__",
+})  # fmt: skip
 _OWN = __name__.partition(".")[0]
+# Libraries whose results depend on nothing but their arguments, a clock or a random number. The
+# underscores of names such as _functools are left out.
+_PURE = frozenset({
+    "abc", "array", "base64", "binascii", "bisect", "builtins", "collections", "contextlib", "copy",
+    "copyreg", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
+    "future", "hashlib", "heapq", "html", "itertools", "json", "logging", "math", "numbers",
+    "numpy", "operator", "random", "re", "reprlib", "statistics", "string", "textwrap", "thread",
+    "threading", "time", "types", "typing", "typing_extensions", "unicodedata", "zlib",
+})  # fmt: skip
+_PURE_OWN = frozenset(
+    f"{_OWN}.{name}" for name in (
+        "chunking", "errors", "fusion", "retriever", "retrievers.bm25", "retrievers.chunked",
+        "retrievers.dense", "retrievers.encoders", "retrievers.filtered", "retrievers.hybrid",
+        "retrievers.rerank",
+    )
+)  # fmt: skip
+# Names by which code gets at what is out of sight, also with the libraries above.
+_READERS = frozenset({
+    "__annotations__", "__builtins__", "__doc__", "__globals__", "__import__", "__subclasses__",
+    "environ", "eval", "exec", "fromfile", "fromregex", "genfromtxt", "getenv", "globals",
+    "import_module", "input", "load", "loadtxt", "memmap", "open", "open_memmap",
+})  # fmt: skip
 
 
 class CodeFingerprint(NamedTuple):
@@ -52,7 +79,8 @@ class CodeFingerprint(NamedTuple):
 
     Attributes:
         digest: Equal for equal code that uses equal values.
-        opaque: The class of a value that cannot be compared between processes; empty if all can.
+        opaque: What it uses that cannot be compared between processes, such as ``os``; empty if
+            there is nothing of the kind. The digest is then equal for the same object only.
     """
 
     digest: str
@@ -60,18 +88,20 @@ class CodeFingerprint(NamedTuple):
 
 
 def code_fingerprint(retriever: Any) -> CodeFingerprint:
-    """What answers, as far as that can be seen.
+    """Return the fingerprint of a retriever.
 
     Example:
         >>> one, other = (code_fingerprint(functools.partial(max, n)) for n in (1, 2))
         >>> one == other
         False
     """
-    walk = _Walk(retriever)
+    walk = _Walk()
     try:
         digest = walk.of(retriever)
     except Exception:  # noqa: BLE001 - it goes through objects of any make, which may refuse it
         digest = walk.unknown(retriever)
+    if walk.opaque:
+        digest = _hash("opaque", digest, _token(retriever))
     return CodeFingerprint(digest.hex(), walk.opaque)
 
 
@@ -91,28 +121,26 @@ _TOKENS: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
 def _token(value: Any) -> str:
-    """A word that this object has for as long as it lives; empty if it cannot be held weakly."""
+    """A word that an object keeps while it lives; each time another if it cannot be held weakly."""
+    while isinstance(value, types.MethodType):  # which lives for the one call only
+        value = value.__self__
     known = _TOKENS.get(id(value))
     if known is not None and known[0]() is value:
         return known[1]
-    try:
-        held = weakref.ref(value)
-    except TypeError:
-        return ""
     token = secrets.token_hex(8)
-    _TOKENS[id(value)] = (held, token)
+    with contextlib.suppress(TypeError):
+        _TOKENS[id(value)] = (weakref.ref(value), token)
     return token
 
 
 class _Walk:
     """Goes through a value and what it refers to, each object once."""
 
-    def __init__(self, root: Any) -> None:
-        self._root = root
+    def __init__(self) -> None:
         self._left = _MOST
         self._known: dict[int, bytes] = {}
         self._held: list[Any] = []  # so that no id is given away
-        self._above: list[Any] = []
+        self._depth = 0
         self.opaque = ""
 
     def of(self, value: Any) -> bytes:
@@ -126,31 +154,30 @@ class _Walk:
         if self._left < 0:
             return self.unknown(value)
         self._left -= 1
-        self._known[id(value)] = _hash("circle", str(len(self._above)))
+        self._known[id(value)] = _hash("circle", str(self._depth))
         self._held.append(value)
-        self._above.append(value)
+        self._depth += 1
         try:
             found = self._parts(value)
             made = _ARGUMENTS.get(id(value))
             if made is not None and made[0]() is value:
                 found = _hash("made with", found, self.of(made[1]))
         finally:
-            self._above.pop()
+            self._depth -= 1
         self._known[id(value)] = found
         return found
 
     def unknown(self, value: Any) -> bytes:
-        """What cannot be compared: nothing but the same object is equal to it."""
+        """A value that cannot be compared."""
         kind = type(value)
-        self.opaque = self.opaque or (
+        self._cannot(
             f"{kind.__module__}.{kind.__qualname__}" if self._left >= 0
             else f"more than {_MOST:,} values"
         )  # fmt: skip
-        for one in (value, *reversed(self._above)):
-            # A method that is bound lives for the one call only.
-            if not isinstance(one, types.MethodType) and (token := _token(one)):
-                return _hash("unknown", token)
-        return _hash("unknown", secrets.token_hex(8))
+        return _hash("unknown")
+
+    def _cannot(self, name: str) -> None:
+        self.opaque = self.opaque or name
 
     def _all(self, word: str, values: Iterable[Any]) -> bytes:
         return _hash(word, *(self.of(value) for value in values))
@@ -173,7 +200,7 @@ class _Walk:
         if kind is types.MethodType:
             return self._all("method", (value.__func__, value.__self__))
         if isinstance(value, types.ModuleType):
-            return self._module(value.__name__)
+            return self._module(value)
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, property):
@@ -181,9 +208,7 @@ class _Walk:
         if isinstance(value, staticmethod | classmethod):
             return self._all(kind.__name__, (value.__func__,))
         if isinstance(value, _C_FUNCTIONS):
-            owner = getattr(value, "__self__", None)
-            whose = "" if isinstance(owner, types.ModuleType) else self.of(owner)
-            return _hash("C", str(getattr(value, "__module__", "")), value.__qualname__, whose)
+            return self._c_function(value)
         if kind in _LOCKS:
             return _hash("lock")
         return self._object(value)
@@ -192,73 +217,79 @@ class _Walk:
         said = (code.co_code, code.co_names, code.co_varnames, code.co_exceptiontable)
         return self._all("code", (*said, code.co_flags, code.co_consts))
 
+    def _c_function(self, function: Any) -> bytes:
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            return _hash("C", function.__qualname__, self.of(owner))
+        return self._named(str(function.__module__), function.__qualname__)
+
     def _function(self, function: types.FunctionType) -> bytes:
-        if _library(function.__module__):
-            return self._named(function)
+        # A decorator of a library gives its function the __module__ of the one inside.
+        place = str(function.__globals__.get("__name__"))
         cells = []
         for cell in function.__closure__ or ():
             try:
                 cells.append(cell.cell_contents)
             except ValueError:  # nothing was put into it yet
                 cells.append(None)
-        named = {
-            name: function.__globals__[name]
-            for name in sorted(_steps(function.__code__, {"LOAD_GLOBAL", "LOAD_NAME"}))
-            if name in function.__globals__
-        }
+        parts = [self._all("closure", cells), self._items(vars(function))]
+        if _library(place):
+            return _hash("function", self._named(place, function.__qualname__), *parts)
+        codes = list(_codes(function.__code__))
+        names = sorted(set().union(*map(_globals_of, codes)))
+        found = function.__globals__
+        used = self._items({name: found[name] for name in names if name in found})
+        for code in codes:
+            for name in sorted(_READERS.intersection(code.co_names)):
+                self._cannot(name)
+            for name in _imports_of(code):
+                if not _pure(name):
+                    self._cannot(name)
         return _hash(
             "function",
             self._all("parts", (function.__code__, function.__defaults__, function.__kwdefaults__)),
-            self._all("closure", cells),
-            self._items(named),
-            self._items(vars(function)),
-            self._module(function.__module__),
-            *map(_source_of, sorted(_steps(function.__code__, {"IMPORT_NAME"}))),
+            used,
+            _source(place),
+            *parts,
         )
 
     def _class(self, kind: type) -> bytes:
         if _library(kind.__module__):
-            return self._named(kind)
+            return self._named(kind.__module__, kind.__qualname__)
         own = {
             name: value for name, value in vars(kind).items()
             if name not in _NO_STATE and not isinstance(value, _DESCRIPTORS)
         }  # fmt: skip
         return _hash(
             "class", kind.__qualname__, self._items(own), self._all("bases", kind.__bases__),
-            self._module(kind.__module__),
+            self.of(type(kind)), _source(kind.__module__),
         )  # fmt: skip
 
-    def _module(self, name: str | None) -> bytes:
-        """The source of a module of one's own, and of those that it uses; of others the version."""
-        module = sys.modules.get(name or "")
-        if module is None or _library(name):
-            return _hash("module", str(name), _version(name))
-        known = self._known.get(id(module))
-        if known is not None and module not in self._above:
-            return known
-        self._known[id(module)] = _hash("module", str(name))
-        used = set()
-        for value in list(vars(module).values()):
-            inner = value if isinstance(value, types.ModuleType) else None
-            if isinstance(value, types.FunctionType | type):
-                inner = sys.modules.get(value.__module__ or "")
-            if inner is not None and inner is not module and not _library(inner.__name__):
-                used.add(inner.__name__)
-        parts = [self._module(other) for other in sorted(used)]
-        found = _hash("module", str(name), _source(module), *parts)
-        self._known[id(module)] = found
-        return found
+    def _module(self, module: types.ModuleType) -> bytes:
+        """A module by its source and all that it holds; a library by its version."""
+        name = module.__name__
+        if _library(name):
+            return self._named(name, "")
+        held = {
+            key: value for key, value in sorted(vars(module).items())
+            if key not in _OF_IMPORT
+        }  # fmt: skip
+        return _hash("module", name, _source(name), self._items(held))
 
-    def _named(self, value: Any) -> bytes:
-        return _hash("named", value.__module__, value.__qualname__, _version(value.__module__))
+    def _named(self, module: str, name: str) -> bytes:
+        """Something of a library."""
+        if not _pure(module) or name in _READERS:
+            self._cannot(f"{module}.{name}" if name else module)
+        return _hash("named", module, name, _version(module))
 
     def _object(self, value: Any) -> bytes:  # noqa: PLR0911 - as above
         """An instance of a class."""
         kind = type(value)
         if isinstance(value, enum.Enum):
             return _hash("enum", self.of(kind), value.name)
-        if value is not self._root and (said := _declared(value)) is not None:
-            return _hash("declared", kind.__qualname__, self._items(said))
+        if (said := _declared(value)) is not None:
+            members = getattr(value, "members", ())
+            return _hash("declared", kind.__qualname__, self._items(said), self.of(members))
         if isinstance(value, functools.partial):
             return self._all("partial", (value.func, value.args, value.keywords))
         wrapped = getattr(value, "__wrapped__", None) if _library(kind.__module__) else None
@@ -328,27 +359,26 @@ def _hash(*parts: bytes | str) -> bytes:
     return digest.digest()
 
 
-def _steps(code: types.CodeType, wanted: AbstractSet[str]) -> set[str]:
-    """The names that steps of these kinds have, in code and in the functions inside it."""
-    found = {str(step.argval) for step in dis.get_instructions(code) if step.opname in wanted}
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Code and that of the functions inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _steps(constant, wanted)
-    return found
+            yield from _codes(constant)
 
 
-def _source_of(name: str) -> bytes:
-    """The source of a module that a function imports when it is called, perhaps for the first time.
+def _globals_of(code: types.CodeType) -> set[str]:
+    steps = dis.get_instructions(code)
+    return {str(step.argval) for step in steps if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
 
-    Of a package its ``__init__``, without an import of it.
-    """
-    top = name.partition(".")[0]
-    try:
-        spec = None if not top or _library(top) else importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        spec = None
-    place = None if spec is None else spec.origin
-    return _hash(name) if place is None or _installed(place) else _hash(name, _read(place))
+
+def _imports_of(code: types.CodeType) -> Iterator[str]:
+    """The modules that code imports while it runs, those of its own package with a dot."""
+    steps = list(dis.get_instructions(code))
+    for place, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            # Before it, the level and the names wanted of it are loaded.
+            yield step.argval if steps[place - 2].argval == 0 else f".{step.argval}"
 
 
 def _filled(slot: types.MemberDescriptorType, value: Any) -> bool:
@@ -360,13 +390,14 @@ def _filled(slot: types.MemberDescriptorType, value: Any) -> bool:
 
 
 def _declared(value: Any) -> Mapping[str, Any] | None:
-    """The settings of a part that declares them: a retriever, or one of our other objects."""
-    if not has_index(value) and type(value).__module__.partition(".")[0] != _OWN:
+    """The settings of an object of ours that declares them. Others may leave out what decides."""
+    if type(value).__module__.partition(".")[0] != _OWN:
         return None
     try:
-        return settings_of(value)
+        said = settings_of(value)
     except RankgaugeError:
         return None
+    return said if said and "type" in said else None  # those of a run only describe it
 
 
 def _library(name: str | None) -> bool:
@@ -375,6 +406,11 @@ def _library(name: str | None) -> bool:
     if top == _OWN or top in sys.stdlib_module_names:
         return True
     return _installed(getattr(sys.modules.get(name or ""), "__file__", None) or "")
+
+
+def _pure(name: str) -> bool:
+    """Whether the code of a library, or of this one, depends on nothing that is out of sight."""
+    return name.partition(".")[0].strip("_") in _PURE or name in _PURE_OWN
 
 
 def _installed(place: str) -> bool:
@@ -388,8 +424,8 @@ def _version(name: str | None) -> str:
     return str(getattr(sys.modules.get(top), "__version__", ""))
 
 
-def _source(module: types.ModuleType) -> bytes:
-    place = getattr(module, "__file__", None)
+def _source(name: str) -> bytes:
+    place = getattr(sys.modules.get(name), "__file__", None)
     return _read(place) if place else b""
 
 

@@ -133,14 +133,16 @@ class Journal:
         notes: What was found damaged, or of an old format, when it was opened and read.
     """
 
-    def __init__(self, folder: Path, *, keeper: object = None) -> None:
+    def __init__(self, folder: Path, *, k: int | None = None, keeper: object = None) -> None:
         """Name a journal; nothing is made or read.
 
         Args:
             folder: Where it lies.
+            k: How many documents an answer has at most; a line with more is damaged.
             keeper: What removes the folder when it goes; held as long as the journal is.
         """
         self.folder = folder
+        self._k = k
         self._keeper = keeper
         self.head: dict[str, Any] = {}
         self.notes: list[str] = []
@@ -257,13 +259,13 @@ class Journal:
         with path.open("rb") as stream:
             for line in stream:
                 lines += 1
-                whole += _row(line) is not None
+                whole += self._row(line) is not None
         if whole == lines:
             return
         part = path.with_name(f".{secrets.token_hex(8)}.part")
         try:
             with path.open("rb") as stream, part.open("wb") as kept:
-                kept.writelines(line for line in stream if _row(line) is not None)
+                kept.writelines(line for line in stream if self._row(line) is not None)
                 kept.flush()
                 os.fsync(kept.fileno())
             self._replace(part)
@@ -332,16 +334,16 @@ class Journal:
 
     # ---- reading
 
-    def known(self, *, failed: bool) -> set[str]:
-        """The keys of the queries that have an answer.
+    def known(self, *, failed: bool) -> set[tuple[str, str]]:
+        """The queries that have an answer, by id and key.
 
         Args:
             failed: Whether a failure counts as one.
         """
-        good: dict[str, bool] = {}
+        good: dict[tuple[str, str], bool] = {}
         for row in self._rows():
-            good[row["key"]] = "ids" in row
-        return {key for key, fine in good.items() if fine or failed}
+            good[row["query"], row["key"]] = "ids" in row
+        return {query for query, fine in good.items() if fine or failed}
 
     def answers(self, wanted: Callable[[Answer], bool]) -> Iterator[Answer]:
         """The last answer to each query, in the order they came; one held in memory at a time.
@@ -349,12 +351,12 @@ class Journal:
         Args:
             wanted: Whether an answer is to a query as it is asked now.
         """
-        last: dict[str, int] = {}
+        last: dict[tuple[str, str], int] = {}
         if self._resumed:
             for number, row in enumerate(self._rows()):
-                last[row["key"]] = number
+                last[row["query"], row["key"]] = number
         for number, row in enumerate(self._rows()):
-            if last.get(row["key"], number) == number:
+            if last.get((row["query"], row["key"]), number) == number:
                 answer = _answer(row)
                 if wanted(answer):
                     yield answer
@@ -368,7 +370,18 @@ class Journal:
         path = self.folder / ANSWERS
         if path.is_file():
             with path.open("rb") as stream:
-                yield from filter(None, map(_row, stream))
+                yield from filter(None, map(self._row, stream))
+
+    def _row(self, line: bytes) -> Mapping[str, Any] | None:
+        """A line whose checksum is right and whose values are those of an answer."""
+        body = line[:-_TAIL_LENGTH]
+        if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
+            return None
+        try:
+            row = json.loads(body + b"}")
+        except (ValueError, RecursionError):
+            return None
+        return row if isinstance(row, dict) and _well_formed(row, self._k) else None
 
     def _read_head(self) -> dict[str, Any]:
         """What ``run.json`` says; nothing if it is damaged or not there."""
@@ -393,7 +406,7 @@ class Journal:
 
 
 def _head(text: str) -> dict[str, Any] | None:
-    """A head whose checksum is right; one of another format has none that is known."""
+    """A head whose checksum and values are right; of another format neither is known."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -402,7 +415,10 @@ def _head(text: str) -> dict[str, Any] | None:
         return None
     said, right = found.pop("sum", None), _head_sum(found)
     # A format that is another for one damaged bit is no newer format.
-    return found if (said == right) == (found["format"] == _FORMAT) else None
+    if found["format"] != _FORMAT:
+        return found if said != right else None
+    known = all(fits(found[name]) for name, fits in _HEAD_KINDS.items() if name in found)
+    return found if said == right and known else None
 
 
 def _head_sum(head: Mapping[str, Any]) -> str:
@@ -410,24 +426,12 @@ def _head_sum(head: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(body.encode()):08x}"
 
 
-def _row(line: bytes) -> Mapping[str, Any] | None:
-    """A line whose checksum is right and whose values are of the right kinds."""
-    body = line[:-_TAIL_LENGTH]
-    if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
-        return None
-    try:
-        row = json.loads(body + b"}")
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) and _well_formed(row) else None
-
-
-def _well_formed(row: Mapping[str, Any]) -> bool:
+def _well_formed(row: Mapping[str, Any], k: int | None) -> bool:
     common = (
         type(row.get("query")) is str
         and type(row.get("key")) is str
         and _number(row.get("seconds"))
-        and type(row.get("attempts", 1)) is int
+        and _count(row.get("attempts", 1))
     )
     if not common:
         return False
@@ -436,17 +440,71 @@ def _well_formed(row: Mapping[str, Any]) -> bool:
     ids, scores = row["ids"], row.get("scores")
     return (
         type(ids) is list
+        and (k is None or len(ids) <= k)
         and all(type(name) is str and name for name in ids)
         and len(set(ids)) == len(ids)
+        and _sound("".join(ids))
         and (scores is None or (type(scores) is list and len(scores) == len(ids)))
         and all(map(_number, scores or ()))
-        and all(type(row.get(name, 0)) is int for name in ("repeated", "beyond"))
+        and (scores is None or sorted(scores, reverse=True) == scores)
+        and all(_count(row.get(name, 0)) for name in ("repeated", "beyond"))
         and type(row.get("ascending", False)) is bool
     )
 
 
 def _number(value: Any) -> bool:
     return type(value) in {int, float} and abs(value) <= sys.float_info.max
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _sound(text: str) -> bool:
+    """Whether text may be that of an id."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _numbers(value: Any) -> bool:
+    return type(value) is dict and all(map(_number, value.values()))
+
+
+def _index_cost(value: Any) -> bool:
+    return (
+        type(value) is dict
+        and value.keys() <= {"seconds", "size", "peak", "recall"}
+        and _number(value.get("seconds", 0.0))
+        and all(value.get(name) is None or _count(value[name]) for name in ("size", "peak"))
+        and (value.get("recall") is None or _number(value["recall"]))
+    )
+
+
+def _latency(value: Any) -> bool:
+    return (
+        type(value) is dict
+        and value.keys() == {"seconds", "failures", "warmup"}
+        and _numbers(value["seconds"])
+        and _count(value["failures"])
+        and _count(value["warmup"])
+    )
+
+
+# Whether a value of run.json is of the right kind.
+_HEAD_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("stamp", "name", "started"), lambda value: type(value) is str),
+    **dict.fromkeys(("retriever", "limits"), lambda value: type(value) is dict),
+    **dict.fromkeys(("asked", "k"), _count),
+    "finished": lambda value: type(value) is bool,
+    "code": lambda value: type(value) is list and all(type(one) is str for one in value),
+    "index": _index_cost,
+    "latency": _latency,
+    "seconds": _number,
+    "usage": _numbers,
+}
 
 
 def _mend_end(file: int) -> None:

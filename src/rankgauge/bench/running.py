@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.bench.journal import Answer, query_key
 from rankgauge.bench.limits import Limits
@@ -452,6 +452,8 @@ class _Threads:
 
 # ---- side by side in a loop
 
+_Made: TypeAlias = asyncio.Task[tuple[_Outcomes, float]]
+
 
 @dataclass(slots=True, eq=False)
 class _Awaited:
@@ -459,7 +461,7 @@ class _Awaited:
 
     task: _Task
     due: float | None = None
-    made: asyncio.Task[Any] | None = None
+    made: _Made | None = None
 
 
 class _Loops:
@@ -481,6 +483,10 @@ class _Loops:
                 awaited(session.run(), session.blocked)
             except LoopBlocked:
                 self._blame(session)
+            except asyncio.CancelledError as error:
+                # The retriever cancelled all tasks of the loop, and with them the session.
+                for call in session.out:
+                    self._failed(call, error, 0.0)
             else:
                 return
 
@@ -496,13 +502,15 @@ class _Loops:
                 call.task.attempts -= 1
                 self._again.append(call.task)
         for call in guilty:
-            wait = self._desk.again(call.task, TimeLimit())
-            if wait is None:
-                seconds = self._desk.limits.timeout or 0.0
-                self._again += self._desk.give_up(call.task, TimeLimit(), seconds)
-            else:
-                time.sleep(wait)
-                self._again.append(call.task)
+            self._failed(call, TimeLimit(), self._desk.limits.timeout or 0.0)
+
+    def _failed(self, call: _Awaited, error: BaseException, seconds: float) -> None:
+        wait = self._desk.again(call.task, error)
+        if wait is None:
+            self._again += self._desk.give_up(call.task, error, seconds)
+        else:
+            time.sleep(wait)
+            self._again.append(call.task)
 
 
 class _Session:
@@ -519,7 +527,7 @@ class _Session:
         self._search, self._desk, self._tasks, self._again = search, desk, tasks, again
         self.loop: asyncio.AbstractEventLoop
         self.out: list[_Awaited] = []
-        # Whether the loop was left behind: from then on nothing of it counts.
+        # Whether the session ended, or its loop was left behind: from then on nothing of it counts.
         self._left = False
         self._lock = threading.Lock()
 
@@ -540,6 +548,8 @@ class _Session:
         try:
             await asyncio.gather(*workers)
         finally:
+            with self._lock:
+                self._left = True
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers, timeout=2 * _GRACE)
@@ -570,16 +580,12 @@ class _Session:
                 await asyncio.sleep(pause)
             task.attempts += 1
             start = time.perf_counter()
+            made = await self._ended(call)
             try:
-                if desk.limits.timeout is None:
-                    outcomes, seconds = await self._call(task)
-                else:
-                    outcomes, seconds = await self._limited(call, desk.limits.timeout)
-            except (*_INTERRUPTS, GeneratorExit):
+                outcomes, seconds = _result(made)
+            except _INTERRUPTS:
                 raise
-            except BaseException as error:
-                if isinstance(error, asyncio.CancelledError) and _ours():
-                    raise
+            except BaseException as error:  # noqa: BLE001 - it is recorded
                 seconds = time.perf_counter() - start
                 wait = desk.again(task, error)
                 if wait is None:
@@ -602,28 +608,31 @@ class _Session:
         seconds = time.perf_counter() - start
         return _outcomes(found, len(task.queries), self._desk.k), seconds
 
-    async def _limited(self, call: _Awaited, most: float) -> tuple[_Outcomes, float]:
-        """The call with its time limit; one that does not end when cancelled is left behind."""
+    async def _ended(self, call: _Awaited) -> _Made | None:
+        """Wait for the end of a call; None if it took too long, and was left behind if need be.
+
+        The call is a task of its own: a retriever that cancels its task does not cancel the worker.
+        """
+        most = self._desk.limits.timeout
         made = call.made = asyncio.ensure_future(self._call(call.task))
         made.add_done_callback(lambda done: done.cancelled() or done.exception())
-        call.due = time.monotonic() + most
+        if most is not None:
+            call.due = time.monotonic() + most
         try:
             await asyncio.wait({made}, timeout=most)
-            if made.done():
-                return made.result()
+            return made if made.done() else None
         finally:
             if not made.done():
                 made.cancel()
                 call.due = time.monotonic() + _GRACE
                 await asyncio.wait({made}, timeout=_GRACE)
             call.due = None
+
+
+def _result(made: _Made | None) -> tuple[_Outcomes, float]:
+    if made is None:
         raise TimeLimit
-
-
-def _ours() -> bool:
-    """Whether it was we who cancelled the worker, and not the retriever its own work."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+    return made.result()
 
 
 def call_within(seconds: float | None, call: Callable[[], object]) -> None:

@@ -210,7 +210,10 @@ def _ran(  # noqa: PLR0917 - the options of the command
         return rankgauge.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
-        tell(f"stopped; what was answered is kept in {place}: the same command goes on from there")
+        tell(
+            f"stopped; what was answered is kept in {place}: the same command goes on from there "
+            "(add --resume for a retriever without settings whose code cannot be compared)"
+        )
         raise
 
 
