@@ -126,7 +126,11 @@ def test_what_the_server_itself_says_is_searched_for_words():
         (r'"{\"password\": \"abc\", \"k\": 3}"', r'"{\"password\": \"***\", \"k\": 3}"'),
         ("{&quot;password&quot;: &quot;abc&quot;}", "{&quot;password&quot;: &quot;***&quot;}"),
         ("(b'x-api-key', b'abc')", "(b'x-api-key', b'***')"),
-        ("Client(api_key=SecretStr('abc'), k=3)", "Client(api_key=SecretStr('***'), k=3)"),
+        ("('Authorization', 'Bearer abc')", "('Authorization', '***')"),
+        ("Client(api_key=SecretStr('abc'), k=3)", "Client(api_key=***, k=3)"),
+        ("get(url, auth=('me', 'abc'))", "get(url, auth=***)"),
+        ("-H 'api-key: abc' -X POST", "-H 'api-key: ***' -X POST"),
+        ('"api_key=abc"', '"api_key=***"'),
         ("password='p a s s' of me", "password='***' of me"),
         ("AWS_SECRET_ACCESS_KEY=abc", "AWS_SECRET_ACCESS_KEY=***"),
         ("api_key=abc, k=3", "api_key=***, k=3"),
@@ -179,7 +183,7 @@ def test_ordinary_messages_stay_as_they_are(text):
 @pytest.mark.parametrize(
     "part",
     ["token=", "password='", 'secret="\\"', "sk-", "-eyJhbGciOi", ":/a:", "bearer ", "?a;", "\\",
-     "key", "&quot;", "api_key=,", "http://a@", "cookie: "],
+     "key", "token=a(", "token=[", "&quot;", "api_key=,", "http://a@", "cookie: "],
 )  # fmt: skip
 def test_a_long_text_takes_time_in_proportion_to_its_length(part):
     def seconds(length):

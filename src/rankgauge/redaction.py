@@ -51,11 +51,13 @@ _NAMED = re.compile(
         | secret | passw(?:or)?d | passphrase | pwd(?!=/) | credentials? | authorization | cookie
         | jwt | bearer | \b(?:auth|pass|sig|signature)(?==)
         )
-        {_QUOTE}? [ \t]* (?: : | =>? | %3[ad] | ,(?=[ \t]*b["']) ) [ \t]*
-        (?: (?:bearer|basic|digest|apikey|token)[ \t]+ | [\w.]{{0,40}}[(\[]?(?=["']) )?
+        {_QUOTE}? [ \t]*
+        (?: : | =>? | %3[ad] | ,(?=[ \t]*(?:b["']|["'](?:bearer|basic)[ ])) ) [ \t]*
+        (?: (?:bearer|basic|digest|apikey|token)[ \t]+ | [bfru]{{1,2}}(?=["']) )?
     )
     (?! \.\.\. | (?:none|null|true|false)\b )
     (?: (?P<quote>{_QUOTE}) (?: (?!(?P=quote)) (?:\\+.|.) )+
+    | [\w.]{{0,40}} [(\[] [^)\]\n]{{1,300}} [)\]]?  # a call, or several values
     | [^&;#\s"'<>\\)]* [^&;#\s"'<>\\),.:]
     )"""
 )
@@ -65,7 +67,7 @@ _SCHEME = re.compile(
     r"(?=[\w.~+/-]{20}|[\w.~+/-]{0,20}(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{8,}"
 )
 _KEY_SHAPE = re.compile(
-    r"\b(?:[sr]k[-_](?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{8,}|gh[a-z]_\w{8,}|"
+    r"\b(?:(?:s|r|gs|pcs)k[-_](?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{8,}|gh[a-z]_\w{8,}|"
     r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
     r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )

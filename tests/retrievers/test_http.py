@@ -152,9 +152,13 @@ def test_settings_show_what_makes_a_query():
 
 
 def test_words_of_a_body_stay_in_messages():
-    body = {"q": "{query}", "filter": {"status": "published"}, "token": "vexillum"}
+    body = {
+        "q": "{query}", "filter": {"status": "published"}, "token": "vexillum",
+        "prompt": "Find passages: what answers this question?",
+    }  # fmt: skip
     engine = HTTPRetriever("http://localhost:9", body=body)
-    assert redact("vexillum was not published") == "*** was not published"
+    said = "was not published, and no passages answer the question"
+    assert redact(f"vexillum {said}") == f"*** {said}"
     engine.close()
 
 

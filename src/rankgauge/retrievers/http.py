@@ -29,7 +29,7 @@ _PLAIN_NAMES = frozenset({
     "mm", "model", "operator", "order", "pf", "qf", "select", "similarity", "size", "sort", "top_k",
     "type", "version", "wt",
 })  # fmt: skip
-_PLAIN_WORD = re.compile(r"[a-z]{1,15}")
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 
 
 class HTTPRetriever:
@@ -273,7 +273,7 @@ def visible(template: Any, name: str = "") -> Any:
 def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Name and text of what :func:`visible` hides, except for words of any language.
 
-    A word such as "published" is replaced in messages only if it has the name of a secret.
+    Words such as "published" are replaced in messages only if they have the name of a secret.
     """
     if isinstance(template, Mapping):
         for key, value in template.items():
@@ -283,7 +283,7 @@ def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
             yield from hidden_texts(value, name)
     elif not _is_plain(template, name) and not _places(template):
         text = str(template)
-        if SECRET_NAME.search(name) or not _PLAIN_WORD.fullmatch(text):
+        if SECRET_NAME.search(name) or not all(map(_PLAIN_WORD.fullmatch, text.split())):
             yield name, text
 
 
