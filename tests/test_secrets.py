@@ -43,6 +43,9 @@ FORMS = {
     "login": lambda value: base64.b64encode(f"me:{value}".encode()).decode(),
     "JSON": json.dumps,
     "repr": repr,
+    "upper": str.upper,
+    "lower": str.lower,
+    "hex": lambda value: value.encode().hex(),
     "bytes": lambda value: repr(value.encode()),
     "broken": lambda value: f"{value[:6]}\n  {value[6:]}",
 }
@@ -203,10 +206,11 @@ type = "bm25"
 [retrievers.http]
 type = "http"
 url = {http}
+params = {{ code = "AZUREFUNCSECRET1", size = 5 }}
 key_env = "A_KEY"
 key_header = "api-key"
 headers = {{ x-one = {header}, x-two = "{short}" }}
-body = {{ q = "{{query}}", auth = {{ pin = {body} }} }}
+body = {{ q = "{{query}}", auth = {{ pin = {body} }}, x-functions-key = "FUNCSECRET1" }}
 score = false
 version = "1"
 [retrievers.elasticsearch]
@@ -260,6 +264,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     assert "answered 400" in done.stderr
     assert "saved as 3" in done.stderr
     assert_clean(done.stdout + done.stderr)
+    assert "SECRET1" not in done.stdout + done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"answers.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {
         path.name for path in written
@@ -269,6 +274,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
         # Three letters may stand in a database by chance.
         text = path.read_text("utf-8", "replace")
         assert_clean(text, short=path.suffix != ".db")
+        assert "SECRET1" not in text
 
 
 def test_an_error_of_the_users_own_code_is_kept_without_secrets(tmp_path):
@@ -288,6 +294,25 @@ def test_an_error_of_the_users_own_code_is_kept_without_secrets(tmp_path):
         "ValueError: no access to https://me:***@example.org?token=*** with ***"
     }
     client.close()
+
+
+def test_keys_that_nobody_registered_are_not_stored_with_errors(tmp_path):
+    def broken(_text):
+        raise RuntimeError(
+            "401 for {'Authorization': 'Bearer sk-LEAKED123456', 'api-key': 'sk-LEAKED99'} "
+            "api_key=sk-LEAKED77 AWS_SECRET_ACCESS_KEY=LEAKED78 password='LEAKED a b' LEAK-k=3"
+        )
+
+    bench = Benchmark(k=2, store=tmp_path, progress=False)
+    bench.add_query("q1", "fees", {"d1"})
+    run = bench.run("broken", broken, limits=Limits(retries=0), timed=0)
+    (failure,) = run.failures
+    assert failure.error == (
+        "RuntimeError: 401 for {'Authorization': '***', 'api-key': '***'} "
+        "api_key=*** AWS_SECRET_ACCESS_KEY=*** password='***' LEAK-k=3"
+    )
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or "LEAKED" not in path.read_text("utf-8", "replace")
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used")

@@ -3,10 +3,10 @@
 Two kinds of secrets are replaced by ``***``:
 
 * values that a client was given (:class:`Secrets`), in every form in which servers and libraries
-  repeat them: as they are, percent-encoded, in base64, with the escapes of JSON, HTML and Python,
-  and split by a line break;
-* values that nobody registered, where the text itself says what they are: passwords of URLs, and
-  parameters such as ``?token=``.
+  repeat them: in upper or lower case, percent-encoded, in base64, in hex, with the escapes of JSON,
+  HTML and Python, and split by a line break;
+* values that nobody registered, where the text itself says what they are: passwords of URLs, values
+  behind a name such as ``api_key`` or behind ``Bearer``, and keys of a well-known shape.
 
 A value of fewer than 8 characters may be a word of any text. :func:`redact` replaces it only in the
 position of a value: in quotes, or behind the name of its header or parameter, behind ``key``,
@@ -23,30 +23,61 @@ import weakref
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["SECRET_NAME", "Secrets", "redact"]
+__all__ = ["SECRET_NAME", "Secrets", "looks_secret", "redact"]
 
 _MARK = "***"
 _LONG, _WORD = 8, 4
 
 # Names of parameters, headers and fields that hold secrets.
 SECRET_NAME = re.compile(
-    r"(?i)((api|access|auth|account|subscription|session|private)[_-]?key|^key|token|secret|"
-    r"passw(or)?d|passphrase|^pass|pwd|auth|authorization|credential|cookie|^sig|signature)s?$"
+    r"(?i)((^|[\W_]|api|app|user|access|account|auth)key|token|secret|passw(or)?d|passphrase|"
+    r"auth(orization)?|credential|cookie|signature|^code|"
+    r"(^|[\W_])(pass|pwd|pin|cred|sig|hmac|sas|pat|jwt|bearer|nonce|sid|session|app_?id|webhook|"
+    r"licen[cs]e))s?$"
 )
-_URL_PASSWORD = re.compile(r"(:/{1,3}[^\s/?#@:\"'<>]*):(?!\d{1,5}(?:[/?#\"'<>\s]|$))[^\s\"'<>]+@")
+# No pattern scans a part of a text more than a fixed number of times: bodies of errors are long.
+_URL_PASSWORD = re.compile(
+    r"(:/{1,3}[^\s/?#@:\"'<>]{0,300}):(?!\d{1,5}(?:[/?#\"'<>\s]|$))[^\s\"'<>]{1,300}@"
+)
 _URL_TOKEN = re.compile(r"(?i)(https?://)[^\s/?#@:\"'<>]+@")
-_PARAMETER = re.compile(
-    r"(?i)([?&;][\w.-]{0,40}?(?:(?:api|access|auth)[_-]?key|token|secret|passw(?:or)?d|credential|"
-    r"signature)=|[?&;](?:key|sig|auth|pwd)=|\b(?:ssl)?pass(?:word|wd)?=)"
-    r"(?!\.\.\.)[^&;#\s\"'<>\\)]+"
+_PARAMETER = re.compile(r"([?&;#] ?([\w.~-]{1,60})=)(?!\.\.\.)[^&;#\s\"'<>\\)]+")
+_QUOTE = r"(?:\\*[\"']|&(?:quot|apos|\#\w{2,4});|%2[27])"
+_NAMED = re.compile(
+    rf"""(?ix)
+    (
+        (?: (?:api|app|user|access|account|auth|subscription|session|private|secret|functions
+            |master|admin|shared|license)[_-]?key
+        | (?<!unexpected\ )token (?![ \t]*[:=][ \t]*\d{{1,6}}(?:[\s,.;)]|$))  # a word, or a count
+        | secret | passw(?:or)?d | passphrase | pwd(?!=/) | credentials? | authorization | cookie
+        | jwt | bearer | \b(?:auth|pass|sig|signature)(?==)
+        )
+        {_QUOTE}? [ \t]*
+        (?: : | =>? | %3[ad] | ,(?=[ \t]*(?:b["']|["'](?:bearer|basic)[ ])) ) [ \t]*
+        (?: (?:bearer|basic|digest|apikey|token)[ \t]+ | [bfru]{{1,2}}(?=["']) )?
+    )
+    (?! \.\.\. | (?:none|null|true|false)\b )
+    (?: (?P<quote>{_QUOTE}) (?: (?!(?P=quote)) (?:\\+.|.) )+
+    | [\w.]{{0,40}} [(\[] [^)\]\n]{{1,300}} [)\]]?  # a call, or several values
+    | [^&;#\s"'<>\\)]* [^&;#\s"'<>\\),.:]
+    )"""
+)
+# A word behind a scheme is a key if no word of a language looks like it.
+_SCHEME = re.compile(
+    r"\b((?i:bearer|basic)[ \t]+)"
+    r"(?=[\w.~+/-]{20}|[\w.~+/-]{0,20}(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{8,}"
+)
+_KEY_SHAPE = re.compile(
+    r"\b(?:(?:s|r|gs|pcs)k[-_](?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{8,}|gh[a-z]_\w{8,}|"
+    r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
+    r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )
 # One unit of a text that stands for a character: an escape, or the character itself.
 _UNIT = re.compile(
-    r"%(?:25)*(?P<percent>[0-9A-Fa-f]{2})"
-    r"|\\+u(?P<unicode>[0-9A-Fa-f]{4})"
-    r"|\\+x(?P<hex>[0-9A-Fa-f]{2})"
+    r"(?i)%(?:25)*(?P<percent>[0-9a-f]{2})"
+    r"|\\+u(?P<unicode>[0-9a-f]{4})"
+    r"|\\+x(?P<hex>[0-9a-f]{2})"
     r"|(?P<gap>\\+[nrt]|\\+|\s+)"
-    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);)"
+    r"|(?P<entity>&(?:#\d{1,7}|#x[0-9a-f]{1,6}|amp|lt|gt|quot|apos);)"
 )
 _VALUE_FOLLOWS = (
     r"(?i:{}|key|token|secret|passw(?:or)?d|pwd|credentials?|auth\w*|signature|bearer|basic)"
@@ -131,18 +162,33 @@ def redact(text: str, *, patterns: bool = True) -> str:
 
     Args:
         text: Any text.
-        patterns: Whether passwords of URLs and parameters such as ``?token=`` are replaced, too.
+        patterns: Whether what nobody registered is replaced, too: passwords of URLs, values behind
+            names such as ``token``, and keys of a well-known shape.
 
     Example:
         >>> redact("cannot reach https://me:pa@ss@example.org/search?token=abc&lang=en")
         'cannot reach https://me:***@example.org/search?token=***&lang=en'
+        >>> redact("refused: {'api-key': 'abc', 'k': 3}")
+        "refused: {'api-key': '***', 'k': 3}"
     """
     with _lock:
         known = list(_known)
     text = _replaced(text, (span for one in known for span in one._found(text, own=False)))  # noqa: SLF001 - one module
-    if patterns and ":/" in text:
-        text = _URL_TOKEN.sub(rf"\1{_MARK}@", _URL_PASSWORD.sub(rf"\1:{_MARK}@", text))
-    return _PARAMETER.sub(rf"\1{_MARK}", text) if patterns and "=" in text else text
+    return _without_patterns(text) if patterns else text
+
+
+def looks_secret(text: str) -> bool:
+    """Return whether a part of a text looks like a secret, registered or not."""
+    return _without_patterns(text) != text
+
+
+def _without_patterns(text: str) -> str:
+    text = _URL_TOKEN.sub(rf"\1{_MARK}@", _URL_PASSWORD.sub(rf"\1:{_MARK}@", text))
+    text = _NAMED.sub(rf"\1\g<quote>{_MARK}", text)
+    text = _PARAMETER.sub(
+        lambda found: found[1] + _MARK if SECRET_NAME.search(found[2]) else found[0], text
+    )
+    return _KEY_SHAPE.sub(_MARK, _SCHEME.sub(rf"\1{_MARK}", text))
 
 
 def _replaced(text: str, spans: Iterator[tuple[int, int]]) -> str:
@@ -166,12 +212,14 @@ def _forms(value: str) -> Iterator[str]:
     for raw in {text.encode("utf-8", "replace") for text in (value, value.strip())}:
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(raw).decode().rstrip("=")
+        yield raw.hex()
 
 
 def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
-    """A text with its escapes resolved, without whitespace; for each byte where it came from.
+    """A text with its escapes resolved; for each byte where it came from.
 
-    Without whitespace, so that a line break within a secret hides nothing.
+    Without whitespace and in one case, so that neither a line break within a secret nor a server
+    that changes the case hides anything.
     """
     found = bytearray()
     places: list[tuple[int, int]] = []
@@ -201,9 +249,25 @@ def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
         elif unit["entity"]:
             from html import unescape
 
-            put(_utf8(unescape(unit["entity"])).strip(_BLANK), start, end)
+            put(_utf8(unescape(unit["entity"].lower())).strip(_BLANK), start, end)
     put_text(done, len(text))
-    return bytes(found), places
+    return _folded(bytes(found), places)
+
+
+def _folded(raw: bytes, places: list[tuple[int, int]]) -> tuple[bytes, list[tuple[int, int]]]:
+    """The bytes of a text without upper case, and where they came from."""
+    if raw.isascii():
+        return raw.lower(), places
+    found = bytearray()
+    origins: list[tuple[int, int]] = []
+    at = 0
+    for char in raw.decode("utf-8", "surrogateescape"):
+        size = len(char.encode("utf-8", "surrogateescape"))
+        folded = char.casefold().encode("utf-8", "surrogateescape")
+        found.extend(folded)
+        origins.extend([(places[at][0], places[at + size - 1][1])] * len(folded))
+        at += size
+    return bytes(found), origins
 
 
 def _utf8(text: str) -> bytes:

@@ -466,7 +466,7 @@ def _secrets(settings: Any) -> Iterator[str]:
     """Keys that are called like secrets, and hold text."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
-            if _SECRET.search(str(key)) and isinstance(value, str) and value:
+            if _SECRET.search(str(key)) and isinstance(value, str) and value not in {"", "..."}:
                 yield str(key)
             yield from _secrets(value)
     elif isinstance(settings, list):

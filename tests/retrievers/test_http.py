@@ -8,6 +8,7 @@ from restserver import serving
 
 from rankgauge import Collection, InputError, Query, check_retriever
 from rankgauge.http_client import EndpointError
+from rankgauge.redaction import redact
 from rankgauge.retrievers import HTTPRetriever
 from rankgauge.retrievers.http import filled, follow, steps
 from rankgauge.sample import sample_path
@@ -113,9 +114,52 @@ def test_a_key_is_sent_and_neither_shown_nor_in_settings(monkeypatch):
     del options["key_env"]
     told = HTTPRetriever("http://me:s3cr3t@localhost:9/x?sig=1", **options).settings
     assert "s3cr3t" not in json.dumps(told)
-    assert told["params"] == {"lang": "en"}
-    assert told["body"] == {"query": "{query}", "filter": {"keywords": "books"}}
+    assert told["params"] == {"sig": "...", "api_key": "...", "key": "...", "lang": "en"}
+    assert told["body"] == {"query": "{query}", "filter": {"keywords": "...", "token": "..."}}
     assert told["url"] == "http://localhost:9/x"
+
+
+NAMES = [
+    "code", "x-functions-key", "app_key", "userkey", "jwt", "bearer", "pat", "sas", "hmac",
+    "license", "sid", "session", "cred", "k", "appid", "webhook", "pin", "nonce", "whatever",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_show_only_text_that_is_known_to_be_harmless(name):
+    told = HTTPRetriever(
+        f"http://localhost:9/x?{name}=URLSECRET1", version="1",
+        params={f"x-{name}": "PARAMSECRET1"},
+        body={"q": "{query}", "size": "{k}", name: "BODYSECRET1", "in": {name: ["MORESECRET1"]}},
+    ).settings  # fmt: skip
+    assert "SECRET1" not in json.dumps(told)
+    assert told["body"] == {"q": "{query}", "size": "{k}", name: "...", "in": {name: ["..."]}}
+
+
+def test_settings_show_what_makes_a_query():
+    body = {
+        "query": {"multi_match": {"query": "{query}", "fields": ["title^2", "text"], "boost": 1.5}},
+        "size": "{k}", "explain": False, "lang": "en", "text": "passage: {query}",
+    }  # fmt: skip
+    url = "http://localhost:9/x?n=10&index=pages"
+    told = HTTPRetriever(url, version="1", body=body).settings
+    assert told["body"] == body
+    assert told["params"] == {"n": "10", "index": "pages"}
+    body |= {"pin": 1234, "model": "sk-live-0123456789", "text": "api_key=abc {query}"}
+    told = HTTPRetriever(url, version="1", body=body).settings
+    assert told["body"] == body | {"pin": "...", "model": "...", "text": "..."}
+    check_retriever_settings(HTTPRetriever(url, version="1", body=body | {"token": "abc"}))
+
+
+def test_words_of_a_body_stay_in_messages():
+    body = {
+        "q": "{query}", "filter": {"status": "published"}, "token": "vexillum",
+        "prompt": "Find passages: what answers this question?",
+    }  # fmt: skip
+    engine = HTTPRetriever("http://localhost:9", body=body)
+    said = "was not published, and no passages answer the question"
+    assert redact(f"vexillum {said}") == f"*** {said}"
+    engine.close()
 
 
 def test_settings_are_those_of_a_version_or_none():

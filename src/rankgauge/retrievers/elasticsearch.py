@@ -12,7 +12,7 @@ from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.redaction import redact
-from rankgauge.retrievers.http import filled, secret_values, visible
+from rankgauge.retrievers.http import filled, hidden_texts, visible
 
 __all__ = ["Elasticsearch", "OpenSearch"]
 
@@ -112,7 +112,7 @@ class Elasticsearch:
         self._endpoint = Endpoint(
             url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes
         )
-        for name, value in secret_values(body):
+        for name, value in hidden_texts(body):
             self._endpoint.secrets.add(value, name)
         self.settings: Mapping[str, Any] | None = None
         if create or version is not None:

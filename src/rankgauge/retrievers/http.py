@@ -13,14 +13,23 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from rankgauge.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.http_client import MAX_BYTES, Endpoint
-from rankgauge.redaction import SECRET_NAME, redact
+from rankgauge.redaction import SECRET_NAME, looks_secret, redact
 
-__all__ = ["HTTPRetriever", "filled", "follow", "secret_values", "steps", "visible"]
+__all__ = ["HTTPRetriever", "filled", "follow", "hidden_texts", "steps", "visible"]
 
 _PLACE = re.compile(r"\{(query|k|id)\}")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
 _ORDERS = ("descending", "ascending")
+# Text that settings show: short numbers, and what stands under names that hold no secrets.
+_NUMBER = re.compile(r"-?\d{1,5}(\.\d{1,6})?")
+_PLAIN_NAMES = frozenset({
+    "_source", "analyzer", "api-version", "collection", "deftype", "df", "field", "fields", "fl",
+    "format", "fuzziness", "index", "lang", "language", "limit", "locale", "minimum_should_match",
+    "mm", "model", "operator", "order", "pf", "qf", "select", "similarity", "size", "sort", "top_k",
+    "type", "version", "wt",
+})  # fmt: skip
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 
 
 class HTTPRetriever:
@@ -103,9 +112,8 @@ class HTTPRetriever:
             max_bytes=max_bytes,
         )
         sent = {"body": self._body, "params": self._params}
-        for name, value in (*secret_values(sent), *self._params.items()):
-            if not _places(value):
-                self._endpoint.secrets.add(value, name)
+        for name, value in hidden_texts(sent):
+            self._endpoint.secrets.add(value, name)
         self.settings: Mapping[str, Any] | None = None
         if version is not None:
             shown = visible(sent)
@@ -242,35 +250,58 @@ def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
     return given
 
 
-def visible(template: Any) -> Any:
-    """A template for settings: without what has the name of a secret.
+def visible(template: Any, name: str = "") -> Any:
+    """Return a template for settings: with ``...`` for text that may be secret.
+
+    Shown are placeholders, short numbers, and text under names such as ``fields``.
+
+    Args:
+        template: The template.
+        name: The name it has in what is sent.
 
     Example:
-        >>> visible({"q": "{query}", "token": "abc", "auth": {"user": "me"}})
-        {'q': '{query}'}
+        >>> visible({"q": "{query}", "size": 5, "lang": "en", "code": "abc", "auth": {"pin": 1}})
+        {'q': '{query}', 'size': 5, 'lang': 'en', 'code': '...', 'auth': {'pin': '...'}}
     """
     if isinstance(template, Mapping):
-        return {
-            str(name): visible(value)
-            for name, value in template.items()
-            if _places(value) or not SECRET_NAME.search(str(name))
-        }
+        return {str(key): visible(value, _inner(name, key)) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [visible(value) for value in template]
-    return template
+        return [visible(value, name) for value in template]
+    return template if _is_plain(template, name) else "..."
 
 
-def secret_values(template: Any, within: str = "") -> Iterator[tuple[str, str]]:
-    """Name and value of what :func:`visible` leaves out."""
+def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Name and text of what :func:`visible` hides, except for words of any language.
+
+    Words such as "published" are replaced in messages only if they have the name of a secret.
+    """
     if isinstance(template, Mapping):
-        for name, value in template.items():
-            secret = within or SECRET_NAME.search(str(name))
-            yield from secret_values(value, str(name) if secret else "")
+        for key, value in template.items():
+            yield from hidden_texts(value, _inner(name, key))
     elif isinstance(template, list | tuple):
         for value in template:
-            yield from secret_values(value, within)
-    elif within and _text(template) and not _places(template):
-        yield within, template
+            yield from hidden_texts(value, name)
+    elif not _is_plain(template, name) and not _places(template):
+        text = str(template)
+        if SECRET_NAME.search(name) or not all(map(_PLAIN_WORD.fullmatch, text.split())):
+            yield name, text
+
+
+def _inner(name: str, key: Any) -> str:
+    """The name of a field within another: that of a secret holds for all that is in it."""
+    return name if SECRET_NAME.search(name) else str(key)
+
+
+def _is_plain(value: Any, name: str) -> bool:
+    """Whether a value may be told."""
+    text = str(value)
+    if _PLACE.fullmatch(text):
+        return True
+    if SECRET_NAME.search(name):
+        return False
+    if value is None or isinstance(value, bool) or _NUMBER.fullmatch(text):
+        return True
+    return (name.lower() in _PLAIN_NAMES or bool(_places(value))) and not looks_secret(text)
 
 
 # ---- paths
