@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from rankgauge import (
@@ -239,6 +240,99 @@ def test_leaving_out_what_is_missing_brings_the_verdict_back(cranfield):
     assert compare(qrels, {"a": run, "b": part}, "AP").difference("b").verdict == "withheld"
     found = compare(qrels, {"a": run, "b": part}, "AP", queries="intersection")
     assert found.difference("b").verdict == "identical"
+
+
+# ---- scores in ascending order
+
+UP, DOWN = [("d1", 0.1), ("d2", 0.5), ("d3", 0.9)], [("d1", 0.9), ("d2", 0.5), ("d3", 0.1)]
+
+
+def order_found(run):
+    judged = {f"q{n}": {"d1": 1} for n in range(8)}
+    return [one for one in evaluate(judged, run, "nDCG@10").findings if one.code == "R104"]
+
+
+def with_distances(run, k=10):
+    """The first documents of each query, the best first, with distances as scores."""
+    for query in run:
+        best = sorted(run[query].items(), key=lambda pair: -pair[1])[:k]
+        yield query, [(doc, 60.0 - score) for doc, score in best]
+
+
+def as_file(run, path):
+    rows = (
+        f"{q} Q0 {doc} {place} {score!r} t\n"
+        for q, pairs in with_distances(run)
+        for place, (doc, score) in enumerate(pairs, start=1)
+    )
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+def as_frame(run):
+    rows = [(q, doc, score) for q, pairs in with_distances(run) for doc, score in pairs]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+
+
+@pytest.mark.parametrize("form", ["file", "dicts", "frame", "lists", "blocks"])
+def test_distances_of_ten_documents_get_no_verdict(good, tmp_path, form):
+    qrels, run = good
+    bad = {
+        "file": lambda: as_file(run, tmp_path / "bad.run"),
+        "dicts": lambda: {q: dict(pairs) for q, pairs in with_distances(run)},
+        "frame": lambda: as_frame(run),
+        "lists": lambda: dict(with_distances(run)),
+        "blocks": lambda: ({q: dict(pairs)} for q, pairs in with_distances(run)),
+    }[form]
+    (found,) = evaluate(qrels, bad(), "nDCG@10").findings
+    assert (found.code, found.severity) == ("R104", "error")
+    assert "look like distances" in found.message
+    if form == "blocks":
+        return
+    assert compare(qrels, {"good": run, "bad": bad()}, draws=10).withheld
+    held = gate(qrels, bad(), baseline=Baseline.from_run(qrels, run))
+    assert held.verdict == "NOT COMPARABLE"
+    assert diagnose(qrels, bad()).withheld
+    assert [one.code for _, one in diff(qrels, run, bad()).findings] == ["R104"]
+
+
+def test_rows_sorted_by_a_score_that_is_none_are_no_distances(good):
+    qrels, run = good
+    sort = {q: dict(sorted(run[q].items(), key=lambda pair: pair[1])[-10:]) for q in run}
+    assert evaluate(qrels, sort, "nDCG@10").findings == ()
+
+
+def test_lists_in_ascending_order_are_named_even_for_few_queries():
+    run = {"q1": UP, "q2": UP, "q3": [("d1", 0.5)], "q4": []}
+    (found,) = order_found(run)
+    assert found.severity == "warning"
+    assert "they ascend in the order given in 2 of 2 rankings" in found.message
+    assert order_found(Run.of(run)) == [found]
+    assert order_found(iter([Run.of({"q1": UP}), Run.of({"q2": UP})])) == [found]
+    assert Run.of(run).table.rising() == (2, 2)
+
+
+def test_lists_in_ascending_order_get_no_verdict_with_enough_queries():
+    (found,) = order_found({f"q{n}": UP for n in range(8)})
+    assert found.severity == "error"
+    equal = [("d1", 0.1), ("d2", 0.5), ("d3", 0.5)]
+    assert [one.severity for one in order_found({f"q{n}": equal for n in range(8)})] == ["error"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"q1": DOWN, "q2": DOWN}, {"q1": UP, "q2": DOWN}, {"q1": [("d1", 0.5)]},
+        {"q1": [("d1", 0.5), ("d2", 0.5)]}, {"q1": dict(UP), "q2": dict(UP)},
+        {"q1": UP, "q2": dict(UP)}, {"q1": ["d1", "d2"]}, {"q1": []},
+        {"q1": pd.Series([0.1, 0.9], index=["d1", "d2"])},
+        {f"q{n}": dict(UP if n else DOWN) for n in range(8)},
+        {f"q{n}": dict(UP[:2]) for n in range(8)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rankings_in_another_order_have_no_finding(run):
+    assert order_found(run) == []
 
 
 # ---- collections and benchmarks

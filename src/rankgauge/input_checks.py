@@ -60,6 +60,8 @@ _MISSPELLED = 0.1
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
 _LONG = 10
+# Scores of so many rankings rise in the order given where they are distances.
+_MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
@@ -76,6 +78,8 @@ class InputChecks:
         self.documents = self.matched = 0
         self.samples: list[Sample] = []
         self.queries = 0
+        self.rising = self.varied = 0
+        self.paired = True
 
     def add(self, joined: Joined, sample: Sample, source: str) -> None:
         """Take in one block.
@@ -92,6 +96,17 @@ class InputChecks:
         if self.wants_sample:
             self.samples.append(sample)
         self.queries += len(joined.numbers)
+
+    def add_order(self, rising: int, varied: int, *, paired: bool) -> None:
+        """Take in the order in which a block gives its rankings.
+
+        Args:
+            rising: How many rankings have scores that rise in the order given.
+            varied: How many could.
+            paired: Whether the rankings are lists, of which the order is meant.
+        """
+        self.rising, self.varied = self.rising + rising, self.varied + varied
+        self.paired = self.paired and paired
 
     @property
     def wants_sample(self) -> bool:
@@ -127,8 +142,10 @@ class InputChecks:
             few = self.matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
             if few or (judged > _DENSER * density and self._looks_shifted()):
                 yield from self._document_ids(spelled=few)
-        if judged < _THINNER * density or depth <= 2 * _TOP:
-            yield from self._reversed()
+        found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
+        found = found or self._rising()
+        if found is not None:
+            yield found
 
     def _looks_shifted(self) -> bool:
         """Whether more of a few documents are judged if ids were one higher or lower."""
@@ -253,29 +270,50 @@ class InputChecks:
             "check that both use the same document ids",
         )
 
-    def _reversed(self) -> Iterator[Finding]:
+    def _reversed(self) -> Finding | None:
         """Relevant documents at the end of the rankings: distances, most likely."""
-        ends = [one for part in self.parts if (one := _ends(part)) is not None]
+        ends = [one for part in self.parts if (one := _ends(part, _LONG)) is not None]
         if not ends:
-            return
+            return None
         relevant, depth, others, depth_of_others, better, worse, top, end = np.sum(
             ends, axis=0
         ).tolist()
         if better < _REVERSED or better < _TIMES * worse or end < _GAIN * top:
-            return
+            return None
         # The mean place of documents in any order is the middle; its spread is that of a uniform.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
-            return
+            return None
         # Below documents that nobody judged all judged ones are at the end, relevant or not.
         if others and depth / relevant <= depth_of_others / others:
-            return
-        yield _finding(
+            return None
+        return self._distances(_nearer_to_the_end(better, worse))
+
+    def _rising(self) -> Finding | None:
+        """Rankings in ascending order of score: distances, unless relevant documents disagree.
+
+        Rows sorted by a score that is no distance have most relevant documents at the end.
+        """
+        if not self.rising or self.rising < _MOST * self.varied:
+            return None
+        ends = [one for part in self.parts if (one := _ends(part, 2)) is not None]
+        better, worse = np.sum(ends, axis=0)[4:6].tolist() if ends else (0, 0)
+        sure = self.varied >= _LEAST_QUERIES and (
+            better > worse or (self.paired and better == worse)
+        )
+        if not sure and not self.paired:
+            return None
+        said = f"they ascend in the order given in {self.rising} of {many(self.varied, 'ranking')}"
+        if better:
+            said += f", and {_nearer_to_the_end(better, worse)}"
+        return self._distances(said, "error" if sure else "warning")
+
+    def _distances(self, evidence: str, severity: Level = "error") -> Finding:
+        return _finding(
             "R104",
-            "the scores look like distances (lower is better): the first relevant document is "
-            f"nearer to the end of the ranking for {better:.0f} of "
-            f"{many(round(better + worse), 'query')}",
+            f"the scores look like distances (lower is better): {evidence}",
             f"if they are, {self._command('--fix fixed --fix-also R104')} writes a copy with the "
             "scores negated",
+            severity,
         )
 
     def copy_command(self) -> str:
@@ -322,8 +360,17 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     )
 
 
-def _ends(joined: Joined) -> tuple[float, ...] | None:
-    """How near relevant documents are to either end of the rankings; None without any.
+def _nearer_to_the_end(better: float, worse: float) -> str:
+    return (
+        f"the first relevant document is nearer to the end of the ranking for {better:.0f} of "
+        f"{many(round(better + worse), 'query')}"
+    )
+
+
+def _ends(joined: Joined, least: int) -> tuple[float, ...] | None:
+    """How near relevant documents are to either end of rankings of at least so many documents.
+
+    None without any.
 
     How many there are; the sum of their places as a share of the depth; both of those judged not
     relevant; queries whose first relevant one is nearer to the end, and to the beginning; the sum
@@ -331,7 +378,7 @@ def _ends(joined: Joined) -> tuple[float, ...] | None:
     """
     of_entry = np.repeat(joined.retrieved, np.diff(joined.offsets))
     places = (joined.rank - 0.5) / of_entry
-    long = of_entry >= _LONG
+    long = of_entry >= least
     rows, others = (np.flatnonzero(long & kind) for kind in (joined.grade > 0, joined.grade == 0))
     if not len(rows):
         return None
