@@ -151,10 +151,40 @@ def test_ids_that_differ_in_case_alone_are_refused_with_the_command_that_fixes_t
         lambda: evaluate(qrels, bad),
         lambda: compare(qrels, {"good": read_run(RUN), "bad": bad}),
         lambda: diagnose(qrels, bad),
-        lambda: gate(qrels, bad, {"measures": {"nDCG@10": {"floor": 0.1}}}, baseline=None),
     ):
         with pytest.raises(MismatchError, match=r"rankgauge check .*qrels\.txt'? RUN --fix fixed"):
             act()
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda q, d: (q, d.upper()), "differ only in leading zeros, blanks or case"),
+        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, blanks or case"),
+        (lambda q, d: (f"q_{q}", d), "no query of the run is judged"),
+    ],
+    ids=["case", "leading zeros", "query prefix"],
+)
+def test_a_gate_calls_ids_that_do_not_match_not_comparable(tmp_path, write, said):
+    judged = {f"{n}": {f"{n}a": 1} for n in range(12)}
+    good = {q: dict.fromkeys(docs, 1.0) for q, docs in judged.items()}
+    baseline, path = tmp_path / "base.json", tmp_path / "bad.run"
+    Baseline.from_run(judged, good).write(baseline)
+    pairs = [(q, d) for q, docs in good.items() for d in docs]
+    rows = (f"{q} Q0 {d} 1 1 t\n" for q, d in (write(q, d) for q, d in pairs))
+    path.write_text("".join(rows), encoding="utf-8")
+    held = gate(judged, path, baseline=baseline)
+    assert (held.verdict, held.exit_code()) == ("NOT COMPARABLE", 4)
+    assert said in held.sentences()[0]
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} 1\n" for q, d in pairs), encoding="utf-8")
+    words = ["gate", "qrels", "bad.run", "--baseline", "base.json", "--junit", "x", "--json", "j"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert json.loads((tmp_path / "j").read_text())["verdict"] == "NOT COMPARABLE"
+    assert (tmp_path / "x").is_file()
 
 
 def test_the_command_names_the_files_where_they_are_known(tmp_path):
