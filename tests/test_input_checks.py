@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from rankgauge import (
     InputError,
     MismatchError,
     Run,
+    check,
     compare,
     diagnose,
     diff,
@@ -270,6 +272,48 @@ def test_leaving_out_what_is_missing_brings_the_verdict_back(cranfield):
     assert compare(qrels, {"a": run, "b": part}, "AP").difference("b").verdict == "withheld"
     found = compare(qrels, {"a": run, "b": part}, "AP", queries="intersection")
     assert found.difference("b").verdict == "identical"
+
+
+# ---- ids written in part differently, and chunks
+
+CHUNKS = ["{}_chunk_{}", "{}-chunk-{}", "{}::{}", "{}.md::{}", "{}#{}", "{}-{}"]
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
+    qrels, run = good
+    rng = random.Random(3)
+    bad = changed(run, lambda q, d, s: (q, name.format(d, rng.randrange(1, 40)), s))
+    found = evaluate(qrels, bad, "nDCG@10").findings[0]
+    assert found.code == "P103"
+    ours, theirs = re.search(
+        "the run has '(.*?)', the judgments have '(.*?)'", found.message
+    ).groups()
+    assert ours.startswith(theirs)
+    assert f"without the chunk number, such as '{ours.removeprefix(theirs)}'" in found.message
+    assert "of documents, not of chunks" in found.fix
+
+
+def test_a_few_documents_met_by_chance_say_nothing():
+    qrels = {f"q{n}": {f"{n + 1}": 1, f"{n + 100}": 1} for n in range(50)}
+    run = {q: {f"x{n}z_{d}": 1.0 - d / 99 for d in range(2)} for n, q in enumerate(qrels)}
+    run["q0"]["x_1"] = run["q1"]["x_2"] = 0.5
+    assert [one.code for one in evaluate(qrels, run, "nDCG@10").findings] != ["P103"]
+
+
+@pytest.mark.parametrize("prefix", ["x/", "doc_"])
+@pytest.mark.parametrize("percent", [30, 50])
+def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
+    qrels, run = good
+    other = random.Random(5)
+    parts = {d: f"{prefix}{d}" for q in run for d in run[q]}
+    parts = {d: name for d, name in parts.items() if other.random() < percent / 100}
+    bad = changed(run, lambda q, d, s: (q, parts.get(d, d), s))
+    (found,) = evaluate(qrels, bad, "nDCG@10").findings
+    assert (found.code, found.severity) == ("P103", "error")
+    assert f"without the prefix '{prefix}'" in found.message
+    problem = check(qrels, bad).of("P103")[0]
+    assert f"without the prefix '{prefix}'" in problem.what
 
 
 # ---- scores in ascending order

@@ -248,7 +248,7 @@ class Gathering:
             documents=len(table),
             first=run.query_ids[:SHOWN],
             unknown=run.table.queries.take(joined.unknown_queries).tolist(),
-            sample=_sample_of_table(table, self.qrels) if self.checks.wants_sample else list,
+            sample=_sample_of_table(table, self.qrels) if self.checks.wants_sample else _no_pairs,
             run=run,
             removed=len(run.table) - len(table),
             constant=_constant(table),
@@ -513,7 +513,7 @@ class Gathering:
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
 
 
-def _pairs_of_dicts(found: Mapped) -> list[Pair]:
+def _pairs_of_dicts(found: Mapped, number: int) -> list[Pair]:
     """Pairs of the first judged queries and the first documents of each."""
     known = found.joined.qrels.query_index
     judged = (
@@ -523,9 +523,13 @@ def _pairs_of_dicts(found: Mapped) -> list[Pair]:
     )
     return [
         (query, doc.encode())
-        for query, ranking in islice(judged, SAMPLED)
+        for query, ranking in islice(judged, number)
         for doc in islice(ranking, DEPTH)
     ]
+
+
+def _no_pairs(_number: int) -> list[Pair]:
+    return []
 
 
 def _sample_of_table(table: PairTable, qrels: Qrels) -> Sample:
@@ -539,9 +543,12 @@ def _sample_of_table(table: PairTable, qrels: Qrels) -> Sample:
     return partial(_pairs_of_columns, queries, sizes, docs)
 
 
-def _pairs_of_columns(queries: Sequence[bytes], sizes: IntArray, docs: Ids) -> list[Pair]:
-    of_rows = chain.from_iterable(map(repeat, queries, sizes.tolist()))
-    return list(zip(of_rows, docs.tolist(), strict=True))
+def _pairs_of_columns(
+    queries: Sequence[bytes], sizes: IntArray, docs: Ids, number: int
+) -> list[Pair]:
+    of_rows = chain.from_iterable(map(repeat, queries[:number], sizes[:number].tolist()))
+    first = docs.take(np.arange(int(sizes[:number].sum())))
+    return list(zip(of_rows, first.tolist(), strict=True))
 
 
 def _constant(table: PairTable) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -26,12 +27,21 @@ if TYPE_CHECKING:
     # Loaded where ids do not match.
     from rankgauge.spelling import Way
 
-__all__ = ["DEPTH", "SAMPLED", "InputChecks", "Pair", "Sample", "collection_findings"]
+__all__ = [
+    "DEPTH",
+    "SAMPLED",
+    "InputChecks",
+    "Pair",
+    "Sample",
+    "collection_findings",
+    "document_way",
+]
 
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
-# Makes pairs of the first judged queries of a block (at most SAMPLED) and their first documents.
-Sample: TypeAlias = Callable[[], list[Pair]]
+# Makes pairs of the first judged queries of a block (so many, at most SAMPLED) and their first
+# documents.
+Sample: TypeAlias = Callable[[int], list[Pair]]
 
 SAMPLED, DEPTH = 50, 20
 
@@ -56,6 +66,16 @@ _LEAST_QUERIES = 5
 # Above a half, empty rankings decide the mean, whatever the others are like.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
+# Of the judged documents that could be met so many must be met by another spelling, and of those
+# met in all.
+_SHARE, _OF_ALL = 0.05, 0.15
+# So many cannot be chance.
+_MOST_MET = 0.5
+# With more of the judged documents among the first ten, no considerable share of ids is written
+# differently.
+_NEARLY_ALL = 0.9
+_ODD = 0.2
+_MARKS_ONLY = bytes(value for value in range(128) if chr(value).isalnum())
 # Relevant documents at the end of rankings: three queries, four times as many as not, twice the
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
@@ -116,10 +136,16 @@ class InputChecks:
     @cached_property
     def pairs(self) -> list[Pair]:
         """Judged queries of the run and their first documents."""
+        return self._first(SAMPLED)
+
+    def _first(self, queries: int) -> list[Pair]:
         found: dict[bytes, list[Pair]] = {}
-        for query, doc in chain.from_iterable(sample() for sample in self.samples):
-            found.setdefault(query, []).append((query, doc))
-        return list(chain.from_iterable(list(found.values())[:SAMPLED]))
+        for sample in self.samples:
+            if len(found) >= queries:
+                break
+            for query, doc in sample(queries):
+                found.setdefault(query, []).append((query, doc))
+        return list(chain.from_iterable(list(found.values())[:queries]))
 
     def mismatches(
         self, judged: float, queries: int, missing: IntArray, unknown: Collection[bytes]
@@ -138,10 +164,16 @@ class InputChecks:
         depth = self.documents / len(self.qrels)
         pool = len(self.qrels.table) / len(self.qrels)
         density = self.matched / self.documents
-        if judged < _FEW_MET * min(1, pool / _TOP):
+        reachable = min(1, pool / _TOP)
+        odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()
+        if judged < _FEW_MET * reachable:
             few = self.matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
-            if few or (judged > _DENSER * density and self._looks_shifted()):
-                yield from self._document_ids(spelled=few)
+            if few or odd or (judged > _DENSER * density and self._looks_shifted()):
+                yield from self._document_ids(spelled=few or odd)
+        elif odd:
+            spelled = self._spelled(_Judged(self.qrels))
+            if spelled is not None:
+                yield spelled
         found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
         found = found or self._rising()
         if found is not None:
@@ -159,6 +191,21 @@ class InputChecks:
         judged = _Judged(self.qrels)
         now = sum(map(judged.has, pairs))
         return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
+
+    def _looks_mixed(self) -> bool:
+        """Whether many of a few documents have marks or letters that no judged id has."""
+        pairs = self._first(_GLANCED)
+        judged = _Judged(self.qrels)
+        ours = [doc for _, doc in pairs]
+        theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
+        for ignored in (b"0123456789", _MARKS_ONLY):
+            known = {doc.translate(None, ignored) for doc in theirs}
+            odd = Counter(doc.translate(None, ignored) for doc in ours)
+            if max((n for shape, n in odd.items() if shape not in known), default=0) >= _ODD * len(
+                ours
+            ):
+                return True
+        return False
 
     def empties(self, queries: int, without: int, missing: int) -> Iterator[Finding]:
         """Queries that are evaluated and have no results.
@@ -191,7 +238,7 @@ class InputChecks:
         least = _MISSPELLED * queries
         if len(missing) <= least or len(unknown) <= least:
             return
-        from rankgauge.spelling import matches, way_of
+        from rankgauge.spelling import matches, named, way_of
 
         theirs = self.qrels.table.queries.take(missing[:_IDS]).tolist()
         ours = sorted(unknown)[:_IDS]
@@ -202,7 +249,7 @@ class InputChecks:
         if len(met) > least:
             yield _finding(
                 "P103",
-                f"{len(met)} of {many(queries, 'query id')} match only {way.by}: "
+                f"{len(met)} of {many(queries, 'query id')} match only {named(way, met)}: "
                 f"{_example(*met[0])}",
                 self.copy_command(),
             )
@@ -212,31 +259,28 @@ class InputChecks:
             return
         judged = _Judged(self.qrels)
         now = sum(map(judged.has, self.pairs))
-        found = (self._spelled(judged, now) if spelled else None) or self._shifted(judged, now)
+        found = (self._spelled(judged) if spelled else None) or self._shifted(judged, now)
         if found is not None:
             yield found
         elif not self.matched and self.queries >= _QUERIES:
             yield from self._nothing_judged()
 
-    def _spelled(self, judged: _Judged, now: int) -> Finding | None:
+    def _spelled(self, judged: _Judged) -> Finding | None:
         """Ids that are the same but for a prefix, a suffix, their case, ..."""
-        from rankgauge.spelling import way_of
+        found = document_way(self.pairs, self.qrels)
+        if found is None:
+            return None
+        from rankgauge.spelling import named
 
-        queries = dict.fromkeys(query for query, _ in self.pairs)
-        theirs = (doc for query in queries for doc in judged.docs(query))
-        way = way_of({doc for _, doc in self.pairs}, set(islice(theirs, _IDS)))
-        if way is None:
-            return None
-        met = list(_pairs_that_match(way, self.pairs, judged))
-        # As they are none match, and then several do: no chance. Else it must be shown.
-        if not (len(met) > 1 if not now else _more(len(met) + now, now)):
-            return None
+        way, met = found
+        now = sum(map(judged.has, self.pairs))
         fix = self.copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
             fix = "write the ids of documents, not of chunks, each at its best place"
+        only = "" if now * _BETTER > len(met) else "only "
         return _finding(
             "P103",
-            f"document ids match the judgments only {way.by}: {_example(*met[0])}; "
+            f"document ids match the judgments {only}{named(way, met)}: {_example(*met[0])}; "
             f"{self._evidence(now, now + len(met))}",
             fix,
         )
@@ -340,7 +384,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
         >>> [one.code for one in collection_findings(["docs/1", "docs/2"], {"1": "", "2": ""})]
         ['T104']
     """
-    from rankgauge.spelling import matches, way_of
+    from rankgauge.spelling import matches, named, way_of
 
     ours = list(dict.fromkeys(docs))[:_IDS]
     if not ours or sum(doc in known for doc in ours) >= _FEW_MET * len(ours):
@@ -354,7 +398,8 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     return (
         _finding(
             "T104",
-            f"document ids match the collection only {way.by}: {_example(*met[0], 'collection')}",
+            f"document ids match the collection only {named(way, met)}: "
+            f"{_example(*met[0], 'collection')}",
             "write the ids the same way in run, judgments and collection",
         ),
     )
@@ -432,6 +477,54 @@ def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Itera
             by_query.setdefault(query, []).append(doc)
     for query, docs in by_query.items():
         yield from matches(way, docs, judged.docs(query))
+
+
+def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] | None:
+    """Return how documents are written differently, with the ids that meet; None if they are not.
+
+    The way that yields most judged documents counts, if these are clearly more than those judged
+    for another query, and not judged as they are.
+
+    Args:
+        pairs: Judged queries and their first documents.
+        qrels: The judgments.
+    """
+    from rankgauge.spelling import way_of
+
+    judged = _Judged(qrels)
+    by_query: dict[bytes, list[bytes]] = {}
+    for query, doc in pairs:
+        by_query.setdefault(query, []).append(doc)
+    theirs = set(islice((doc for query in by_query for doc in judged.docs(query)), _IDS))
+    way = way_of(
+        {doc for _, doc in pairs},
+        theirs,
+        lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)),
+    )
+    if way is None:
+        return None
+    met = _not_judged(list(_pairs_that_match(way, pairs, judged)), qrels)
+    now = sum(map(judged.has, pairs))
+    possible = sum(min(len(docs), len(judged.docs(query))) for query, docs in by_query.items())
+    if len(met) < max(2, _SHARE * (possible - now), _OF_ALL * (now + len(met))):
+        return None
+    if len(met) >= _MOST_MET * (possible - now):
+        return way, met
+    queries = list(by_query)
+    other = dict(zip(queries, [*queries[1:], queries[0]], strict=True))
+    turned = [(other[query], doc) for query, doc in pairs]
+    chance = sum(1 for _ in _pairs_that_match(way, turned, judged))
+    enough = len(met) >= _BETTER * chance and len(met) - chance > _DEVIATIONS * math.sqrt(chance)
+    return (way, met) if enough else None
+
+
+def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
+    """Those whose document as the run writes it is not judged for any query."""
+    if not met:
+        return met
+    ours = Ids.of([doc for doc, _ in met], "document id").hashes()
+    known = np.isin(ours, qrels.table.docs.hashes()).tolist()
+    return [pair for pair, there in zip(met, known, strict=True) if not there]
 
 
 def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
