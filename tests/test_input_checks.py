@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from rankgauge import (
@@ -17,6 +19,7 @@ from rankgauge import (
     InputError,
     MismatchError,
     Run,
+    check,
     compare,
     diagnose,
     diff,
@@ -150,10 +153,40 @@ def test_ids_that_differ_in_case_alone_are_refused_with_the_command_that_fixes_t
         lambda: evaluate(qrels, bad),
         lambda: compare(qrels, {"good": read_run(RUN), "bad": bad}),
         lambda: diagnose(qrels, bad),
-        lambda: gate(qrels, bad, {"measures": {"nDCG@10": {"floor": 0.1}}}, baseline=None),
     ):
         with pytest.raises(MismatchError, match=r"rankgauge check .*qrels\.txt'? RUN --fix fixed"):
             act()
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda q, d: (q, d.upper()), "differ only in leading zeros, blanks or case"),
+        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, blanks or case"),
+        (lambda q, d: (f"q_{q}", d), "no query of the run is judged"),
+    ],
+    ids=["case", "leading zeros", "query prefix"],
+)
+def test_a_gate_calls_ids_that_do_not_match_not_comparable(tmp_path, write, said):
+    judged = {f"{n}": {f"{n}a": 1} for n in range(12)}
+    good = {q: dict.fromkeys(docs, 1.0) for q, docs in judged.items()}
+    baseline, path = tmp_path / "base.json", tmp_path / "bad.run"
+    Baseline.from_run(judged, good).write(baseline)
+    pairs = [(q, d) for q, docs in good.items() for d in docs]
+    rows = (f"{q} Q0 {d} 1 1 t\n" for q, d in (write(q, d) for q, d in pairs))
+    path.write_text("".join(rows), encoding="utf-8")
+    held = gate(judged, path, baseline=baseline)
+    assert (held.verdict, held.exit_code()) == ("NOT COMPARABLE", 4)
+    assert said in held.sentences()[0]
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} 1\n" for q, d in pairs), encoding="utf-8")
+    words = ["gate", "qrels", "bad.run", "--baseline", "base.json", "--junit", "x", "--json", "j"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert json.loads((tmp_path / "j").read_text())["verdict"] == "NOT COMPARABLE"
+    assert (tmp_path / "x").is_file()
 
 
 def test_the_command_names_the_files_where_they_are_known(tmp_path):
@@ -239,6 +272,141 @@ def test_leaving_out_what_is_missing_brings_the_verdict_back(cranfield):
     assert compare(qrels, {"a": run, "b": part}, "AP").difference("b").verdict == "withheld"
     found = compare(qrels, {"a": run, "b": part}, "AP", queries="intersection")
     assert found.difference("b").verdict == "identical"
+
+
+# ---- ids written in part differently, and chunks
+
+CHUNKS = ["{}_chunk_{}", "{}-chunk-{}", "{}::{}", "{}.md::{}", "{}#{}", "{}-{}"]
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
+    qrels, run = good
+    rng = random.Random(3)
+    bad = changed(run, lambda q, d, s: (q, name.format(d, rng.randrange(1, 40)), s))
+    found = evaluate(qrels, bad, "nDCG@10").findings[0]
+    assert found.code == "P103"
+    ours, theirs = re.search(
+        "the run has '(.*?)', the judgments have '(.*?)'", found.message
+    ).groups()
+    assert ours.startswith(theirs)
+    assert f"without the chunk number, such as '{ours.removeprefix(theirs)}'" in found.message
+    assert "of documents, not of chunks" in found.fix
+
+
+def test_a_few_documents_met_by_chance_say_nothing():
+    qrels = {f"q{n}": {f"{n + 1}": 1, f"{n + 100}": 1} for n in range(50)}
+    run = {q: {f"x{n}z_{d}": 1.0 - d / 99 for d in range(2)} for n, q in enumerate(qrels)}
+    run["q0"]["x_1"] = run["q1"]["x_2"] = 0.5
+    assert [one.code for one in evaluate(qrels, run, "nDCG@10").findings] != ["P103"]
+
+
+@pytest.mark.parametrize("prefix", ["x/", "doc_"])
+@pytest.mark.parametrize("percent", [30, 50])
+def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
+    qrels, run = good
+    other = random.Random(5)
+    parts = {d: f"{prefix}{d}" for q in run for d in run[q]}
+    parts = {d: name for d, name in parts.items() if other.random() < percent / 100}
+    bad = changed(run, lambda q, d, s: (q, parts.get(d, d), s))
+    (found,) = evaluate(qrels, bad, "nDCG@10").findings
+    assert (found.code, found.severity) == ("P103", "error")
+    assert f"without the prefix '{prefix}'" in found.message
+    problem = check(qrels, bad).of("P103")[0]
+    assert f"without the prefix '{prefix}'" in problem.what
+
+
+# ---- scores in ascending order
+
+UP, DOWN = [("d1", 0.1), ("d2", 0.5), ("d3", 0.9)], [("d1", 0.9), ("d2", 0.5), ("d3", 0.1)]
+
+
+def order_found(run):
+    judged = {f"q{n}": {"d1": 1} for n in range(8)}
+    return [one for one in evaluate(judged, run, "nDCG@10").findings if one.code == "R104"]
+
+
+def with_distances(run, k=10):
+    """The first documents of each query, the best first, with distances as scores."""
+    for query in run:
+        best = sorted(run[query].items(), key=lambda pair: -pair[1])[:k]
+        yield query, [(doc, 60.0 - score) for doc, score in best]
+
+
+def as_file(run, path):
+    rows = (
+        f"{q} Q0 {doc} {place} {score!r} t\n"
+        for q, pairs in with_distances(run)
+        for place, (doc, score) in enumerate(pairs, start=1)
+    )
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+def as_frame(run):
+    rows = [(q, doc, score) for q, pairs in with_distances(run) for doc, score in pairs]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+
+
+@pytest.mark.parametrize("form", ["file", "dicts", "frame", "lists", "blocks"])
+def test_distances_of_ten_documents_get_no_verdict(good, tmp_path, form):
+    qrels, run = good
+    bad = {
+        "file": lambda: as_file(run, tmp_path / "bad.run"),
+        "dicts": lambda: {q: dict(pairs) for q, pairs in with_distances(run)},
+        "frame": lambda: as_frame(run),
+        "lists": lambda: dict(with_distances(run)),
+        "blocks": lambda: ({q: dict(pairs)} for q, pairs in with_distances(run)),
+    }[form]
+    (found,) = evaluate(qrels, bad(), "nDCG@10").findings
+    assert (found.code, found.severity) == ("R104", "error")
+    assert "look like distances" in found.message
+    if form == "blocks":
+        return
+    assert compare(qrels, {"good": run, "bad": bad()}, draws=10).withheld
+    held = gate(qrels, bad(), baseline=Baseline.from_run(qrels, run))
+    assert held.verdict == "NOT COMPARABLE"
+    assert diagnose(qrels, bad()).withheld
+    assert [one.code for _, one in diff(qrels, run, bad()).findings] == ["R104"]
+
+
+def test_rows_sorted_by_a_score_that_is_none_are_no_distances(good):
+    qrels, run = good
+    sort = {q: dict(sorted(run[q].items(), key=lambda pair: pair[1])[-10:]) for q in run}
+    assert evaluate(qrels, sort, "nDCG@10").findings == ()
+
+
+def test_lists_in_ascending_order_are_named_even_for_few_queries():
+    run = {"q1": UP, "q2": UP, "q3": [("d1", 0.5)], "q4": []}
+    (found,) = order_found(run)
+    assert found.severity == "warning"
+    assert "they ascend in the order given in 2 of 2 rankings" in found.message
+    assert order_found(Run.of(run)) == [found]
+    assert order_found(iter([Run.of({"q1": UP}), Run.of({"q2": UP})])) == [found]
+    assert Run.of(run).table.rising() == (2, 2)
+
+
+def test_lists_in_ascending_order_get_no_verdict_with_enough_queries():
+    (found,) = order_found({f"q{n}": UP for n in range(8)})
+    assert found.severity == "error"
+    equal = [("d1", 0.1), ("d2", 0.5), ("d3", 0.5)]
+    assert [one.severity for one in order_found({f"q{n}": equal for n in range(8)})] == ["error"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"q1": DOWN, "q2": DOWN}, {"q1": UP, "q2": DOWN}, {"q1": [("d1", 0.5)]},
+        {"q1": [("d1", 0.5), ("d2", 0.5)]}, {"q1": dict(UP), "q2": dict(UP)},
+        {"q1": UP, "q2": dict(UP)}, {"q1": ["d1", "d2"]}, {"q1": []},
+        {"q1": pd.Series([0.1, 0.9], index=["d1", "d2"])},
+        {f"q{n}": dict(UP if n else DOWN) for n in range(8)},
+        {f"q{n}": dict(UP[:2]) for n in range(8)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rankings_in_another_order_have_no_finding(run):
+    assert order_found(run) == []
 
 
 # ---- collections and benchmarks

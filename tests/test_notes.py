@@ -2,7 +2,6 @@
 
 import re
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,37 +196,3 @@ def test_only_the_queries_that_are_averaged_count():
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     assert noted("J107", qrels, run, ["R@1", "AP"])
     assert not noted("J107", qrels, run, ["R@1", "AP"], queries=["q2"])
-
-
-UP, DOWN = [("d1", 0.1), ("d2", 0.5), ("d3", 0.9)], [("d1", 0.9), ("d2", 0.5)]
-
-
-def said_of(run):
-    found = evaluate({"q1": {"d1": 1}, "q2": {"d1": 1}}, run, "nDCG@10")
-    return [note for note in found.notes if "(R104)" in note]
-
-
-def test_lists_in_ascending_order_of_score_are_named():
-    run = {"q1": UP, "q2": UP, "q3": [("d1", 0.5)], "q4": []}
-    wanted = (
-        "WARNING: rankings are given in ascending order of score (2 of 2 queries): the highest "
-        "score is ranked first; if these are distances, negate them (R104)"
-    )
-    assert said_of(run) == said_of(Run.of(run)) == [wanted]
-    blocks = [Run.of({"q1": UP}), Run.of({"q2": UP})]
-    assert said_of(iter(blocks)) == [wanted]
-    assert Run.of(run).table.rising() == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        {"q1": DOWN, "q2": DOWN}, {"q1": UP, "q2": DOWN}, {"q1": [("d1", 0.5)]},
-        {"q1": [("d1", 0.5), ("d2", 0.5)]}, {"q1": dict(UP), "q2": dict(UP)},
-        {"q1": UP, "q2": dict(UP)}, {"q1": ["d1", "d2"]}, {"q1": []},
-        {"q1": pd.Series([0.1, 0.9], index=["d1", "d2"])},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_other_rankings_are_not(run):
-    assert said_of(run) == []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.findings import Finding
+from rankgauge.findings import Finding, explaining
 from rankgauge.ids import Ids, IntArray, id_bytes, near_match, show_id
 from rankgauge.input_checks import DEPTH, SAMPLED, InputChecks, Pair, Sample
 from rankgauge.join import Joined, join
@@ -89,6 +89,7 @@ class _Block:
         run: It itself, if there is a table of it.
         removed: How many documents were left out since they stood there before.
         constant: Whether every ranking has one score only.
+        rising: Rankings whose scores rise in the order given, and all that could.
     """
 
     joined: Joined
@@ -100,6 +101,7 @@ class _Block:
     run: Run | None = None
     removed: int = 0
     constant: bool = False
+    rising: tuple[int, int] = (0, 0)
 
 
 class Truth(NamedTuple):
@@ -150,7 +152,6 @@ class Gathering:
         self.tied = self.removed = self.documents = self.depth = 0
         self.beyond = [0] * len(plan.recalls)
         self.constant = True
-        self.rising = self.longer = 0
         self.unknown: set[bytes] = set()
         self.run_ids: list[str] = []
         self.checks = InputChecks(qrels)
@@ -196,6 +197,9 @@ class Gathering:
         self.documents += block.documents
         source = "" if block.run is None else block.run.table.source
         self.checks.add(joined, block.sample, source)
+        self.checks.add_order(
+            *block.rising, paired=block.run is not None and block.run.table.paired
+        )
         if self.depth < self.plan.deepest_asked and len(joined.retrieved):
             self.depth = max(self.depth, int(joined.retrieved.max()))
         self.constant = self.constant and block.constant
@@ -204,8 +208,6 @@ class Gathering:
         if block.run is not None:
             self.settings = self.settings or dict(block.run.settings)
             self.notes += [note for note in block.run.table.notes if note not in self.notes]
-            rising, longer = block.run.table.rising() if block.run.table.paired else (0, 0)
-            self.rising, self.longer = self.rising + rising, self.longer + longer
         self.name = self.name or (Run.name if block.run is None else block.run.name)
         self.last = (joined, graded)
 
@@ -221,6 +223,9 @@ class Gathering:
         found = mapped(self.qrels, run, ties=self.policies.ties)
         if found is None:
             return None
+        # To compare a small float of NumPy with a large number warns.
+        with np.errstate(all="ignore"):
+            constant, rising = found.constant(), found.rising()
         return _Block(
             joined=found.joined,
             graded=found.joined,
@@ -228,7 +233,8 @@ class Gathering:
             first=found.first(SHOWN),
             unknown=found.unknown(),
             sample=partial(_pairs_of_dicts, found),
-            constant=found.constant(),
+            constant=constant,
+            rising=rising,
         )
 
     def _of_table(self, run: Run) -> _Block:
@@ -242,10 +248,11 @@ class Gathering:
             documents=len(table),
             first=run.query_ids[:SHOWN],
             unknown=run.table.queries.take(joined.unknown_queries).tolist(),
-            sample=_sample_of_table(table, self.qrels) if self.checks.wants_sample else list,
+            sample=_sample_of_table(table, self.qrels) if self.checks.wants_sample else _no_pairs,
             run=run,
             removed=len(run.table) - len(table),
             constant=_constant(table),
+            rising=run.table.rising(),
         )
 
     def _calculate(self, joined: Joined, graded: Joined, rows: IntArray) -> None:
@@ -355,8 +362,9 @@ class Gathering:
         top = coverage.get(JUDGED_AT, 0.0)
         findings = tuple(self.checks.mismatches(top, asked, absent, self.unknown))
         without = int(np.count_nonzero(np.isnan(self.judged[rows, 0])))
+        explained = explaining(findings)
         empties = (
-            () if findings else tuple(self.checks.empties(len(query_ids), without, len(missing)))
+            () if explained else tuple(self.checks.empties(len(query_ids), without, len(missing)))
         )
         return Gathered(
             run_name=self.name,
@@ -370,7 +378,7 @@ class Gathering:
             findings=findings + empties,
             notes=(
                 *(f"WARNING: {found}" for found in findings),
-                *(() if findings else self._fair_zero()),
+                *(() if explained else self._fair_zero()),
                 *(f"WARNING: {found}" for found in empties),
                 queries_note(counts, self.policies),
                 ties_note(counts, self.policies),
@@ -382,7 +390,7 @@ class Gathering:
                     self.policies,
                     lacking=lambda level: self._lacking(level, rows),
                 ),
-                *finding_notes(self._seen(values, findings)),
+                *finding_notes(self._seen(values)),
                 *filter(None, (self.plan.alone,)),
                 *self._said_of_inputs(),
             ),
@@ -462,7 +470,7 @@ class Gathering:
             )
         yield from dict.fromkeys(self.notes)
 
-    def _seen(self, values: Values, findings: Sequence[Finding]) -> Seen:
+    def _seen(self, values: Values) -> Seen:
         """What the findings that cost nothing are told from."""
         plan, low = self.plan, self.qrels.low_grades
         between = int(np.count_nonzero((low > 0) & (low < plan.level))) if len(low) else 0
@@ -481,10 +489,6 @@ class Gathering:
             beyond={str(m): n for m, n in zip(plan.recalls, self.beyond, strict=True) if n},
             perfect=perfect,
             constant=self.constant and bool(self.documents),
-            # Where the scores look like distances, that is said already.
-            rising=(0, 0)
-            if any(found.code == "R104" for found in findings)
-            else (self.rising, self.longer),
         )
 
     def _lacking(self, level: float, rows: IntArray | slice) -> BoolArray:
@@ -509,7 +513,7 @@ class Gathering:
         return docs.take(np.arange(min(_SAMPLE, len(docs))))
 
 
-def _pairs_of_dicts(found: Mapped) -> list[Pair]:
+def _pairs_of_dicts(found: Mapped, number: int) -> list[Pair]:
     """Pairs of the first judged queries and the first documents of each."""
     known = found.joined.qrels.query_index
     judged = (
@@ -519,9 +523,13 @@ def _pairs_of_dicts(found: Mapped) -> list[Pair]:
     )
     return [
         (query, doc.encode())
-        for query, ranking in islice(judged, SAMPLED)
+        for query, ranking in islice(judged, number)
         for doc in islice(ranking, DEPTH)
     ]
+
+
+def _no_pairs(_number: int) -> list[Pair]:
+    return []
 
 
 def _sample_of_table(table: PairTable, qrels: Qrels) -> Sample:
@@ -535,9 +543,12 @@ def _sample_of_table(table: PairTable, qrels: Qrels) -> Sample:
     return partial(_pairs_of_columns, queries, sizes, docs)
 
 
-def _pairs_of_columns(queries: Sequence[bytes], sizes: IntArray, docs: Ids) -> list[Pair]:
-    of_rows = chain.from_iterable(map(repeat, queries, sizes.tolist()))
-    return list(zip(of_rows, docs.tolist(), strict=True))
+def _pairs_of_columns(
+    queries: Sequence[bytes], sizes: IntArray, docs: Ids, number: int
+) -> list[Pair]:
+    of_rows = chain.from_iterable(map(repeat, queries[:number], sizes[:number].tolist()))
+    first = docs.take(np.arange(int(sizes[:number].sum())))
+    return list(zip(of_rows, first.tolist(), strict=True))
 
 
 def _constant(table: PairTable) -> bool:

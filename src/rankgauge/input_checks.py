@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -26,12 +27,21 @@ if TYPE_CHECKING:
     # Loaded where ids do not match.
     from rankgauge.spelling import Way
 
-__all__ = ["DEPTH", "SAMPLED", "InputChecks", "Pair", "Sample", "collection_findings"]
+__all__ = [
+    "DEPTH",
+    "SAMPLED",
+    "InputChecks",
+    "Pair",
+    "Sample",
+    "collection_findings",
+    "document_way",
+]
 
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
-# Makes pairs of the first judged queries of a block (at most SAMPLED) and their first documents.
-Sample: TypeAlias = Callable[[], list[Pair]]
+# Makes pairs of the first judged queries of a block (so many, at most SAMPLED) and their first
+# documents.
+Sample: TypeAlias = Callable[[int], list[Pair]]
 
 SAMPLED, DEPTH = 50, 20
 
@@ -56,10 +66,22 @@ _LEAST_QUERIES = 5
 # Above a half, empty rankings decide the mean, whatever the others are like.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
+# Of the judged documents that could be met so many must be met by another spelling, and of those
+# met in all.
+_SHARE, _OF_ALL = 0.05, 0.15
+# So many cannot be chance.
+_MOST_MET = 0.5
+# With more of the judged documents among the first ten, no considerable share of ids is written
+# differently.
+_NEARLY_ALL = 0.9
+_ODD = 0.2
+_MARKS_ONLY = bytes(value for value in range(128) if chr(value).isalnum())
 # Relevant documents at the end of rankings: three queries, four times as many as not, twice the
 # reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
 # Rankings of a few documents have no end.
 _LONG = 10
+# Scores of so many rankings rise in the order given where they are distances.
+_MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
@@ -76,6 +98,8 @@ class InputChecks:
         self.documents = self.matched = 0
         self.samples: list[Sample] = []
         self.queries = 0
+        self.rising = self.varied = 0
+        self.paired = True
 
     def add(self, joined: Joined, sample: Sample, source: str) -> None:
         """Take in one block.
@@ -93,6 +117,17 @@ class InputChecks:
             self.samples.append(sample)
         self.queries += len(joined.numbers)
 
+    def add_order(self, rising: int, varied: int, *, paired: bool) -> None:
+        """Take in the order in which a block gives its rankings.
+
+        Args:
+            rising: How many rankings have scores that rise in the order given.
+            varied: How many could.
+            paired: Whether the rankings are lists, of which the order is meant.
+        """
+        self.rising, self.varied = self.rising + rising, self.varied + varied
+        self.paired = self.paired and paired
+
     @property
     def wants_sample(self) -> bool:
         """Whether the blocks so far have too few queries for a sample."""
@@ -101,10 +136,16 @@ class InputChecks:
     @cached_property
     def pairs(self) -> list[Pair]:
         """Judged queries of the run and their first documents."""
+        return self._first(SAMPLED)
+
+    def _first(self, queries: int) -> list[Pair]:
         found: dict[bytes, list[Pair]] = {}
-        for query, doc in chain.from_iterable(sample() for sample in self.samples):
-            found.setdefault(query, []).append((query, doc))
-        return list(chain.from_iterable(list(found.values())[:SAMPLED]))
+        for sample in self.samples:
+            if len(found) >= queries:
+                break
+            for query, doc in sample(queries):
+                found.setdefault(query, []).append((query, doc))
+        return list(chain.from_iterable(list(found.values())[:queries]))
 
     def mismatches(
         self, judged: float, queries: int, missing: IntArray, unknown: Collection[bytes]
@@ -123,12 +164,20 @@ class InputChecks:
         depth = self.documents / len(self.qrels)
         pool = len(self.qrels.table) / len(self.qrels)
         density = self.matched / self.documents
-        if judged < _FEW_MET * min(1, pool / _TOP):
+        reachable = min(1, pool / _TOP)
+        odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()
+        if judged < _FEW_MET * reachable:
             few = self.matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
-            if few or (judged > _DENSER * density and self._looks_shifted()):
-                yield from self._document_ids(spelled=few)
-        if judged < _THINNER * density or depth <= 2 * _TOP:
-            yield from self._reversed()
+            if few or odd or (judged > _DENSER * density and self._looks_shifted()):
+                yield from self._document_ids(spelled=few or odd)
+        elif odd:
+            spelled = self._spelled(_Judged(self.qrels))
+            if spelled is not None:
+                yield spelled
+        found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
+        found = found or self._rising()
+        if found is not None:
+            yield found
 
     def _looks_shifted(self) -> bool:
         """Whether more of a few documents are judged if ids were one higher or lower."""
@@ -142,6 +191,21 @@ class InputChecks:
         judged = _Judged(self.qrels)
         now = sum(map(judged.has, pairs))
         return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
+
+    def _looks_mixed(self) -> bool:
+        """Whether many of a few documents have marks or letters that no judged id has."""
+        pairs = self._first(_GLANCED)
+        judged = _Judged(self.qrels)
+        ours = [doc for _, doc in pairs]
+        theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
+        for ignored in (b"0123456789", _MARKS_ONLY):
+            known = {doc.translate(None, ignored) for doc in theirs}
+            odd = Counter(doc.translate(None, ignored) for doc in ours)
+            if max((n for shape, n in odd.items() if shape not in known), default=0) >= _ODD * len(
+                ours
+            ):
+                return True
+        return False
 
     def empties(self, queries: int, without: int, missing: int) -> Iterator[Finding]:
         """Queries that are evaluated and have no results.
@@ -174,7 +238,7 @@ class InputChecks:
         least = _MISSPELLED * queries
         if len(missing) <= least or len(unknown) <= least:
             return
-        from rankgauge.spelling import matches, way_of
+        from rankgauge.spelling import matches, named, way_of
 
         theirs = self.qrels.table.queries.take(missing[:_IDS]).tolist()
         ours = sorted(unknown)[:_IDS]
@@ -185,7 +249,7 @@ class InputChecks:
         if len(met) > least:
             yield _finding(
                 "P103",
-                f"{len(met)} of {many(queries, 'query id')} match only {way.by}: "
+                f"{len(met)} of {many(queries, 'query id')} match only {named(way, met)}: "
                 f"{_example(*met[0])}",
                 self.copy_command(),
             )
@@ -195,31 +259,28 @@ class InputChecks:
             return
         judged = _Judged(self.qrels)
         now = sum(map(judged.has, self.pairs))
-        found = (self._spelled(judged, now) if spelled else None) or self._shifted(judged, now)
+        found = (self._spelled(judged) if spelled else None) or self._shifted(judged, now)
         if found is not None:
             yield found
         elif not self.matched and self.queries >= _QUERIES:
             yield from self._nothing_judged()
 
-    def _spelled(self, judged: _Judged, now: int) -> Finding | None:
+    def _spelled(self, judged: _Judged) -> Finding | None:
         """Ids that are the same but for a prefix, a suffix, their case, ..."""
-        from rankgauge.spelling import way_of
+        found = document_way(self.pairs, self.qrels)
+        if found is None:
+            return None
+        from rankgauge.spelling import named
 
-        queries = dict.fromkeys(query for query, _ in self.pairs)
-        theirs = (doc for query in queries for doc in judged.docs(query))
-        way = way_of({doc for _, doc in self.pairs}, set(islice(theirs, _IDS)))
-        if way is None:
-            return None
-        met = list(_pairs_that_match(way, self.pairs, judged))
-        # As they are none match, and then several do: no chance. Else it must be shown.
-        if not (len(met) > 1 if not now else _more(len(met) + now, now)):
-            return None
+        way, met = found
+        now = sum(map(judged.has, self.pairs))
         fix = self.copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
             fix = "write the ids of documents, not of chunks, each at its best place"
+        only = "" if now * _BETTER > len(met) else "only "
         return _finding(
             "P103",
-            f"document ids match the judgments only {way.by}: {_example(*met[0])}; "
+            f"document ids match the judgments {only}{named(way, met)}: {_example(*met[0])}; "
             f"{self._evidence(now, now + len(met))}",
             fix,
         )
@@ -253,29 +314,50 @@ class InputChecks:
             "check that both use the same document ids",
         )
 
-    def _reversed(self) -> Iterator[Finding]:
+    def _reversed(self) -> Finding | None:
         """Relevant documents at the end of the rankings: distances, most likely."""
-        ends = [one for part in self.parts if (one := _ends(part)) is not None]
+        ends = [one for part in self.parts if (one := _ends(part, _LONG)) is not None]
         if not ends:
-            return
+            return None
         relevant, depth, others, depth_of_others, better, worse, top, end = np.sum(
             ends, axis=0
         ).tolist()
         if better < _REVERSED or better < _TIMES * worse or end < _GAIN * top:
-            return
+            return None
         # The mean place of documents in any order is the middle; its spread is that of a uniform.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
-            return
+            return None
         # Below documents that nobody judged all judged ones are at the end, relevant or not.
         if others and depth / relevant <= depth_of_others / others:
-            return
-        yield _finding(
+            return None
+        return self._distances(_nearer_to_the_end(better, worse))
+
+    def _rising(self) -> Finding | None:
+        """Rankings in ascending order of score: distances, unless relevant documents disagree.
+
+        Rows sorted by a score that is no distance have most relevant documents at the end.
+        """
+        if not self.rising or self.rising < _MOST * self.varied:
+            return None
+        ends = [one for part in self.parts if (one := _ends(part, 2)) is not None]
+        better, worse = np.sum(ends, axis=0)[4:6].tolist() if ends else (0, 0)
+        sure = self.varied >= _LEAST_QUERIES and (
+            better > worse or (self.paired and better == worse)
+        )
+        if not sure and not self.paired:
+            return None
+        said = f"they ascend in the order given in {self.rising} of {many(self.varied, 'ranking')}"
+        if better:
+            said += f", and {_nearer_to_the_end(better, worse)}"
+        return self._distances(said, "error" if sure else "warning")
+
+    def _distances(self, evidence: str, severity: Level = "error") -> Finding:
+        return _finding(
             "R104",
-            "the scores look like distances (lower is better): the first relevant document is "
-            f"nearer to the end of the ranking for {better:.0f} of "
-            f"{many(round(better + worse), 'query')}",
+            f"the scores look like distances (lower is better): {evidence}",
             f"if they are, {self._command('--fix fixed --fix-also R104')} writes a copy with the "
             "scores negated",
+            severity,
         )
 
     def copy_command(self) -> str:
@@ -302,7 +384,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
         >>> [one.code for one in collection_findings(["docs/1", "docs/2"], {"1": "", "2": ""})]
         ['T104']
     """
-    from rankgauge.spelling import matches, way_of
+    from rankgauge.spelling import matches, named, way_of
 
     ours = list(dict.fromkeys(docs))[:_IDS]
     if not ours or sum(doc in known for doc in ours) >= _FEW_MET * len(ours):
@@ -316,14 +398,24 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     return (
         _finding(
             "T104",
-            f"document ids match the collection only {way.by}: {_example(*met[0], 'collection')}",
+            f"document ids match the collection only {named(way, met)}: "
+            f"{_example(*met[0], 'collection')}",
             "write the ids the same way in run, judgments and collection",
         ),
     )
 
 
-def _ends(joined: Joined) -> tuple[float, ...] | None:
-    """How near relevant documents are to either end of the rankings; None without any.
+def _nearer_to_the_end(better: float, worse: float) -> str:
+    return (
+        f"the first relevant document is nearer to the end of the ranking for {better:.0f} of "
+        f"{many(round(better + worse), 'query')}"
+    )
+
+
+def _ends(joined: Joined, least: int) -> tuple[float, ...] | None:
+    """How near relevant documents are to either end of rankings of at least so many documents.
+
+    None without any.
 
     How many there are; the sum of their places as a share of the depth; both of those judged not
     relevant; queries whose first relevant one is nearer to the end, and to the beginning; the sum
@@ -331,7 +423,7 @@ def _ends(joined: Joined) -> tuple[float, ...] | None:
     """
     of_entry = np.repeat(joined.retrieved, np.diff(joined.offsets))
     places = (joined.rank - 0.5) / of_entry
-    long = of_entry >= _LONG
+    long = of_entry >= least
     rows, others = (np.flatnonzero(long & kind) for kind in (joined.grade > 0, joined.grade == 0))
     if not len(rows):
         return None
@@ -385,6 +477,54 @@ def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Itera
             by_query.setdefault(query, []).append(doc)
     for query, docs in by_query.items():
         yield from matches(way, docs, judged.docs(query))
+
+
+def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] | None:
+    """Return how documents are written differently, with the ids that meet; None if they are not.
+
+    The way that yields most judged documents counts, if these are clearly more than those judged
+    for another query, and not judged as they are.
+
+    Args:
+        pairs: Judged queries and their first documents.
+        qrels: The judgments.
+    """
+    from rankgauge.spelling import way_of
+
+    judged = _Judged(qrels)
+    by_query: dict[bytes, list[bytes]] = {}
+    for query, doc in pairs:
+        by_query.setdefault(query, []).append(doc)
+    theirs = set(islice((doc for query in by_query for doc in judged.docs(query)), _IDS))
+    way = way_of(
+        {doc for _, doc in pairs},
+        theirs,
+        lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)),
+    )
+    if way is None:
+        return None
+    met = _not_judged(list(_pairs_that_match(way, pairs, judged)), qrels)
+    now = sum(map(judged.has, pairs))
+    possible = sum(min(len(docs), len(judged.docs(query))) for query, docs in by_query.items())
+    if len(met) < max(2, _SHARE * (possible - now), _OF_ALL * (now + len(met))):
+        return None
+    if len(met) >= _MOST_MET * (possible - now):
+        return way, met
+    queries = list(by_query)
+    other = dict(zip(queries, [*queries[1:], queries[0]], strict=True))
+    turned = [(other[query], doc) for query, doc in pairs]
+    chance = sum(1 for _ in _pairs_that_match(way, turned, judged))
+    enough = len(met) >= _BETTER * chance and len(met) - chance > _DEVIATIONS * math.sqrt(chance)
+    return (way, met) if enough else None
+
+
+def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
+    """Those whose document as the run writes it is not judged for any query."""
+    if not met:
+        return met
+    ours = Ids.of([doc for doc, _ in met], "document id").hashes()
+    known = np.isin(ours, qrels.table.docs.hashes()).tolist()
+    return [pair for pair, there in zip(met, known, strict=True) if not there]
 
 
 def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:

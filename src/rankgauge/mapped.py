@@ -16,6 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,9 @@ _FEW_GROUPS = 16
 _BLOCK = 2048
 # Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
 _SIZED = 15
+# So many rankings tell of most runs that scores do not rise in the order given; shorter rankings
+# may rise by chance.
+_FIRST, _LEAST = 8, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +70,26 @@ class Mapped:
         found = False
         for ranking in self.rankings:
             if len(ranking) > 1:
-                scores = iter(ranking.values())
-                one = next(scores)
                 # Of most runs the first look says it.
-                if next(scores) != one or any(score != one for score in scores):
+                if any(score != other for score, other in pairwise(ranking.values())):
                     return False
                 found = True
         return found
+
+    def rising(self) -> tuple[int, int]:
+        """Rankings whose scores rise in the order given, as :meth:`PairTable.rising` counts."""
+        rising = varied = 0
+        for place, ranking in enumerate(self.rankings):
+            if place == _FIRST and 2 * rising < varied:
+                return rising, len(self.rankings)
+            if len(ranking) < _LEAST:
+                continue
+            # Of most rankings the first look says it.
+            if any(score > other for score, other in pairwise(ranking.values())):
+                varied += 1
+            elif any(score != other for score, other in pairwise(ranking.values())):
+                rising, varied = rising + 1, varied + 1
+        return rising, varied
 
     def unknown(self) -> Iterator[bytes]:
         """The queries without judgments."""

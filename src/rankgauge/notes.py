@@ -29,8 +29,6 @@ __all__ = [
 SHOWN = 3
 # With fewer queries it is no wonder if all are answered as well as can be.
 _WONDER = 10
-# Scores of so many rankings ascend where they are distances.
-_MOST = 0.9
 _ABOVE_ZERO = math.ulp(0.0)
 
 
@@ -46,7 +44,6 @@ class Seen(NamedTuple):
         beyond: For each recall at k how many queries have more than k relevant documents.
         perfect: The measures that are 1 for every query.
         constant: Whether no ranking has two different scores.
-        rising: Rankings given as lists in ascending order of score, and all that could be.
     """
 
     queries: int
@@ -57,7 +54,6 @@ class Seen(NamedTuple):
     beyond: Mapping[str, int]
     perfect: Sequence[str]
     constant: bool
-    rising: tuple[int, int]
 
 
 def queries_note(counts: Mapping[str, int], policies: Policies) -> str:
@@ -169,13 +165,6 @@ def finding_notes(seen: Seen) -> Iterator[str]:
         yield f"recall cannot reach 1 with more relevant documents than k: {said} (J107)"
     if 0 < seen.depth < seen.deepest:
         yield f"no ranking is longer than {seen.depth}, cut-offs go to {seen.deepest} (R105)"
-    rising, longer = seen.rising
-    if rising and rising >= _MOST * longer:
-        yield (
-            f"WARNING: rankings are given in ascending order of score ({rising} of "
-            f"{many(longer, 'query')}): the highest score is ranked first; if these are distances, "
-            "negate them (R104)"
-        )
     if seen.constant:
         yield (
             "WARNING: all documents of a query have the same score: the tie policy alone makes "

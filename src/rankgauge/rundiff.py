@@ -293,13 +293,15 @@ def diff(
     measured = parse(measure)
     depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
     truth = Qrels.of(qrels)
+    given = _named(Run.of(run_a), Run.of(run_b))
     # By score once, for all that follows: what is in order already is not sorted again.
-    runs = _named(*(ranked(Run.of(run), ties="input") for run in (run_a, run_b)))
+    runs = ranked(given[0], ties="input"), ranked(given[1], ties="input")
     texts = _collection(collection)
     level = _level(measured)
     first = parse("FirstRel")(rel=level)
     wanted = list(dict.fromkeys([measured, first]))
-    a, b = (evaluate(truth, run, wanted, ties=ties) for run in runs)
+    # The order given may tell of distances.
+    a, b = (evaluate(truth, run, wanted, ties=ties) for run in given)
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
     changed = changes(b, a, measured)

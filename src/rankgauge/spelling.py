@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgauge.ids import Ids, IntArray
 from rankgauge.table import PairTable, offsets_of
 
-__all__ = ["Spelling", "Way", "matches", "renamed", "spelled", "way_of"]
+__all__ = ["Spelling", "Way", "matches", "named", "renamed", "spelled", "way_of"]
 
 # Fewer than one new id in so many that met already is taken for chance.
 _CHANCE = 50
@@ -24,6 +24,10 @@ _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
 # The beginning of an id up to its last mark.
 _HEAD = re.compile(rb".*[_:/#|\-\s.]", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
+# Numbers of chunks: 12_chunk_5, 12.md::5, 12#5, 12-5.
+_CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
+# Marks of the longest of them, which are cut off one by one.
+_CHUNK_MARKS = 4
 # A word hard before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
 # Rows of a piece: what is made of them on the way takes a few megabytes.
@@ -109,6 +113,7 @@ _WAYS = (
     Way("without blanks, case, leading zeros, .0 and %-escapes", _all),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
     Way("without the word before the number", lambda text: _WORD.sub("", text), both=False),
+    Way("without the chunk number", lambda text: _CHUNK.sub("", text), both=False),
     Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
     Way(
         "without prefix and suffix",
@@ -118,12 +123,18 @@ _WAYS = (
 )
 
 
-def way_of(run_ids: Collection[bytes], judged_ids: Collection[bytes]) -> Way | None:
+def way_of(
+    run_ids: Collection[bytes],
+    judged_ids: Collection[bytes],
+    worth: Callable[[Way], int] | None = None,
+) -> Way | None:
     """The way in which most ids meet that do not meet as they are; None if there is none.
 
     Args:
         run_ids: Ids of the run, or some of them.
         judged_ids: Those of the judgments.
+        worth: How many matches a way yields, where ids alone do not tell; the caller decides
+            whether they are enough.
     """
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
@@ -132,6 +143,9 @@ def way_of(run_ids: Collection[bytes], judged_ids: Collection[bytes]) -> Way | N
         return None
     best, most = None, 0
     for way, near in _likely(ours, theirs):
+        if worth is not None:
+            best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
+            continue
         known = _known(way, theirs)
         # What many ids become is no id of each: 12#3 and 47#3 without a prefix.
         found = len({other for value in near for other in _meant(way, known, value)})
@@ -139,7 +153,7 @@ def way_of(run_ids: Collection[bytes], judged_ids: Collection[bytes]) -> Way | N
         if found >= least and found > most:
             best, most = way, found
     # What takes a part of the id away meets by chance; it has to explain nearly all.
-    if best is not None and not best.both and most <= met:
+    if worth is None and best is not None and not best.both and most <= met:
         return None
     return best
 
@@ -234,7 +248,8 @@ def _near(ids: Ids, keys: npt.NDArray[np.uint64], way: Way) -> IntArray:
             near = np.isin(_rough(part), keys)
         else:
             near = np.isin(part.hashes(), keys)
-            for cut in _parted(part) if way.cut is None else [_cut(part, *way.cut)]:
+            cuts = [_cut(part, *way.cut)] if way.cut else [*_parted(part), *_heads(part)]
+            for cut in cuts:
                 near |= np.isin(cut.hashes(), keys)
         rows.append(np.flatnonzero(near | _free(part)) + start)
     return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
@@ -303,6 +318,44 @@ def _parted(ids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
         rest(behind, head),
         rest(last(_NO_DIGITS), whole),
     )
+
+
+def _heads(ids: Ids) -> Iterator[Ids]:
+    """Each id up to its last mark but one, but two, ..."""
+    head = _parted(ids)[0]
+    for _ in range(1, _CHUNK_MARKS):
+        head = _parted(head)[0]
+        yield head
+
+
+def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
+    """What makes ids equal, in words, with the prefix or suffix of the ids that meet by it.
+
+    Args:
+        way: How they are written differently.
+        pairs: Ids of the run, each with the id of the judgments that it means.
+
+    Example:
+        >>> way = way_of([b"x/1", b"y/2"], [b"1", b"2"])
+        >>> named(way, [(b"x/1", b"1"), (b"y/2", b"2")])
+        "without the prefix, such as 'x/'"
+        >>> named(way, [(b"x/1", b"1"), (b"x/2", b"2")])
+        "without the prefix 'x/'"
+    """
+    if way.both or way.cut is not None:
+        return way.by
+    parts = dict.fromkeys(_rest(*sorted(pair, key=len, reverse=True)) for pair in pairs)
+    first = next(iter(parts), "")
+    if not first:
+        return way.by
+    return f"{way.by} {first}" if len(parts) == 1 else f"{way.by}, such as {first}"
+
+
+def _rest(longer: bytes, shorter: bytes) -> str:
+    """What one id has before and behind the other, quoted."""
+    before, found, behind = longer.rpartition(shorter)
+    parts = [f"'{_text(part)}'" for part in (before, behind) if found and part]
+    return " and ".join(parts)
 
 
 def _text(value: bytes) -> str:
@@ -375,7 +428,7 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
         names.setdefault(ours, theirs)
     meant = set(names.values())
     one_to_one = len(pairs) == len(names) == len(meant) and meant.isdisjoint(there)
-    return Spelling(way.by, names, one_to_one)
+    return Spelling(named(way, names.items()), names, one_to_one)
 
 
 def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:

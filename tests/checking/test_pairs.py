@@ -101,7 +101,7 @@ def test_ids_that_would_become_one_are_said_to_be_so():
     problem = only(check(qrels, {"q1": {"D1#0": 3.0, "D1#1": 2.0, "D2#0": 1.0}}), "P103")
     assert "several ids would become one" in problem.what
     wanted = opinion(qrels, {"q1": {"D1": 3.0, "D2": 1.0}})
-    assert effect(problem, "suffix").then == pytest.approx(wanted)
+    assert effect(problem, "chunk number").then == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(

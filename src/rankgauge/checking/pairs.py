@@ -21,6 +21,7 @@ from rankgauge.checking.problems import Problem, Spot
 from rankgauge.checking.survey import SHOWN, each_once, rejoined
 from rankgauge.findings import KINDS
 from rankgauge.ids import Ids, IntArray, renumbered, show_id
+from rankgauge.input_checks import document_way
 from rankgauge.join import Joined
 from rankgauge.kernels.measure import parse
 from rankgauge.model import Qrels
@@ -62,7 +63,8 @@ def respelled(look: Look) -> Respelled | None:
     queries = None if way is None else spelled(way, [Ids.of(survey.queries)], judged_queries)
     # What is retrieved for judged queries is what can meet a judgment.
     judged_docs = set(qrels.table.docs.tolist())
-    way = way_of({doc for _, doc in survey.sample}, judged_docs)
+    written = document_way(survey.sample, qrels)
+    way = way_of({doc for _, doc in survey.sample}, judged_docs) if written is None else written[0]
     docs = None
     if way is not None:
         docs = spelled(way, (table.docs for table in survey.given.blocks()), judged_docs)

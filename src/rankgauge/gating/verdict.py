@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 from rankgauge.differences import SAME
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, MismatchError
 from rankgauge.escaping import for_json, for_terminal
 from rankgauge.evaluation import evaluate
 from rankgauge.findings import KINDS, Finding
@@ -182,7 +182,6 @@ def gate(
     Raises:
         InputError: If a margin is within the noise, there is nothing to hold the run against, or
             an input cannot be worked with.
-        MismatchError: If judgments and run have no query in common.
 
     References:
         Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
@@ -210,7 +209,10 @@ def gate(
             "there is no baseline, no floor and no contract: nothing to hold the run against",
             where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
-    evaluation = evaluate(truth, found, [gated.measure for gated in wanted.measures])
+    try:
+        evaluation = evaluate(truth, found, [gated.measure for gated in wanted.measures])
+    except MismatchError as error:
+        return GateResult(found.name, (_mismatch(error),))
     new = Baseline.seen(evaluation, truth, found, top=10)
     repeats = [Run.of(repeat) for repeat in noise]
     measures = [gated.measure for gated in wanted.measures]
@@ -293,6 +295,15 @@ def _fault(found: Finding) -> GateCheck:
         name=KINDS[found.code].name,
         verdict="NOT COMPARABLE",
         sentence=f"{found}; nothing else was looked at",
+    )
+
+
+def _mismatch(error: MismatchError) -> GateCheck:
+    return GateCheck(
+        kind="run",
+        name="ids-do-not-match",
+        verdict="NOT COMPARABLE",
+        sentence="; ".join(filter(None, (error.what, error.fix, "nothing else was looked at"))),
     )
 
 
