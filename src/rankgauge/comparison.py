@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """The runs on which no verdict is drawn, each with the finding that explains its numbers."""
+        """The runs on which no verdict is drawn, each with the finding that explains why."""
         return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
