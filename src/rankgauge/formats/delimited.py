@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rankgauge.errors import FormatError
@@ -93,14 +94,9 @@ def check_header(
     Raises:
         FormatError: With the first name that it has twice.
     """
-    twice = next(
-        (
-            cell
-            for at, cell in enumerate(columns)
-            if cell and cell in columns[:at] and (read is None or cell in read)
-        ),
-        None,
-    )
+    counts = Counter(columns)
+    chosen = counts if read is None else read
+    twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
     if twice is not None:
         raise FormatError(
             f"the header names column {twice!r} twice", path=name, line=number,
