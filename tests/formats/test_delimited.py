@@ -97,3 +97,19 @@ def test_a_value_beside_those_of_the_header_is_refused(tmp_path: Path) -> None:
     path.write_text("query,P@5\nq1,0.2,0.4\n", encoding="utf-8")
     with pytest.raises(FormatError, match="line 2: got 3 columns, wanted 2"):
         GivenValues.of(path, "P@5")
+
+
+@pytest.mark.parametrize(("name", "by"), [("a.csv", ","), ("a.tsv", "\t")])
+@pytest.mark.parametrize("twice", ["query", "note"])
+def test_a_header_of_texts_that_names_a_column_twice_is_refused(
+    name: str, by: str, twice: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(f"\nqid,query,{twice},note\n1,a,b,c\n".replace(",", by))
+    with pytest.raises(FormatError, match=f"line 2: the header names column '{twice}' twice"):
+        list(read_texts(path))
+    faults = Faults()
+    assert list(read_texts(path, faults)) == []
+    assert faults.count == 1
+    path.write_text("qid,query,,\n1,a,,\n".replace(",", by))
+    assert [row.text for row in read_texts(path)] == ["a"]

@@ -2,6 +2,7 @@
 
 import decimal
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,11 +104,27 @@ def test_a_whole_score_that_is_no_float_is_refused_of_a_retriever(found: Any) ->
     assert hits_of([("d1", LOW), ("d2", LOW + 2)], 10).ids == ["d2", "d1"]
 
 
-def test_scores_with_a_point_are_rounded_as_ever(tmp_path: Path) -> None:
+def test_scores_with_a_fraction_are_rounded_as_ever(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
-    path.write_text(f"q1 Q0 d1 1 {LOW}.0 t\nq1 Q0 d2 2 {HIGH}.0 t\nq1 Q0 d3 3 0.1 t\n")
+    path.write_text(f"q1 Q0 d1 1 {LOW}.1 t\nq1 Q0 d2 2 {HIGH}.01 t\nq1 Q0 d3 3 0.1 t\n")
     run = rg.read_run(path)
-    assert dict(run["q1"]) == {"d1": float(LOW), "d2": float(LOW), "d3": 0.1}
+    assert dict(run["q1"]) == {"d1": float(LOW), "d2": float(LOW + 2), "d3": 0.1}
+
+
+@pytest.mark.parametrize("zeros", [".", ".0", ".000", ".0000000"])
+@pytest.mark.parametrize("name", ["a.trec", "odd.trec", "a.csv", "a.tsv"])
+def test_zeros_behind_the_point_make_no_float_of_a_whole_score(
+    name: str, zeros: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    for low, high in ((LOW, HIGH), (-HIGH, -LOW)):
+        lost = low if abs(low) == HIGH else high
+        made: Any = FILES[name]
+        path.write_text(made(f"{low}{zeros}", f"{high}{zeros}"), encoding="utf-8")
+        with pytest.raises(rg.InputError, match=f"score {lost}{re.escape(zeros)} is no"):
+            rg.read_run(path)
+        path.write_text(made(f"{LOW}{zeros}", f"{LOW + 2}{zeros}"), encoding="utf-8")
+        assert evaluated(path) == {"RR": 0.5}
 
 
 def test_dicts_of_large_floats_are_joined_as_they_are_or_as_a_table() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import mistaken_for, numbered_lines, opened, shorten
+from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
 
 
 def lines(data: bytes) -> list[tuple[int, bytes]]:
@@ -120,3 +122,29 @@ def test_what_is_no_text_is_known_by_its_first_bytes(
 def test_a_line_for_a_message_is_short_and_printable() -> None:
     assert shorten(b"a\tb\x00\xff\r\n") == "a\tb\\x00\\xff"
     assert shorten(b"x" * 10**6) == "x" * 77 + "..."
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \n", b"\r\n"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_runs_of_blank_lines_take_little_time_and_keep_the_numbers(
+    blank: bytes, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    one, other = b'{"_id": "d1", "text": "a"}\n', b'{"_id": "d2", "text": "b"}\n'
+    count = 16_000_000 // len(blank)
+    data = blank * 3 + one + blank * count + other + blank + b"{\n"
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    begun = time.process_time()
+    reader = TextReader(TextSource.of(path))
+    faults = Faults()
+    rows = list(reader.rows(faults))
+    assert time.process_time() - begun < 2
+    assert [(row.number, row.row.id) for row in rows] == [(4, "d1"), (count + 5, "d2")]
+    assert f"line {count + 7}:" in faults.first[0]
+    assert [data[row.offset :].startswith(b"{") for row in rows] == [True, True]
+
+
+def test_blank_lines_in_a_cell_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\n\nid,text\n\n\nd1,"a\n\n\n b"\n')
+    assert [row.text for row in read_texts(path)] == ["a\n\n\n b"]

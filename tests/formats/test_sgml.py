@@ -85,7 +85,7 @@ def test_every_element_is_a_piece_however_its_bytes_are_cut(text, size):
     whole = list(sgml.pieces([(1, 0, data)]))
     parts = [(1, at, data[at : at + size]) for at in range(0, len(data), size)]
     assert list(sgml.pieces(parts)) == whole
-    begun = [piece for _, _, piece in whole if not piece.startswith(b"</")]
+    begun = [piece for _, _, piece in whole if re.match(rb"<doc[ >]", piece, re.IGNORECASE)]
     if "<topic" not in text:
         assert len(begun) == len(re.findall("<doc[ >]", text, re.IGNORECASE))
     for _, offset, piece in whole:
@@ -113,7 +113,13 @@ def test_two_documents_on_a_line_are_two(tmp_path, text):
         ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
         ("<john@example.com> wrote <b>this</b>", "<john@example.com> wrote this"),
         ("<![CDATA[a <b> & c]]>", "a <b> & c"),
-        ("a <! x> <?php y?> b", "a b"),
+        ("a <!DOCTYPE x> <?php y?> b", "a b"),
+        ("if a<b and b>c then stop, x <!y && z> 1", "if a<b and b>c then stop, x <!y && z> 1"),
+        ("vector<int> v; ... a<b && c>d", "vector<int> v; ... a<b && c>d"),
+        ("<own a='1'>x</own> <own/> </other> <td nowrap>y", "x </other> y"),
+        ('<a href="x"title=y>z</a><br/><P>p', "z p"),
+        ("<![CDATA[</DOC> <a>]]> x <!-- <!-- <DOC> </DOC> --> y", "</DOC> <a> x y"),
+        ("a <!-- b", "a <!-- b"),
         ("&lt;DOC&gt;", "<DOC>"),
     ],
 )
@@ -123,12 +129,84 @@ def test_what_is_no_tag_is_text(tmp_path, text, wanted):
 
 
 @pytest.mark.parametrize(
+    ("inside", "title", "text", "fields"),
+    [
+        ("<TEXT>one</TEXT><TEXT>unclosed two", "", "one\nunclosed two", {}),
+        ("<DATE>1</DATE><TEXT>one <B>two", "", "one two", {"date": "1"}),
+        ("<ABSTRACT>a</ABSTRACT><TEXT></TEXT>", "", "", {"abstract": "a"}),
+        ("<SUMMARY>s</SUMMARY><TEXT>t</TEXT><P>p</P>loose", "", "t\np loose", {"summary": "s"}),
+        ("<X>1</X><TEXT>t</TEXT><X>2</X><Y></Y>", "", "t", {"x": "1\n2"}),
+        ("<HEADLINE>h</HEADLINE><TEXT>t</TEXT><HEADLINE>i</HEADLINE>", "h i", "t", {}),
+        ("<TEXT>a <TITLE>T</TITLE> b</TEXT>", "T", "a b", {}),
+        ("<TITLE>T</TITLE><TEXT>a <TITLE>U</TITLE> b</TEXT>", "T", "a U b", {}),
+        ("<H3>A</H3>p<H3>B</H3>q", "A", "p B q", {}),
+        ("<ART><DATE>1</DATE><TEXT>t</TEXT></ART>", "", "t", {"date": "1"}),
+    ],
+)
+def test_no_text_of_a_document_is_lost_or_read_twice(tmp_path, inside, title, text, fields):
+    path = tmp_path / "a.sgml"
+    path.write_text(f"<DOC><DOCNO> AT&amp;T-1 </DOCNO>{inside}</DOC>")
+    (row,) = read_texts(path)
+    assert (row.id, row.title, row.text, row.fields) == ("AT&T-1", title, text, fields)
+
+
+@pytest.mark.parametrize(
+    ("topic", "text", "fields"),
+    [
+        ("<top><num>Number: a&amp;b<title>x<title>y</top>", "x y", {}),
+        ("<top><num>a&b</num><title>x</title><own>k</own></top>", "x", {"own": "k"}),
+        ('<topic number="a&amp;b" type="n"><wrap><type>t</type><query>x</query></wrap></topic>',
+         "x", {"type": "n\nt"}),
+        ("<top><num>a&b<title>x<desc>a<b and b>c<smry>s</top>",
+         "x", {"description": "a<b and b>c", "smry": "s"}),
+        ('<topic number="a&b"><query>x</query><subtopic>s</subtopic><subtopic>t</subtopic></topic>',
+         "x", {"subtopic": "s\nt"}),
+    ],
+)  # fmt: skip
+def test_no_text_of_a_topic_is_lost(tmp_path, topic, text, fields):
+    path = tmp_path / "a.xml"
+    path.write_text(topic)
+    (row,) = read_texts(path)
+    assert (row.id, row.text, row.fields) == ("a&b", text, fields)
+
+
+def test_a_comment_that_one_document_does_not_close_hides_no_other(tmp_path):
+    text = "".join(document(f"d{n}", "", f"a <!-- b{n}") for n in range(3))
+    text += document("d3", "", "<!-- <DOC> -->c")
+    found = read(tmp_path / "a.sgml", text.encode())
+    assert [row[2] for row in found] == ["a <!-- b0", "a <!-- b1", "a <!-- b2", "c"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        '<?xml version="1.0"?>\n<!DOCTYPE a [\n <!ELEMENT b (c)>\n ]>\n<DOCS a="b">',
+        "<!-- x -->",
+        "\x1a",
+    ],
+)
+def test_declarations_roots_and_comments_may_stand_between_documents(tmp_path, between):
+    text = "<!-- -->" + between + document("d1", "T", "a") + between
+    assert read(tmp_path / "a.sgml", text.encode()) == [("d1", "T", "a")]
+
+
+@pytest.mark.parametrize(
     ("text", "line", "said"),
     [
         (document("d1", "T", "a </DOC> b"), 1, "</DOC> closes nothing"),
         (document("d1", "T", "\na <doc> b"), 1, "<DOC> is not closed before the next one"),
         (document("d1", "T", "a") + "\n<DOC/>", 2, "<DOC> is not closed"),
         (document("d1", "T", "a") + "\n<!-- " + document("d2", "T", "b"), 2, "the comment"),
+        (
+            document("d1", "T", "a") + "<!-- b -->\n\nloose\n" + document("d2", "T", "b"),
+            3,
+            "text outside of documents and topics: loose",
+        ),
+        (document("d1", "T", "a") + "\nlast", 2, "text outside of documents and topics: last"),
+        ("<topics>\n<note>x</note><topic>\n", 2, "text outside of documents and topics: x</note>"),
+        (document("d1</DOCNO><DOCNO>d2", "T", "a"), 1, "got 2 <DOCNO>, wanted one"),
+        ("<top><num>1<num>2<title>x</top>", 1, "the topic has two numbers: 1 and 2"),
+        ('<topic number="1">loose<query>x</query></topic>', 1, "is in no element: loose"),
     ],
 )
 def test_markup_that_would_lose_text_is_refused(tmp_path, text, line, said):

@@ -39,6 +39,7 @@ _POWERS = np.array([10.0**n for n in range(23)])
 _LONGEST = 19  # digits that fit into 64 bits
 _WHOLE_POWERS = np.array([10**n for n in range(_LONGEST + 1)], dtype=np.uint64)
 _EXACT = 15  # digits that fit into a float
+_INEXACT = 2.0**53  # from here on floats lie more than 1 apart
 _SPLITTER = 134217729.0  # 2^27 + 1
 _NONE = 99  # no point
 _POINT, _MINUS, _PLUS = ord("."), ord("-"), ord("+")
@@ -84,9 +85,11 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if len(long):
         powers = power[long] if isinstance(power, np.ndarray) else np.full(len(long), power)
         values[long], sure[long] = _corrected(number[long], powers)
-        whole = long[powers == 1]
-        # A whole number that is no float is refused.
-        sure[whole] &= values[whole].astype(np.uint64) == number[whole]
+        # A whole number that is no float is refused, also with zeros behind its point.
+        large = values[long] >= _INEXACT
+        long, units = long[large], powers[large].astype(np.uint64)
+        whole, fraction = np.divmod(number[long], units)
+        sure[long] &= (fraction != 0) | (values[long].astype(np.uint64) == whole)
     if minus is not None:
         np.negative(values, out=values, where=minus)
     return values, sure

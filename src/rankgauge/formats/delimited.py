@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import shorten
 
-__all__ = ["check_width", "decoded_line", "quoting_error", "rows_of"]
+__all__ = ["check_header", "check_width", "decoded_line", "quoting_error", "rows_of"]
 
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
 
@@ -77,6 +78,30 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
         what = f"a cell of this row has more than {csv.field_size_limit()} characters"
         fix = "if a quote is not closed, close it; or write JSON lines, where a text may be longer"
     return FormatError(what, path=name, line=number, fix=fix)
+
+
+def check_header(
+    columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None
+) -> None:
+    """Check that the header names no column twice.
+
+    Args:
+        columns: The cells of the header; those without a name are no matter.
+        name: The name of the file.
+        number: The line of the header.
+        read: Where given, the columns that are read; others may have one name.
+
+    Raises:
+        FormatError: With the first name that it has twice.
+    """
+    counts = Counter(columns)
+    chosen = counts if read is None else read
+    twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
+    if twice is not None:
+        raise FormatError(
+            f"the header names column {twice!r} twice", path=name, line=number,
+            fix="keep one of them, or rename the other",
+        )  # fmt: skip
 
 
 def check_width(

@@ -226,10 +226,14 @@ def is_lost(value: Any, number: float) -> bool:
     """Whether a whole number, perhaps as text, became another as a 64-bit float.
 
     From 2^53 on not every whole number has a float of its own: two scores would tie. Numbers with a
-    point are rounded, as everywhere.
+    fraction are rounded, as everywhere; in text, one of zeros is none.
     """
     if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
         return False
+    if isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        whole, _, fraction = text.strip().partition(".")
+        value = text if fraction.strip("0") else whole
     try:
         return int(value) != int(number)
     except (TypeError, ValueError, OverflowError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
@@ -26,6 +26,7 @@ __all__ = [
     "all_of",
     "archive_of",
     "beginning",
+    "blank_runs",
     "decoded",
     "first_bytes",
     "gathered",
@@ -283,10 +284,11 @@ def _open(source: Source) -> BinaryIO:
 def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """Each line with its number, from 1; without a byte order mark.
 
-    A line ends with LF, CRLF or CR. Parts of a line have its number.
+    A line ends with LF, CRLF or CR. Parts of a line have its number, a run of blank lines that of
+    the first.
 
     Args:
-        stream: The lines, or parts of them.
+        stream: The lines, parts of them, or runs of blank ones.
         name: The name of the file, for messages.
 
     Raises:
@@ -296,6 +298,11 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
     number, line, whole = 0, b"", True
     try:
         for raw in stream:
+            if raw.isspace() and raw.count(b"\n") > 1:
+                line = raw
+                yield number + 1, raw
+                number += len(raw.splitlines())
+                continue
             # Most lines have no carriage return, or one just before the line feed.
             lone = b"\r" in raw and (b"\r" in raw[:-2] or not raw.endswith((b"\r", b"\n")))
             for line in raw.splitlines(keepends=True) if lone else (raw,):
@@ -314,6 +321,22 @@ def line_parts(stream: BinaryIO) -> Iterator[bytes]:
     while part := stream.readline(_PART):
         # CR and LF together are one end of a line.
         yield part + stream.readline(1) if part.endswith(b"\r") else part
+
+
+def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
+    """The lines of a stream, many blank ones as one, so that a small file is not millions of them.
+
+    Args:
+        stream: The lines; it can be looked at ahead.
+        joins: Whether blank lines may be joined here.
+    """
+    for line in stream:
+        if not line.isspace() or not joins():
+            yield line
+            continue
+        ahead = cast("io.BufferedReader", stream).peek()
+        blank = ahead[: len(ahead) - len(ahead.lstrip())]
+        yield line + stream.read(blank.rfind(b"\n") + 1)
 
 
 def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:

@@ -3,37 +3,72 @@
 from __future__ import annotations
 
 import html
+import itertools
+import math
 import re
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rankgauge.errors import FormatError
-from rankgauge.formats.lines import decoded
+from rankgauge.formats.lines import decoded, shorten
 
 __all__ = ["begins", "parts_of", "pieces"]
 
-# Elements that are a document or a topic; a comment hides those in it.
-_MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--", re.IGNORECASE)
+# Elements that are a document or a topic, and sections, which hide those in them.
+_MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->|<!\[CDATA\[|\]\]>", re.IGNORECASE)
 _COMMENT = b"<!--"
-# What ends the element or the comment that is open, by its name, or begins another of its kind.
-_WITHIN = {
-    name: re.compile(rb"<(/?)(" + name + rb")(?=[\s/>])", re.IGNORECASE)
-    for name in (b"doc", b"topic", b"top")
-} | {b"": _MARK, _COMMENT: re.compile(rb"-->")}
+_SECTION_ENDS = {_COMMENT: b"-->", b"<![CDATA[": b"]]>"}
+# A section of a document that is longer than this is taken as not closed.
+_LONGEST_SECTION = 1 << 20
 # The beginning of a mark, where a part of a line ends.
-_CUT = re.compile(rb"(<[^\s<>]{0,6}|--?)\Z")
+_CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
+# What may stand between documents beside comments and blanks: old files end with Ctrl-Z.
+_DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
+_BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
+_LONGEST_GAP = 1 << 16
+_LONGEST_STRAY = 80
 _OUTSIDE = re.compile(
     rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE
 )
 _ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
-# "<" is that of a tag where a name follows at once: in "5 < 6 and 7 > 3" there is no tag.
-_TAG = re.compile(r"</?[^\W\d][\w.:-]*(?:\s[^<>]*)?/?>|<[!?][^<>]*>")
+_NAME = r"[^\W\d][\w.:-]*"
+# Attributes of HTML that have no value.
+_BARE = (
+    "checked|compact|declare|defer|disabled|ismap|multiple|nohref|noresize|noshade|nowrap|readonly"
+)
+_TAG = re.compile(
+    rf"""<(/?)({_NAME})
+    (?:(?:\s+|(?<=["']))(?:[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>]+)|(?:{_BARE}|selected)(?=[\s/>])))*
+    \s*(/?)>""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DECLARATION = re.compile(
+    r"<!(?:doctype|element|attlist|entity|notation)\b[^<>]*>|<\?[a-z][^<>]*>", re.IGNORECASE
+)
+# Elements of HTML that are part of a running text, closed or not.
+_RUNNING = frozenset(
+    """a abbr acronym address b basefont bdo big blink blockquote body br caption center cite code
+    col colgroup dd del dfn dir div dl dt em fieldset font form frame frameset h1 h2 h3 h4 h5 h6 hr
+    html i iframe img input ins kbd label legend li map menu nobr noframes noscript ol optgroup
+    option p param pre q s samp select small span strike strong sub sup table tbody td textarea
+    tfoot th thead tr tt u ul var wbr""".split()  # noqa: SIM905 - words
+)
+# Other elements of HTML and of TREC that are tags though nothing closes them.
+_ELEMENTS = _RUNNING | frozenset(
+    """area base link meta object script style
+    doc docs docid dochdr docno head headline hl lp leadpara text title ttl
+    con def desc description dom fac nat narr narrative num query question smry subtopic top topic
+    topics""".split()  # noqa: SIM905 - words
+)
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
 _SECTION = re.compile("|".join(map(re.escape, _ENDS)))
 _BLANKS = re.compile(r"[ \t]+")
-_DOCNO, _TITLE, _TEXT, _SUBTOPIC = (
+_DOCNO, _TITLE, _TEXT = (
     {
         name: (
             re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE),
@@ -43,13 +78,15 @@ _DOCNO, _TITLE, _TEXT, _SUBTOPIC = (
     }
     for names in (
         ("docno",),
-        ("title", "headline", "head", "ttl", "h3"),
+        ("title", "headline", "hl", "head", "ttl", "h3"),
         ("text", "body", "leadpara", "lp"),
-        ("subtopic",),
     )
 )
+_TEXT_BEGINS = re.compile(r"<(?:text|body|leadpara|lp)(?:\s[^<>]*)?>", re.IGNORECASE)
 _PART = re.compile(
-    r"<(num|title|desc|narr|query|question|description|narrative)(?:\s[^<>]*)?>", re.IGNORECASE
+    r"<(num|title|desc|narr|query|question|description|narrative|head|dom|smry|con|fac|nat|def)"
+    r"(?:\s[^<>]*)?>",
+    re.IGNORECASE,
 )
 # What old topics write before each part.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
@@ -65,42 +102,171 @@ def begins(line: bytes) -> bool:
     return _OUTSIDE.match(line) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A mark, or the bytes between two marks: the line and the byte where it begins, and it."""
+
+    number: int
+    offset: int
+    data: bytes
+    mark: re.Match[bytes] | None = None
+
+    @property
+    def kind(self) -> bytes:
+        """The element, or the mark itself in capitals."""
+        return b"" if self.mark is None else (self.mark[2] or self.mark[0]).upper()
+
+    @property
+    def is_element(self) -> bool:
+        """Whether it opens or closes a document or a topic."""
+        return self.mark is not None and self.mark[2] is not None
+
+    @property
+    def closes(self) -> bool:
+        """Whether it closes one."""
+        return self.mark is not None and bool(self.mark[1])
+
+
 def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
     """Each document or topic with its tags: the line and the byte where it begins, and it.
 
-    It ends with its closing tag, wherever in a line. What :func:`parts_of` refuses is a piece,
-    too: an element that is not closed before the next one, a closing tag without an element, and a
-    comment that is not closed.
+    It ends with its closing tag, wherever in a line; tags in comments and CDATA are none. What
+    :func:`parts_of` refuses is a piece, too: an element that is not closed before the next one, a
+    closing tag without an element, a comment that is not closed, and text between documents.
 
     Args:
         lines: The number and the offset of each line or part of a line, and it.
     """
-    inside = tail = b""
-    kept: list[bytes] = []
-    begun = (0, 0)
+    tokens = _Tokens(lines)
+    opened: _Token | None = None
+    closed = False
+    while True:
+        if opened is None:
+            between, opened = _between(tokens, closed=closed)
+            yield from between
+            if opened is None:
+                return
+        begun = opened
+        if begun.closes:
+            piece, opened = begun.data + b">", None
+        else:
+            piece, opened = _element(begun, tokens)
+        closed = True
+        yield begun.number, begun.offset, piece
+
+
+def _between(
+    tokens: _Tokens, *, closed: bool
+) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
+    """The faults before the next document or topic, as pieces, and the tag that begins it.
+
+    Args:
+        tokens: What follows.
+        closed: Whether it begins with the end of a closing tag.
+    """
+    gap: list[_Token] = []
+    size = 0
+    for token in tokens:
+        if token.is_element:
+            # Text before a closing tag is that of the element which was closed too early.
+            return [] if token.closes else list(_stray(gap, closed=closed)), token
+        if token.kind == _COMMENT:
+            if not any(later.kind == _SECTION_ENDS[_COMMENT] for later in tokens):
+                comment = (token.number, token.offset, _COMMENT)
+                return [*_stray(gap, closed=closed), comment], None
+        elif size < _LONGEST_GAP and (gap or not token.data.isspace()):
+            gap.append(token)
+            size += len(token.data)
+    return list(_stray(gap, closed=closed)), None
+
+
+def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
+    """The whole of a document or topic, and the next one if that begins before it is closed."""
+    kept = [begun.data]
+    for token in tokens:
+        if token.is_element and token.kind == begun.kind:
+            if token.closes:
+                return b"".join([*kept, token.data, b">"]), None
+            return b"".join(kept), token
+        kept.append(token.data)
+        if token.kind in _SECTION_ENDS:
+            kept += tokens.section(token)
+    return b"".join(kept), None
+
+
+class _Tokens:
+    """The marks of a text and what stands between them; it can be looked at ahead."""
+
+    def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
+        self._new = _tokens(lines)
+        self._again: deque[_Token] = deque()
+        # Up to where no section of a kind is closed.
+        self._unclosed = dict.fromkeys(_SECTION_ENDS, 0.0)
+
+    def __iter__(self) -> Iterator[_Token]:
+        return self
+
+    def __next__(self) -> _Token:
+        return self._again.popleft() if self._again else next(self._new)
+
+    def section(self, first: _Token) -> list[bytes]:
+        """The rest of the section that begins here with its end; nothing if it is not closed.
+
+        It is not if another begins behind the tag of a document, for then each document has its
+        own, or if it is very long.
+        """
+        if first.offset < self._unclosed[first.kind]:
+            return []
+        ahead: list[_Token] = []
+        element = False
+        bound = math.inf
+        for token in self:
+            ahead.append(token)
+            if token.kind == _SECTION_ENDS[first.kind]:
+                return [one.data for one in ahead]
+            element |= token.is_element
+            if (
+                element and token.kind == first.kind
+            ) or token.offset - first.offset > _LONGEST_SECTION:
+                bound = token.offset
+                break
+        self._unclosed[first.kind] = bound
+        self._again.extendleft(reversed(ahead))
+        return []
+
+
+def _tokens(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[_Token]:
+    tail = b""
+    number = end = 0
     for number, offset, line in lines:
         data, first, at = tail + line, offset - len(tail), 0
-        while (mark := _WITHIN[inside].search(data, at)) is not None:
-            place = (number, first + mark.start())
-            if inside == _COMMENT:
-                inside = b""
-            elif inside and mark[1]:
-                yield (*begun, b"".join([*kept, data[at : mark.end()], b">"]))
-                inside = b""
-            elif inside:
-                yield (*begun, b"".join([*kept, data[at : mark.start()]]))
-                begun, kept = place, [mark[0]]
-            elif mark[1]:
-                yield (*place, mark[0] + b">")
-            else:
-                inside, begun, kept = (mark[2] or _COMMENT).lower(), place, [mark[0]]
+        for mark in _MARK.finditer(data):
+            if mark.start() > at:
+                yield _Token(number, first + at, data[at : mark.start()])
+            yield _Token(number, first + mark.start(), mark[0], mark)
             at = mark.end()
         cut = _CUT.search(data, max(at, len(data) - _LONGEST_MARK))
         tail = b"" if cut is None else cut[0]
-        if inside and inside != _COMMENT:
-            kept.append(data[at : len(data) - len(tail)])
-    if inside:
-        yield (*begun, b"".join([*kept, tail]))
+        end = offset + len(line)
+        if at < len(data) - len(tail):
+            yield _Token(number, first + at, data[at : len(data) - len(tail)])
+    if tail:
+        yield _Token(number, end - len(tail), tail)
+
+
+def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes]]:
+    """The text between documents that is in no tag, as a piece, if there is any."""
+    data = b"".join(token.data for token in gap)
+    data = _DOCTYPE.sub(lambda found: b" " * len(found[0]), data, count=1)
+    at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
+    while (blank := _BETWEEN.match(data, at)) is not None:
+        at = blank.end()
+    said = data[at : at + _LONGEST_STRAY]
+    for token in gap:
+        if said and at < len(token.data):
+            yield token.number, token.offset + at, said
+            return
+        at -= len(token.data)
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
@@ -111,8 +277,11 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     """
     mark = _MARK.match(piece)
     what = fix = element = ""
-    if mark is None or mark[0] == _COMMENT:
+    if mark is not None and mark[0] == _COMMENT:
         what, fix = "the comment that begins here is not closed", "close it: -->"
+    elif mark is None or mark[2] is None:
+        what = f"text outside of documents and topics: {shorten(piece)}"
+        fix = "move it into a document or topic, or make it a comment: <!-- ... -->"
     else:
         element = mark[2].decode()
         if mark[1]:
@@ -123,10 +292,11 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
             fix = f"close it: </{element}>; where it belongs to the text, write &lt;{element}&gt;"
     if what:
         raise FormatError(what, path=name, line=number, fix=fix)
-    text = _without_sections(decoded(piece, name, number))
+    head, _, body = _without_sections(decoded(piece, name, number)).partition(">")
+    body = body[: body.rfind("<")]
     if element.lower() == "doc":
-        return _document(text, name, number)
-    return _topic(text, name, number)
+        return _document(body, name, number)
+    return _topic(head, body, name, number)
 
 
 def _without_sections(text: str) -> str:
@@ -185,41 +355,140 @@ def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
 
 
 def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    key = next(_parts(text, _DOCNO), None)
-    if key is None:
-        raise FormatError("there is no <DOCNO>", path=name, line=number, fix=_FIX)
-    rest = text[: key.start] + text[key.end :]
-    title = next(_parts(rest, _TITLE), None)
-    bodies = [found.text for found in _parts(rest, _TEXT)]
-    if not bodies:
-        bodies = [rest if title is None else rest[: title.start] + rest[title.end :]]
-    heading = "" if title is None else " ".join(_plain(title.text).split())
-    return key.text.strip(), heading, "\n".join(map(_plain, bodies)).strip(), {}
+    keys = list(_parts(text, _DOCNO))
+    if len(keys) != 1:
+        what = "there is no <DOCNO>" if not keys else f"got {len(keys)} <DOCNO>, wanted one"
+        raise FormatError(what, path=name, line=number, fix=_FIX)
+    key = html.unescape(keys[0].text.strip())
+    names = _tag_names(text)
+    rest = text[: keys[0].start] + text[keys[0].end :]
+    bodies = list(_parts(rest, _TEXT))
+    unclosed = _TEXT_BEGINS.search(rest, bodies[-1].end if bodies else 0)
+    if unclosed is not None:
+        bodies.append(_Part(unclosed.start(), len(rest), rest[unclosed.end() :]))
+    titles: list[str] = []
+    fields: dict[str, str] = {}
+    said: list[str] = []
+    starts = [0, *(body.end for body in bodies)]
+    ends = [*(body.start for body in bodies), len(rest)]
+    for start, end in zip(starts, ends, strict=True):
+        outside = rest[start:end]
+        if bodies:
+            outside = _taken(outside, list(_parts(outside, _TITLE)), titles)
+            outside = _without_elements(outside, fields, names)
+        said.append(outside)
+    inside = [body.text for body in bodies]
+    # Without a title of its own a document has the first one in its text.
+    for texts in () if titles else (inside, said):
+        for at, one in enumerate(texts):
+            if not titles:
+                texts[at] = _taken(one, list(itertools.islice(_parts(one, _TITLE), 1)), titles)
+    made = [_plain(said[0], names)]
+    for body, outside in zip(inside, said[1:], strict=True):
+        made += [_plain(body, names), _plain(outside, names)]
+    heading = " ".join(" ".join(_plain(title, names) for title in titles).split())
+    return key, heading, "\n".join(filter(None, made)), fields
 
 
-def _topic(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    head, _, body = text.partition(">")
-    fields: dict[str, Any] = {key: value[1:-1] for key, value in _ATTRIBUTES.findall(head)}
+def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
+    names = _tag_names(body)
+    fields = {word: html.unescape(value[1:-1]) for word, value in _ATTRIBUTES.findall(head)}
     key = fields.pop("number", "")
-    cuts = [0, *(at for part in _parts(body, _SUBTOPIC) for at in (part.start, part.end))]
-    ends = [*cuts[1:], len(body)]
-    body = " ".join(body[a:b] for a, b in zip(cuts[::2], ends[::2], strict=True))
+    body = _without_elements(body, fields, names, kept=_PART)
     tags = list(_PART.finditer(body))
+    before = _plain(body[: tags[0].start()] if tags else body, names)
+    if before:
+        raise FormatError(
+            f"text of the topic is in no element: {shorten(before.encode())}",
+            path=name, line=number, fix=_FIX_TOPIC,
+        )  # fmt: skip
     ends = [*(tag.start() for tag in tags[1:]), len(body)][: len(tags)]
     parts: dict[str, str] = {}
     for tag, end in zip(tags, ends, strict=True):
-        word = tag[1].lower()
-        said = " ".join(_plain(_LABEL.sub("", body[tag.end() : end])).split())
-        parts.setdefault(_NAMES.get(word, word), said)
+        word = _NAMES.get(tag[1].lower(), tag[1].lower())
+        said = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
+        if word == "num" and parts.get(word):
+            raise FormatError(
+                f"the topic has two numbers: {parts[word]} and {said}",
+                path=name, line=number, fix=_FIX_TOPIC,
+            )  # fmt: skip
+        parts[word] = f"{parts.get(word, '')} {said}".strip()
     key = parts.pop("num", "") or key
     wanted = next((w for w in ("title", "query", "question", "description") if parts.get(w)), None)
     if not key or wanted is None:
         lacks = "number" if not key else "title"
         raise FormatError(f"the topic has no {lacks}", path=name, line=number, fix=_FIX_TOPIC)
     asked = parts.pop(wanted)
-    return key.strip(), "", asked, fields | {word: said for word, said in parts.items() if said}
+    for word, said in parts.items():
+        _join(fields, word, said)
+    return key.strip(), "", asked, dict(fields)
 
 
-def _plain(text: str) -> str:
-    """Without tags, and with what entities stand for."""
-    return _BLANKS.sub(" ", html.unescape(_TAG.sub(" ", text))).strip()
+def _taken(text: str, parts: list[_Part], taken: list[str]) -> str:
+    """The text without these parts of it, which are added to the others."""
+    taken += [part.text for part in parts]
+    starts = [0, *(part.end for part in parts)]
+    ends = [*(part.start for part in parts), len(text)]
+    return " ".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def _without_elements(
+    text: str,
+    fields: dict[str, str],
+    names: AbstractSet[str],
+    *,
+    kept: re.Pattern[str] | None = None,
+) -> str:
+    """The text without the elements that are fields, which are added to the others.
+
+    Elements of running text are none, nor is an element that is kept or holds one.
+    """
+    tags = list(_TAG.finditer(text))
+    closing: dict[str, list[re.Match[str]]] = {}
+    for tag in tags:
+        if tag[1]:
+            closing.setdefault(tag[2].lower(), []).append(tag)
+    held = [] if kept is None else [tag.start() for tag in kept.finditer(text)]
+    found: list[_Part] = []
+    at = 0
+    for tag in tags:
+        word = tag[2].lower()
+        if tag.start() < at or tag[1] or tag[3] or word in _RUNNING:
+            continue
+        ends = closing.get(word, [])
+        place = bisect_left(ends, tag.end(), key=re.Match.start)
+        if place == len(ends):
+            continue
+        part = _Part(tag.start(), ends[place].end(), text[tag.end() : ends[place].start()])
+        if word != "subtopic" and bisect_left(held, part.start) < bisect_left(held, part.end):
+            continue
+        _join(fields, word, _plain(part.text, names))
+        found.append(part)
+        at = part.end
+    return _taken(text, found, [])
+
+
+def _join(fields: dict[str, str], word: str, said: str) -> None:
+    """Add what is said to a field, which may say something already; nothing if it is empty."""
+    if said:
+        fields[word] = f"{fields[word]}\n{said}" if fields.get(word) else said
+
+
+def _tag_names(text: str) -> AbstractSet[str]:
+    """The names of elements in a text: those of HTML and TREC, and those that it opens and closes.
+
+    All else is text: a comparison, a type with a parameter.
+    """
+    tags = [(found[1], found[2].lower()) for found in _TAG.finditer(text)]
+    opened = {word for slash, word in tags if not slash}
+    return _ELEMENTS | opened.intersection(word for slash, word in tags if slash)
+
+
+def _plain(text: str, names: AbstractSet[str]) -> str:
+    """Without the tags of these names and empty elements, and with what entities stand for."""
+
+    def blank(tag: re.Match[str]) -> str:
+        return " " if tag[3] or tag[2].lower() in names else tag[0]
+
+    text = _DECLARATION.sub(" ", _TAG.sub(blank, text))
+    return _BLANKS.sub(" ", html.unescape(text)).strip()

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.delimited import check_width, decoded_line, quoting_error
+from rankgauge.formats.delimited import check_header, check_width, decoded_line, quoting_error
 from rankgauge.formats.layout import (
     Columns,
     Layout,
@@ -158,10 +158,7 @@ def _header(header: list[str], name: str, layout: Layout) -> tuple[Columns, tupl
         fix = f"{names}, in the first line{mark}{more}"
         raise FormatError(what, path=name, line=1, fix=fix)
     chosen = (columns.query, columns.doc, columns.value)
-    twice = [column for column in chosen if header.count(column) > 1]
-    if twice:
-        what, fix = f"column {twice[0]!r} stands twice in the header", "keep one of them"
-        raise FormatError(what, path=name, line=1, fix=fix)
+    check_header(header, name, read=chosen)
     return columns, (header.index(chosen[0]), header.index(chosen[1]), header.index(chosen[2]))
 
 

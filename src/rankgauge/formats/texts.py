@@ -14,9 +14,10 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
-from rankgauge.formats.delimited import check_width, decoded_line, rows_of
+from rankgauge.formats.delimited import check_header, check_width, decoded_line, rows_of
 from rankgauge.formats.lines import (
     Source,
+    blank_runs,
     line_parts,
     numbered_lines,
     opened,
@@ -219,7 +220,11 @@ class TextReader:
 
     def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
         """Each line with its number and offset, or parts of long lines."""
-        read = line_parts(stream) if parts else stream
+        if parts:
+            read = line_parts(stream)
+        else:
+            # In a row of CSV blank lines may be those of a cell.
+            read = blank_runs(stream, lambda: self._form in {"", "jsonl", "tsv"})
         return _with_offsets(numbered_lines(read, self.name), start)
 
     def stamp(self) -> object:
@@ -235,12 +240,13 @@ class TextReader:
     def _parsed(self, lines: _Lines, faults: Faults | None, *, head: bool) -> Iterator[Placed]:
         pieces = self._pieces(lines)
         while True:
+            columns = head
             try:
                 number, offset, piece = next(pieces)
-                if head:
-                    head = False
-                    if self._is_header(piece, number):
-                        continue
+                head = False
+                if columns and self._is_header(piece, number):
+                    continue
+                columns = False
                 row = self._row(piece, number)
             except StopIteration:
                 return
@@ -249,6 +255,8 @@ class TextReader:
                 if faults is None:
                     raise
                 faults.add(error)
+                if columns:
+                    return  # without its header no line can be read
                 continue
             yield Placed(number, offset, row)
 
@@ -290,6 +298,7 @@ class TextReader:
         columns = [cell.strip().lower() for cell in self._cells(piece, number)]
         known = any(cell in IDS for cell in columns) and any(cell in _TEXTS for cell in columns)
         if known:
+            check_header(columns, self.name, number)
             self._columns = columns
         else:
             self._width = len(columns)
