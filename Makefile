@@ -9,6 +9,9 @@ DEMO := '.[bm25,plots]'
 # Words for the benchmarks: make bench-peers BENCH='--large --write docs/explain/speed.md'
 BENCH ?=
 FUZZ ?=
+# What make mutants changes, and the tests that should notice.
+MODULE ?= src/rankgauge/stats/corrections.py
+TESTS ?= tests/test_stats.py
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 
@@ -23,20 +26,20 @@ help: ## show this list
 demo: .venv/runtime.stamp ## run two retrievers over the bundled sample: which is better, and why
 	.venv/bin/rankgauge bench "$(SAMPLE)/plan.toml" --store build/bench --diagnose --report report.html
 
-test: check ## everything that must be green before a commit: check, tests, doctests, docs
-	.venv/bin/python -m pytest $(PARALLEL) --doctest-modules tests src docs README.md
+test: check ## what must be green before a commit: check, tests but the slow ones, doctests, docs
+	.venv/bin/python -m pytest $(PARALLEL) -m "not slow" --doctest-modules tests src docs README.md
 	@$(MAKE) --no-print-directory docs
 
-check: .venv/dev.stamp ## format, lint, types, floors, changelog fragments
+test-slow: .venv/dev.stamp ## the tests that take more than a second or two
+	.venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests
+
+check: .venv/dev.stamp ## format, lint, types, layers, changelog fragments
 	.venv/bin/ruff format --check --quiet .
 	.venv/bin/ruff check --quiet .
 	.venv/bin/mypy --no-error-summary
 	.venv/bin/lint-imports --no-logo
 	@echo ".venv/bin/towncrier build --draft --version next"
 	@said=$$(.venv/bin/towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
-
-fast: .venv/dev.stamp ## the tests without the slow ones
-	.venv/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
 cover: .venv/dev.stamp ## the tests, and the lines and branches they miss
 	.venv/bin/python -m pytest --quiet --cov tests
@@ -57,7 +60,7 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
 test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support
-	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet tests
+	.venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
 test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py
@@ -72,11 +75,14 @@ test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themsel
 fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
 
-mutants: .venv/dev.stamp ## plant bugs, one by one, and see that the tests find them
-	.venv/bin/python scripts/plant_bugs.py
+mutants: .venv-mutants/mutants.stamp ## change a module in every small way and count what its tests miss, MODULE=, TESTS=
+	@mkdir -p build && printf '[cosmic-ray]\nmodule-path = "$(MODULE)"\ntimeout = 120.0\nexcluded-modules = []\ntest-command = ".venv-mutants/bin/python -m pytest -x -q $(TESTS)"\n[cosmic-ray.distributor]\nname = "local"\n' > build/mutants.toml
+	.venv-mutants/bin/cosmic-ray init --force build/mutants.toml build/mutants.sqlite
+	.venv-mutants/bin/cosmic-ray exec build/mutants.toml build/mutants.sqlite
+	.venv-mutants/bin/cr-report --surviving-only --show-diff build/mutants.sqlite
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-tools build dist .coverage .hypothesis report.html
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-tools build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -123,6 +129,11 @@ clean: ## remove everything that make has made
 	@$(call install,$(@D),constraints.txt,--editable . --group adapters)
 	@touch $@
 
+.venv-mutants/mutants.stamp: $(SETUP)
+	@$(call environment,$(@D))
+	@$(call install,$(@D),constraints.txt,--editable . --group test --group mutants)
+	@touch $@
+
 .venv-tools/tools.stamp: $(SETUP)
 	@$(call environment,$(@D))
 	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
@@ -157,4 +168,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test check fast cover docs bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean
+.PHONY: help demo test test-slow check cover docs bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean

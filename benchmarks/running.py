@@ -24,7 +24,7 @@ from typing import Any
 
 from page import put, table
 
-from rankgauge.bench.timing import used
+from rankgauge.benchmark.latency import used
 
 WAYS = (
     "sync", "sync, with scores", "async", "async, with a time limit", "a thread with a time limit",

@@ -80,7 +80,7 @@ def _kernels(work: Work, _: Path) -> Call:
     import numpy as np
 
     from rankgauge import Qrels, Run, parse
-    from rankgauge.join import join
+    from rankgauge.data.join import join
 
     qrels, run = mappings(work)
     truth, ready = Qrels.of(qrels), Run.of(run)

@@ -13,7 +13,7 @@ project_copyright = author
 release = version = installed_version("rankgauge")
 
 extensions = [
-    "door",  # docs/_ext: rankgauge.evaluation.evaluate is documented as rankgauge.evaluate
+    "public_api",  # docs/_ext: names in modules lead to the public names
     "mathml",  # docs/_ext: formulas without a script
     "measures",  # docs/_ext: a page for each measure
     "myst_parser",
@@ -61,13 +61,13 @@ nitpick_ignore = [
         "tuple[str",
     ),  # cut out of a signature with a default (<factory>) that is no Python
     # Ours, but not public
-    ("py:class", "rankgauge.bench.journal.Journal"),
-    ("py:class", "rankgauge.checking.fixes._Copy"),
-    ("py:class", "rankgauge.database.Database"),
-    ("py:class", "rankgauge.ids.Ids"),
-    ("py:class", "rankgauge.kernels.declaring.Declaration"),
-    ("py:class", "rankgauge.preferences._Ranked"),
-    ("py:class", "rankgauge.render.Table"),
+    ("py:class", "rankgauge.benchmark.journal.Journal"),
+    ("py:class", "rankgauge.checks.fixes._Copy"),
+    ("py:class", "rankgauge.core.database.Database"),
+    ("py:class", "rankgauge.core.ids.Ids"),
+    ("py:class", "rankgauge.measures.declaration.Declaration"),
+    ("py:class", "rankgauge.data.preferences._Ranked"),
+    ("py:class", "rankgauge.rendering.tables.Table"),
     *(
         ("py:class", alias)
         for alias in (
@@ -84,7 +84,7 @@ nitpick_ignore = [
             "Values",
         )
     ),
-    ("py:class", "rankgauge.table.PairTable"),
+    ("py:class", "rankgauge.core.pair_table.PairTable"),
 ]
 
 # Look

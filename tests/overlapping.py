@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
 
 
 class Overlapping:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankgauge import Document, InputError, Query
-from rankgauge.collection import read_documents, read_queries
+from rankgauge.corpus.collection import read_documents, read_queries
 from rankgauge.retrievers import HashingEncoder
 from rankgauge.sample import sample_path
 from rankgauge.testing import check_retriever

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from oracles import Seen, Value, ranked, value
 from reader_loops import LOOPS
 
-from rankgauge.join import Joined, join
-from rankgauge.judged import JudgedRun
-from rankgauge.kernels.measure import Measure
-from rankgauge.model import Qrels, Run
+from rankgauge.data.join import Joined, join
+from rankgauge.data.judged_run import JudgedRun
+from rankgauge.data.model import Qrels, Run
+from rankgauge.measures.measure import Measure
 
 _LONG = "http://example.org/" + "a-very-long-path/" * 8
 

@@ -18,10 +18,10 @@ import click
 import pytest
 
 import rankgauge
-from rankgauge.bench import plan as planning
-from rankgauge.bench import varied
+from rankgauge.benchmark import plan as planning
+from rankgauge.benchmark import plan_exploration
 from rankgauge.cli.main import cli
-from rankgauge.kernels.dialects import DIALECTS
+from rankgauge.measures.other_names import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -75,12 +75,12 @@ def page_text(page: str) -> str:
 
 def test_every_measure_has_a_page():
     pages = generated.pages()
-    names = {measure.name for measure in rankgauge.measures()}
+    names = {measure.name for measure in rankgauge.list_measures()}
     assert len(names) >= 26
     assert set(pages) == {"index", *names}
 
 
-@pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
+@pytest.mark.parametrize("measure", rankgauge.list_measures(), ids=str)
 def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
     page, declared = generated.pages()[measure.name], measure.declaration
     for label in ("When to use it\n: ", "What to beware of\n: ", "Source\n: "):
@@ -95,7 +95,7 @@ def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
         assert f"`{other}`" in page
 
 
-@pytest.mark.parametrize("measure", rankgauge.measures(), ids=str)
+@pytest.mark.parametrize("measure", rankgauge.list_measures(), ids=str)
 def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(measure):
     rows = re.findall(r"(?m)^\| `(.+)` \| (-?[\d.]+) \| ", generated.pages()[measure.name])
     assert rows
@@ -106,7 +106,7 @@ def test_every_value_on_the_page_of_a_measure_can_be_had_by_the_name_beside_it(m
 
 def test_the_overview_has_every_measure_and_every_parameter():
     page = generated.overview()
-    for measure in rankgauge.measures():
+    for measure in rankgauge.list_measures():
         assert f"({measure.name}.markdown)" in page
         for word in measure.declaration.words:
             assert f"| `{word}` |" in page
@@ -134,7 +134,7 @@ def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, c
 
 def test_every_public_name_stands_on_the_page_of_python():
     page = text("reference", "api.md")
-    measures = {measure.name for measure in rankgauge.measures()}
+    measures = {measure.name for measure in rankgauge.list_measures()}
     for name in set(rankgauge.__all__) - measures:
         assert re.search(rf"(?m)^\.\. (auto\w+:: rankgauge\.{name}|py:data:: {name})$", page), name
     for name in rankgauge.retrievers.__all__:
@@ -272,7 +272,7 @@ def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
     found = keys_on(page, "Configurations")
-    assert set(found) == set(varied._KEYS)  # noqa: SLF001 - no other list has them
+    assert set(found) == set(plan_exploration._KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"

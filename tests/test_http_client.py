@@ -15,9 +15,9 @@ from email.utils import format_datetime
 import pytest
 from loopback import serving
 
+from rankgauge.core.http_client import patiently
+from rankgauge.core.libraries import library
 from rankgauge.errors import InputError, MissingExtra
-from rankgauge.http_client import patiently
-from rankgauge.libraries import library
 from rankgauge.retrievers import Endpoint, EndpointError
 
 

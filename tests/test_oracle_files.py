@@ -32,7 +32,7 @@ from rankgauge import (
     read_qrels,
     read_run,
 )
-from rankgauge.kernels.measure import Measure
+from rankgauge.measures.measure import Measure
 
 COLLECTIONS = {
     "cranfield": (

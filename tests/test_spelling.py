@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgauge.ids import Ids
-from rankgauge.spelling import matches, spelled, way_of
+from rankgauge.core.ids import Ids
+from rankgauge.data.id_spelling import matches, spelled, way_of
 
 _BIT = st.sampled_from([
     "0", "0", "1", "7", "a", "A", "b", "B", "_", "-", ".", "/", ":", " ", "%41", "%2F", "%00",

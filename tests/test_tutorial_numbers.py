@@ -5,8 +5,8 @@ import pytest
 from peers import ir_measure
 
 from rankgauge import functional as fn
-from rankgauge.evaluation import evaluate
-from rankgauge.evaluator import RetrievalEvaluator
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 # One ranking each: what is called, and the true value to the digits of the example.
 ONE_RANKING = [

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rankgauge
-from rankgauge.catalogue import VOCABULARY
+from rankgauge.core.grammar import VOCABULARY
 from rankgauge.reports.catalogue import elsewhere, over_ties
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
     from rankgauge import Measure
-    from rankgauge.kernels.measure import Declaration
+    from rankgauge.measures.measure import Declaration
 
 FOLDER = Path("reference", "measures")
 SUFFIX = ".markdown"
@@ -139,7 +139,7 @@ def variants(measure: "Measure") -> "Iterator[tuple[str, Measure, float]]":
 
 def families() -> "Iterator[tuple[str, list[Measure]]]":
     """The measures by family, each with what the family says of itself."""
-    for module, family in groupby(rankgauge.measures(), _module):
+    for module, family in groupby(rankgauge.list_measures(), _module):
         said = sys.modules[module].__doc__ or ""
         yield said.split("\n")[0].rstrip("."), list(family)
 
@@ -281,13 +281,13 @@ def entry(measure: "Measure") -> tuple[str, str, str, str, str]:
 
 def names() -> list[str]:
     """The names of all measures."""
-    return [measure.name for measure in rankgauge.measures()]
+    return [measure.name for measure in rankgauge.list_measures()]
 
 
 @functools.cache
 def pages() -> dict[str, str]:
     """Name and text of each page; made once, since it evaluates every measure."""
-    return {"index": overview(), **{m.name: page(m) for m in rankgauge.measures()}}
+    return {"index": overview(), **{m.name: page(m) for m in rankgauge.list_measures()}}
 
 
 def write(app: "Sphinx") -> None:

@@ -18,8 +18,8 @@ import numpy as np
 
 import rankgauge
 from rankgauge import stats
-from rankgauge.gating.decision import decide
-from rankgauge.render import Table, to_markdown
+from rankgauge.gates.decision import decide
+from rankgauge.rendering.tables import Table, to_markdown
 
 BM25, PLAIN = "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"
 DENSE, HYBRID = "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import rankgauge
-from rankgauge.kernels.dialects import Written, written
-from rankgauge.kernels.spellings import TOOLS
+from rankgauge.measures.other_names import Written, written
+from rankgauge.measures.spellings import TOOLS
 
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "names.md"
 BEGIN = "<!-- written by docs/_scripts/names.py -->\n"
@@ -67,7 +67,7 @@ def twins(tool: str) -> Iterator[Written]:
     """The names of trec_eval that measures declare themselves."""
     if tool != "trec_eval":
         return
-    for bare in rankgauge.measures():
+    for bare in rankgauge.list_measures():
         declared = bare.declaration
         cut = f"@{declared.at}"
         for twin in dict.fromkeys(filter(None, (declared.trec, declared.trec_cut))):

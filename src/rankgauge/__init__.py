@@ -1,6 +1,6 @@
 """rankgauge measures retrieval: what a retriever returned against what it should have returned.
 
-This module is the door: every public name, loaded when it is first used. Importing it loads the
+This module is the public API: every name is loaded when it is first used. Importing it loads the
 standard library only.
 """
 
@@ -10,146 +10,166 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankgauge.asked import read_judgments as read_judgments
-    from rankgauge.bench.benchmark import Benchmark as Benchmark
-    from rankgauge.bench.compared import BenchmarkComparison as BenchmarkComparison
-    from rankgauge.bench.explorations import Exploration as Exploration
-    from rankgauge.bench.explorations import Trial as Trial
-    from rankgauge.bench.exploring import explore as explore
-    from rankgauge.bench.journal import Answer as Answer
-    from rankgauge.bench.limits import Limits as Limits
-    from rankgauge.bench.metadata import write_benchmark_run as write_benchmark_run
-    from rankgauge.bench.outcome import BenchmarkRun as BenchmarkRun
-    from rankgauge.bench.outcome import Failure as Failure
-    from rankgauge.bench.outcome import IndexCost as IndexCost
-    from rankgauge.bench.outcome import Tally as Tally
-    from rankgauge.bench.plan import BenchmarkPlan as BenchmarkPlan
-    from rankgauge.bench.plan import PlannedRetriever as PlannedRetriever
-    from rankgauge.bench.planned import PlanOutcome as PlanOutcome
-    from rankgauge.bench.planned import repeat_plan as repeat_plan
-    from rankgauge.bench.planned import run_plan as run_plan
-    from rankgauge.bench.timing import Latency as Latency
-    from rankgauge.bench.timing import Quantile as Quantile
-    from rankgauge.bench.tutorial import RetrievalBenchmark as RetrievalBenchmark
-    from rankgauge.bench.varied import explore_plan as explore_plan
-    from rankgauge.checking.checkup import check as check
-    from rankgauge.checking.fixes import Mended as Mended
-    from rankgauge.checking.fixes import mend as mend
-    from rankgauge.checking.problems import Effect as Effect
-    from rankgauge.checking.problems import Problem as Problem
-    from rankgauge.checking.problems import Spot as Spot
-    from rankgauge.checking.result import CheckResult as CheckResult
-    from rankgauge.collection import Collection as Collection
-    from rankgauge.collection import Document as Document
-    from rankgauge.collection import Query as Query
-    from rankgauge.collection import read_documents as read_documents
-    from rankgauge.collection import read_queries as read_queries
-    from rankgauge.comparison import Comparison as Comparison
-    from rankgauge.comparison import compare as compare
-    from rankgauge.comparison import compare_evaluations as compare_evaluations
-    from rankgauge.conversion import Conversion as Conversion
-    from rankgauge.conversion import convert as convert
-    from rankgauge.diagnosing.bands import Band as Band
-    from rankgauge.diagnosing.bands import Bands as Bands
-    from rankgauge.diagnosing.causes import CAUSES as CAUSES
-    from rankgauge.diagnosing.causes import Cause as Cause
-    from rankgauge.diagnosing.causes import Finding as Finding
-    from rankgauge.diagnosing.causes import Missed as Missed
-    from rankgauge.diagnosing.diagnosis import Diagnosis as Diagnosis
-    from rankgauge.diagnosing.diagnosis import diagnose as diagnose
-    from rankgauge.differences import Design as Design
-    from rankgauge.differences import Difference as Difference
+    from rankgauge.benchmark.benchmark import Benchmark as Benchmark
+    from rankgauge.benchmark.comparison import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.benchmark.exploration import explore as explore
+    from rankgauge.benchmark.exploration_result import Exploration as Exploration
+    from rankgauge.benchmark.exploration_result import Trial as Trial
+    from rankgauge.benchmark.journal import Answer as Answer
+    from rankgauge.benchmark.latency import Latency as Latency
+    from rankgauge.benchmark.latency import Quantile as Quantile
+    from rankgauge.benchmark.limits import Limits as Limits
+    from rankgauge.benchmark.metadata import write_benchmark_run as write_benchmark_run
+    from rankgauge.benchmark.plan import BenchmarkPlan as BenchmarkPlan
+    from rankgauge.benchmark.plan import PlannedRetriever as PlannedRetriever
+    from rankgauge.benchmark.plan_exploration import explore_plan as explore_plan
+    from rankgauge.benchmark.plan_run import PlanOutcome as PlanOutcome
+    from rankgauge.benchmark.plan_run import repeat_plan as repeat_plan
+    from rankgauge.benchmark.plan_run import run_plan as run_plan
+    from rankgauge.benchmark.run import BenchmarkRun as BenchmarkRun
+    from rankgauge.benchmark.run import Failure as Failure
+    from rankgauge.benchmark.run import IndexCost as IndexCost
+    from rankgauge.benchmark.run import Tally as Tally
+    from rankgauge.checks.check import check as check
+    from rankgauge.checks.fixes import Mended as Mended
+    from rankgauge.checks.fixes import mend as mend
+    from rankgauge.checks.problems import Effect as Effect
+    from rankgauge.checks.problems import Problem as Problem
+    from rankgauge.checks.problems import Spot as Spot
+    from rankgauge.checks.result import CheckResult as CheckResult
+    from rankgauge.comparison.comparison import Comparison as Comparison
+    from rankgauge.comparison.comparison import compare as compare
+    from rankgauge.comparison.comparison import compare_evaluations as compare_evaluations
+    from rankgauge.comparison.diff import QueryDiff as QueryDiff
+    from rankgauge.comparison.diff import RunDiff as RunDiff
+    from rankgauge.comparison.diff import diff as diff
+    from rankgauge.comparison.differences import Design as Design
+    from rankgauge.comparison.differences import Difference as Difference
+    from rankgauge.comparison.overlap import Overlap as Overlap
+    from rankgauge.comparison.overlap import rbo as rbo
+    from rankgauge.comparison.side_by_side import Place as Place
+    from rankgauge.conversion.conversion import Conversion as Conversion
+    from rankgauge.conversion.conversion import convert as convert
+    from rankgauge.core.findings import PROBLEM_KINDS as PROBLEM_KINDS
+    from rankgauge.core.findings import ProblemKind as ProblemKind
+    from rankgauge.core.policies import Policies as Policies
+    from rankgauge.core.redaction import redact as redact
+    from rankgauge.core.use_cases import USE_CASES as USE_CASES
+    from rankgauge.core.use_cases import UseCase as UseCase
+    from rankgauge.core.use_cases import use_case as use_case
+    from rankgauge.corpus.collection import Collection as Collection
+    from rankgauge.corpus.collection import Document as Document
+    from rankgauge.corpus.collection import Query as Query
+    from rankgauge.corpus.collection import read_documents as read_documents
+    from rankgauge.corpus.collection import read_queries as read_queries
+    from rankgauge.corpus.description import CollectionInfo as CollectionInfo
+    from rankgauge.corpus.description import Remark as Remark
+    from rankgauge.corpus.description import Spread as Spread
+    from rankgauge.corpus.description import describe_collection as describe_collection
+    from rankgauge.corpus.spans import QuerySpans as QuerySpans
+    from rankgauge.corpus.spans import Span as Span
+    from rankgauge.corpus.spans import SpanScores as SpanScores
+    from rankgauge.corpus.spans import read_spans as read_spans
+    from rankgauge.corpus.spans import span_scores as span_scores
+    from rankgauge.data.fingerprints import fingerprint as fingerprint
+    from rankgauge.data.join import ranked as ranked
+    from rankgauge.data.judged_run import JudgedRun as JudgedRun
+    from rankgauge.data.model import Qrels as Qrels
+    from rankgauge.data.model import Run as Run
+    from rankgauge.data.model import read_qrels as read_qrels
+    from rankgauge.data.model import read_run as read_run
+    from rankgauge.data.model import write_qrels as write_qrels
+    from rankgauge.data.model import write_run as write_run
+    from rankgauge.data.preferences import PreferenceQrels as PreferenceQrels
+    from rankgauge.data.preferences import PreferenceRun as PreferenceRun
+    from rankgauge.data.preferences import read_preference_qrels as read_preference_qrels
+    from rankgauge.data.records import Records as Records
+    from rankgauge.data.sampled import SampledQrels as SampledQrels
+    from rankgauge.data.sampled import SampledRun as SampledRun
+    from rankgauge.data.sampled import read_sampled_qrels as read_sampled_qrels
+    from rankgauge.data.subsets import cut as cut
+    from rankgauge.data.subsets import keep_queries as keep_queries
+    from rankgauge.data.subsets import sample_queries as sample_queries
+    from rankgauge.data.subtopics import SubtopicQrels as SubtopicQrels
+    from rankgauge.data.subtopics import SubtopicRun as SubtopicRun
+    from rankgauge.data.subtopics import read_subtopic_qrels as read_subtopic_qrels
+    from rankgauge.diagnosis.bands import Band as Band
+    from rankgauge.diagnosis.bands import Bands as Bands
+    from rankgauge.diagnosis.causes import CAUSES as CAUSES
+    from rankgauge.diagnosis.causes import Cause as Cause
+    from rankgauge.diagnosis.causes import Finding as Finding
+    from rankgauge.diagnosis.causes import Missed as Missed
+    from rankgauge.diagnosis.diagnosis import Diagnosis as Diagnosis
+    from rankgauge.diagnosis.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
     from rankgauge.errors import InputError as InputError
     from rankgauge.errors import MismatchError as MismatchError
     from rankgauge.errors import MissingExtra as MissingExtra
     from rankgauge.errors import RankgaugeError as RankgaugeError
     from rankgauge.errors import UnknownName as UnknownName
-    from rankgauge.evaluation import Evaluation as Evaluation
-    from rankgauge.evaluation import evaluate as evaluate
-    from rankgauge.evaluator import RetrievalEvaluator as RetrievalEvaluator
-    from rankgauge.explaining.explanation import Explanation as Explanation
-    from rankgauge.explaining.explanation import Other as Other
-    from rankgauge.explaining.explanation import explain as explain
-    from rankgauge.explaining.given import GivenValues as GivenValues
-    from rankgauge.explaining.listing import Listed as Listed
-    from rankgauge.explaining.listing import Listing as Listing
-    from rankgauge.explaining.reconciliation import Contribution as Contribution
-    from rankgauge.explaining.reconciliation import Moved as Moved
-    from rankgauge.explaining.reconciliation import Reconciliation as Reconciliation
-    from rankgauge.explaining.reconciliation import Target as Target
-    from rankgauge.explaining.reconciliation import reconcile as reconcile
-    from rankgauge.explaining.reproduction import Fit as Fit
-    from rankgauge.explaining.reproduction import Reproduction as Reproduction
-    from rankgauge.explaining.reproduction import reproduce as reproduce
-    from rankgauge.explaining.working import IdealRow as IdealRow
-    from rankgauge.explaining.working import Worked as Worked
-    from rankgauge.explaining.working import Working as Working
-    from rankgauge.findings import PROBLEM_KINDS as PROBLEM_KINDS
-    from rankgauge.findings import ProblemKind as ProblemKind
-    from rankgauge.fingerprints import fingerprint as fingerprint
-    from rankgauge.formats.naming import QRELS_FORMATS as QRELS_FORMATS
-    from rankgauge.formats.naming import RUN_FORMATS as RUN_FORMATS
-    from rankgauge.formats.naming import TARGET_FORMATS as TARGET_FORMATS
-    from rankgauge.formats.naming import InFormat as InFormat
-    from rankgauge.fusion import FUSION_METHODS as FUSION_METHODS
-    from rankgauge.fusion import FUSION_NORMS as FUSION_NORMS
-    from rankgauge.fusion import Fusion as Fusion
-    from rankgauge.fusion import fuse as fuse
-    from rankgauge.gating.baseline import Baseline as Baseline
-    from rankgauge.gating.checks import GateCheck as GateCheck
-    from rankgauge.gating.checks import GateNumbers as GateNumbers
-    from rankgauge.gating.checks import QueryChange as QueryChange
-    from rankgauge.gating.rules import GateRules as GateRules
-    from rankgauge.gating.verdict import GateResult as GateResult
-    from rankgauge.gating.verdict import gate as gate
+    from rankgauge.evaluation.arguments import read_judgments as read_judgments
+    from rankgauge.evaluation.evaluation import Evaluation as Evaluation
+    from rankgauge.evaluation.evaluation import evaluate as evaluate
+    from rankgauge.evaluation.profiled import AppliedProfile as AppliedProfile
+    from rankgauge.explanation.explanation import Explanation as Explanation
+    from rankgauge.explanation.explanation import Other as Other
+    from rankgauge.explanation.explanation import explain as explain
+    from rankgauge.explanation.given_values import GivenValues as GivenValues
+    from rankgauge.explanation.listing import Listed as Listed
+    from rankgauge.explanation.listing import Listing as Listing
+    from rankgauge.explanation.reconciliation import Contribution as Contribution
+    from rankgauge.explanation.reconciliation import Moved as Moved
+    from rankgauge.explanation.reconciliation import Reconciliation as Reconciliation
+    from rankgauge.explanation.reconciliation import Target as Target
+    from rankgauge.explanation.reconciliation import reconcile as reconcile
+    from rankgauge.explanation.reproduction import Fit as Fit
+    from rankgauge.explanation.reproduction import Reproduction as Reproduction
+    from rankgauge.explanation.reproduction import reproduce as reproduce
+    from rankgauge.explanation.working import IdealRow as IdealRow
+    from rankgauge.explanation.working import Worked as Worked
+    from rankgauge.explanation.working import Working as Working
+    from rankgauge.formats.names import QRELS_FORMATS as QRELS_FORMATS
+    from rankgauge.formats.names import RUN_FORMATS as RUN_FORMATS
+    from rankgauge.formats.names import TARGET_FORMATS as TARGET_FORMATS
+    from rankgauge.formats.names import InFormat as InFormat
+    from rankgauge.fusion.fusion import FUSION_METHODS as FUSION_METHODS
+    from rankgauge.fusion.fusion import FUSION_NORMS as FUSION_NORMS
+    from rankgauge.fusion.fusion import Fusion as Fusion
+    from rankgauge.fusion.fusion import fuse as fuse
+    from rankgauge.fusion.tuning import Fold as Fold
+    from rankgauge.fusion.tuning import TunedFusion as TunedFusion
+    from rankgauge.fusion.tuning import tune_fusion as tune_fusion
+    from rankgauge.fusion.tuning import weight_grid as weight_grid
+    from rankgauge.gates.baseline import Baseline as Baseline
+    from rankgauge.gates.checks import GateCheck as GateCheck
+    from rankgauge.gates.checks import GateNumbers as GateNumbers
+    from rankgauge.gates.checks import QueryChange as QueryChange
+    from rankgauge.gates.rules import GateRules as GateRules
+    from rankgauge.gates.verdict import GateResult as GateResult
+    from rankgauge.gates.verdict import gate as gate
     from rankgauge.history import Change as Change
     from rankgauge.history import Entry as Entry
     from rankgauge.history import History as History
     from rankgauge.history import Point as Point
     from rankgauge.history import Step as Step
     from rankgauge.history import Trend as Trend
-    from rankgauge.inspecting import CollectionInfo as CollectionInfo
-    from rankgauge.inspecting import Remark as Remark
-    from rankgauge.inspecting import Spread as Spread
-    from rankgauge.inspecting import describe_collection as describe_collection
-    from rankgauge.join import ranked as ranked
-    from rankgauge.judged import JudgedRun as JudgedRun
-    from rankgauge.kernels.measure import Measure as Measure
-    from rankgauge.kernels.measure import Metric as Metric
-    from rankgauge.kernels.measure import measures as measures
-    from rankgauge.kernels.measure import parse as parse
-    from rankgauge.model import Qrels as Qrels
-    from rankgauge.model import Run as Run
-    from rankgauge.model import read_qrels as read_qrels
-    from rankgauge.model import read_run as read_run
-    from rankgauge.model import write_qrels as write_qrels
-    from rankgauge.model import write_run as write_run
-    from rankgauge.overlap import Overlap as Overlap
-    from rankgauge.overlap import rbo as rbo
-    from rankgauge.plots import PLOTS as PLOTS
-    from rankgauge.plots import PlotKind as PlotKind
-    from rankgauge.plots import plot as plot
-    from rankgauge.plots import plot_history as plot_history
-    from rankgauge.plots import plot_measures as plot_measures
-    from rankgauge.plotting import Panel as Panel
-    from rankgauge.plotting import Plot as Plot
-    from rankgauge.plotting import Series as Series
-    from rankgauge.policies import Policies as Policies
-    from rankgauge.pooling import LeftOut as LeftOut
-    from rankgauge.pooling import Reliability as Reliability
-    from rankgauge.pooling import reliability as reliability
-    from rankgauge.preferences import PreferenceQrels as PreferenceQrels
-    from rankgauge.preferences import PreferenceRun as PreferenceRun
-    from rankgauge.preferences import read_preference_qrels as read_preference_qrels
-    from rankgauge.profiled import AppliedProfile as AppliedProfile
+    from rankgauge.measures.measure import Measure as Measure
+    from rankgauge.measures.measure import Metric as Metric
+    from rankgauge.measures.measure import list_measures as list_measures
+    from rankgauge.measures.measure import parse as parse
     from rankgauge.profiles.deviations import Case as Case
     from rankgauge.profiles.deviations import Deviation as Deviation
     from rankgauge.profiles.deviations import Profile as Profile
-    from rankgauge.profiles.known import PROFILES as PROFILES
-    from rankgauge.profiles.known import profile_of as profile_of
-    from rankgauge.records import Records as Records
-    from rankgauge.redaction import redact as redact
+    from rankgauge.profiles.registry import PROFILES as PROFILES
+    from rankgauge.profiles.registry import profile_of as profile_of
+    from rankgauge.rendering.charts import PLOTS as PLOTS
+    from rankgauge.rendering.charts import PlotKind as PlotKind
+    from rankgauge.rendering.charts import plot as plot
+    from rankgauge.rendering.charts import plot_history as plot_history
+    from rankgauge.rendering.charts import plot_measures as plot_measures
+    from rankgauge.rendering.plotting import Panel as Panel
+    from rankgauge.rendering.plotting import Plot as Plot
+    from rankgauge.rendering.plotting import Series as Series
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.benchmarks import report_benchmark as report_benchmark
     from rankgauge.reports.benchmarks import report_costs as report_costs
@@ -183,44 +203,24 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
     from rankgauge.reports.ties import report_ties as report_ties
-    from rankgauge.retriever import Hits as Hits
-    from rankgauge.retriever import Retriever as Retriever
-    from rankgauge.retriever import hits_of as hits_of
-    from rankgauge.rundiff import QueryDiff as QueryDiff
-    from rankgauge.rundiff import RunDiff as RunDiff
-    from rankgauge.rundiff import diff as diff
+    from rankgauge.retrievers.protocol import Hits as Hits
+    from rankgauge.retrievers.protocol import Retriever as Retriever
+    from rankgauge.retrievers.protocol import hits_of as hits_of
     from rankgauge.sample import sample_path as sample_path
-    from rankgauge.sampled import SampledQrels as SampledQrels
-    from rankgauge.sampled import SampledRun as SampledRun
-    from rankgauge.sampled import read_sampled_qrels as read_sampled_qrels
-    from rankgauge.sidebyside import Place as Place
-    from rankgauge.spans import QuerySpans as QuerySpans
-    from rankgauge.spans import Span as Span
-    from rankgauge.spans import SpanScores as SpanScores
-    from rankgauge.spans import read_spans as read_spans
-    from rankgauge.spans import span_scores as span_scores
-    from rankgauge.subsets import cut as cut
-    from rankgauge.subsets import keep_queries as keep_queries
-    from rankgauge.subsets import sample_queries as sample_queries
-    from rankgauge.subtopics import SubtopicQrels as SubtopicQrels
-    from rankgauge.subtopics import SubtopicRun as SubtopicRun
-    from rankgauge.subtopics import read_subtopic_qrels as read_subtopic_qrels
+    from rankgauge.sensitivity.reliability import LeftOut as LeftOut
+    from rankgauge.sensitivity.reliability import Reliability as Reliability
+    from rankgauge.sensitivity.reliability import reliability as reliability
+    from rankgauge.sensitivity.ties import TieReport as TieReport
+    from rankgauge.sensitivity.ties import TieSpan as TieSpan
+    from rankgauge.sensitivity.ties import tie_report as tie_report
+    from rankgauge.sensitivity.unjudged import Bootstrapped as Bootstrapped
+    from rankgauge.sensitivity.unjudged import Drawing as Drawing
+    from rankgauge.sensitivity.unjudged import UnjudgedReport as UnjudgedReport
+    from rankgauge.sensitivity.unjudged import unjudged_report as unjudged_report
     from rankgauge.testing import RetrieverCheck as RetrieverCheck
     from rankgauge.testing import check_retriever as check_retriever
-    from rankgauge.tied import TieReport as TieReport
-    from rankgauge.tied import TieSpan as TieSpan
-    from rankgauge.tied import tie_report as tie_report
-    from rankgauge.tuning import Fold as Fold
-    from rankgauge.tuning import TunedFusion as TunedFusion
-    from rankgauge.tuning import tune_fusion as tune_fusion
-    from rankgauge.tuning import weight_grid as weight_grid
-    from rankgauge.unjudged import Bootstrapped as Bootstrapped
-    from rankgauge.unjudged import Drawing as Drawing
-    from rankgauge.unjudged import UnjudgedReport as UnjudgedReport
-    from rankgauge.unjudged import unjudged_report as unjudged_report
-    from rankgauge.usecases import USE_CASES as USE_CASES
-    from rankgauge.usecases import UseCase as UseCase
-    from rankgauge.usecases import use_case as use_case
+    from rankgauge.tutorials.benchmark import RetrievalBenchmark as RetrievalBenchmark
+    from rankgauge.tutorials.evaluator import RetrievalEvaluator as RetrievalEvaluator
 
     AP: Measure
     AP_IA: Measure
@@ -303,70 +303,70 @@ if TYPE_CHECKING:
     xinfAP: Measure
 
 _HOMES = {
-    "asked": ("read_judgments",),
-    "bench.benchmark": ("Benchmark",),
-    "bench.compared": ("BenchmarkComparison",),
-    "bench.explorations": ("Exploration", "Trial"),
-    "bench.exploring": ("explore",),
-    "bench.journal": ("Answer",),
-    "bench.limits": ("Limits",),
-    "bench.metadata": ("write_benchmark_run",),
-    "bench.outcome": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
-    "bench.plan": ("BenchmarkPlan", "PlannedRetriever"),
-    "bench.planned": ("PlanOutcome", "repeat_plan", "run_plan"),
-    "bench.timing": ("Latency", "Quantile"),
-    "bench.tutorial": ("RetrievalBenchmark",),
-    "bench.varied": ("explore_plan",),
-    "checking.checkup": ("check",),
-    "checking.fixes": ("Mended", "mend"),
-    "checking.problems": ("Effect", "Problem", "Spot"),
-    "checking.result": ("CheckResult",),
-    "collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
-    "comparison": ("Comparison", "compare", "compare_evaluations"),
-    "conversion": ("Conversion", "convert"),
-    "diagnosing.bands": ("Band", "Bands"),
-    "diagnosing.causes": ("CAUSES", "Cause", "Finding", "Missed"),
-    "diagnosing.diagnosis": ("Diagnosis", "diagnose"),
-    "differences": ("Design", "Difference"),
+    "evaluation.arguments": ("read_judgments",),
+    "benchmark.benchmark": ("Benchmark",),
+    "benchmark.comparison": ("BenchmarkComparison",),
+    "benchmark.exploration_result": ("Exploration", "Trial"),
+    "benchmark.exploration": ("explore",),
+    "benchmark.journal": ("Answer",),
+    "benchmark.limits": ("Limits",),
+    "benchmark.metadata": ("write_benchmark_run",),
+    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
+    "benchmark.plan": ("BenchmarkPlan", "PlannedRetriever"),
+    "benchmark.plan_run": ("PlanOutcome", "repeat_plan", "run_plan"),
+    "benchmark.latency": ("Latency", "Quantile"),
+    "tutorials.benchmark": ("RetrievalBenchmark",),
+    "benchmark.plan_exploration": ("explore_plan",),
+    "checks.check": ("check",),
+    "checks.fixes": ("Mended", "mend"),
+    "checks.problems": ("Effect", "Problem", "Spot"),
+    "checks.result": ("CheckResult",),
+    "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
+    "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
+    "conversion.conversion": ("Conversion", "convert"),
+    "diagnosis.bands": ("Band", "Bands"),
+    "diagnosis.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosis.diagnosis": ("Diagnosis", "diagnose"),
+    "comparison.differences": ("Design", "Difference"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
     ),
-    "evaluation": ("Evaluation", "evaluate"),
-    "evaluator": ("RetrievalEvaluator",),
-    "explaining.explanation": ("Explanation", "Other", "explain"),
-    "explaining.given": ("GivenValues",),
-    "explaining.listing": ("Listed", "Listing"),
-    "explaining.reconciliation": (
+    "evaluation.evaluation": ("Evaluation", "evaluate"),
+    "tutorials.evaluator": ("RetrievalEvaluator",),
+    "explanation.explanation": ("Explanation", "Other", "explain"),
+    "explanation.given_values": ("GivenValues",),
+    "explanation.listing": ("Listed", "Listing"),
+    "explanation.reconciliation": (
         "Contribution", "Moved", "Reconciliation", "Target", "reconcile",
     ),
-    "explaining.reproduction": ("Fit", "Reproduction", "reproduce"),
-    "explaining.working": ("IdealRow", "Worked", "Working"),
-    "findings": ("PROBLEM_KINDS", "ProblemKind"),
-    "fingerprints": ("fingerprint",),
-    "formats.naming": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
-    "fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
-    "gating.baseline": ("Baseline",),
-    "gating.checks": ("GateCheck", "GateNumbers", "QueryChange"),
-    "gating.rules": ("GateRules",),
-    "gating.verdict": ("GateResult", "gate"),
+    "explanation.reproduction": ("Fit", "Reproduction", "reproduce"),
+    "explanation.working": ("IdealRow", "Worked", "Working"),
+    "core.findings": ("PROBLEM_KINDS", "ProblemKind"),
+    "data.fingerprints": ("fingerprint",),
+    "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
+    "fusion.fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
+    "gates.baseline": ("Baseline",),
+    "gates.checks": ("GateCheck", "GateNumbers", "QueryChange"),
+    "gates.rules": ("GateRules",),
+    "gates.verdict": ("GateResult", "gate"),
     "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
-    "inspecting": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
-    "join": ("ranked",),
-    "judged": ("JudgedRun",),
-    "kernels.measure": ("Measure", "Metric", "measures", "parse"),
-    "model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
-    "overlap": ("Overlap", "rbo"),
-    "plots": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
-    "plotting": ("Panel", "Plot", "Series"),
-    "policies": ("Policies",),
-    "preferences": ("PreferenceQrels", "PreferenceRun", "read_preference_qrels"),
-    "profiled": ("AppliedProfile",),
-    "profiles.known": ("PROFILES", "profile_of"),
+    "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
+    "data.join": ("ranked",),
+    "data.judged_run": ("JudgedRun",),
+    "measures.measure": ("Measure", "Metric", "list_measures", "parse"),
+    "data.model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "comparison.overlap": ("Overlap", "rbo"),
+    "rendering.charts": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
+    "rendering.plotting": ("Panel", "Plot", "Series"),
+    "core.policies": ("Policies",),
+    "data.preferences": ("PreferenceQrels", "PreferenceRun", "read_preference_qrels"),
+    "evaluation.profiled": ("AppliedProfile",),
+    "profiles.registry": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
-    "pooling": ("LeftOut", "Reliability", "reliability"),
-    "records": ("Records",),
-    "redaction": ("redact",),
+    "sensitivity.reliability": ("LeftOut", "Reliability", "reliability"),
+    "data.records": ("Records",),
+    "core.redaction": ("redact",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
     "reports.catalogue": ("describe", "report_measures"),
     "reports.checks": ("explain_problem", "report_check", "report_problem_kinds"),
@@ -386,19 +386,19 @@ _HOMES = {
     "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
-    "retriever": ("Hits", "Retriever", "hits_of"),
-    "rundiff": ("QueryDiff", "RunDiff", "diff"),
+    "retrievers.protocol": ("Hits", "Retriever", "hits_of"),
+    "comparison.diff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
-    "sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
-    "sidebyside": ("Place",),
-    "spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
-    "subsets": ("cut", "keep_queries", "sample_queries"),
-    "subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),
+    "data.sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
+    "comparison.side_by_side": ("Place",),
+    "corpus.spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
+    "data.subsets": ("cut", "keep_queries", "sample_queries"),
+    "data.subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),
     "testing": ("RetrieverCheck", "check_retriever"),
-    "tied": ("TieReport", "TieSpan", "tie_report"),
-    "tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
-    "unjudged": ("Bootstrapped", "Drawing", "UnjudgedReport", "unjudged_report"),
-    "usecases": ("USE_CASES", "UseCase", "use_case"),
+    "sensitivity.ties": ("TieReport", "TieSpan", "tie_report"),
+    "fusion.tuning": ("Fold", "TunedFusion", "tune_fusion", "weight_grid"),
+    "sensitivity.unjudged": ("Bootstrapped", "Drawing", "UnjudgedReport", "unjudged_report"),
+    "core.use_cases": ("USE_CASES", "UseCase", "use_case"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
@@ -424,7 +424,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         value = getattr(importlib.import_module(f"rankgauge.{_HOME_OF[name]}"), name)
     elif name in _MEASURES:
-        value = importlib.import_module("rankgauge.kernels.measure").Measure(name)
+        value = importlib.import_module("rankgauge.measures.measure").Measure(name)
     elif name in _MODULES:
         value = importlib.import_module(f"rankgauge.{name}")
     elif name == "__version__":

@@ -9,14 +9,14 @@
 
 A message has three parts: *what* was got (and what was wanted), *where*, and the one edit or
 command that mends it (*fix*). The command line prints it and ends with exit code 2. Secrets are
-removed from all three (`redaction.py`).
+removed from all three (`core/redaction.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = [
     "FormatError",
@@ -47,7 +47,7 @@ class RankgaugeError(Exception):
 
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
         # Loaded by the first error, not by every start.
-        from rankgauge.redaction import redact
+        from rankgauge.core.redaction import redact
 
         self.what = _printable(redact(what))
         super().__init__(self.what)

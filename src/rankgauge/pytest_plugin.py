@@ -121,13 +121,13 @@ class Gatekeeper:
             warnings.warn(pytest.PytestWarning(_explained(result)), stacklevel=3)
 
     def _say(self, text: str) -> None:
-        from rankgauge.escaping import for_terminal
+        from rankgauge.core.escaping import for_terminal
 
         self._request.node.user_properties.append((_SAID, for_terminal(text)))
 
 
 def _explained(result: GateResult) -> str:
-    from rankgauge.escaping import for_terminal
+    from rankgauge.core.escaping import for_terminal
 
     lines = [result.explanation()]
     for query, before, now, moved in (row[1:] for row in result.losers_table().rows):

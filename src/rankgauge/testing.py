@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.collection import Collection, Document, Query
+from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retriever import (
+from rankgauge.retrievers.protocol import (
     Hits,
     aligned,
     answers_of,

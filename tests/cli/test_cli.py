@@ -121,7 +121,7 @@ def test_measures_are_listed_and_explained():
     assert "nDCG" in run("measures").stdout
     assert run("measures", "nDCG").stdout == rankgauge.describe("nDCG")
     names = [row["measure"] for row in json.loads(run("measures", "--as", "json").stdout)]
-    assert len(names) == len(rankgauge.measures())
+    assert len(names) == len(rankgauge.list_measures())
 
 
 @pytest.mark.parametrize("words", [(), ("evaluate",), ("measures",)])

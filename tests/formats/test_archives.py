@@ -19,9 +19,9 @@ import pytest
 
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
-from rankgauge.formats.files import read_ids
-from rankgauge.formats.naming import PACKINGS, Packing
-from rankgauge.formats.packing import packed
+from rankgauge.formats.compression import packed
+from rankgauge.formats.names import PACKINGS, Packing
+from rankgauge.formats.readers import read_ids
 
 RUN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"
 JUDGED = "query-id\tcorpus-id\tscore\nq1\td1\t2\n"
@@ -200,7 +200,7 @@ def test_a_packed_member_may_not_explode_either(tmp_path: Path) -> None:
 def test_what_follows_excuses_no_explosion(
     packing: Packing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankgauge.formats.packing._HARMLESS", 1 << 20)
+    monkeypatch.setattr("rankgauge.formats.compression._HARMLESS", 1 << 20)
     parts = []
     for data in (bytes(24 << 20), random.Random(1).randbytes(1 << 18)):
         stream = io.BytesIO()

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from peers import ir_measure
 from strategies import batch
 
+from rankgauge.core.ids import Ids
+from rankgauge.data.model import Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats import arrow
 from rankgauge.formats.arrow import packed
 from rankgauge.formats.memory import listed
-from rankgauge.ids import Ids
-from rankgauge.model import Run
 
 ODD = ["", "\0", "a\0", "\0a", "a\0b", None]
 TEXT = [

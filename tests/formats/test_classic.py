@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rankgauge.collection import read_documents, read_queries
+from rankgauge.corpus.collection import read_documents, read_queries
+from rankgauge.data.model import Qrels, read_qrels
 from rankgauge.errors import FormatError
-from rankgauge.model import Qrels, read_qrels
 
 SMART = "     1     28\t0\t0.000000\n     1     35\t0\t0.000000\n\n     2     28\t0\t0.000000\n"
 NPL = "1\n 28  35\n   /\n2\n 28\n   /\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.layout import JUDGMENTS, RUN, columns_of
-from rankgauge.model import Qrels, Run, read_qrels, read_run
 
 QUERIES = ["query_id", "qid", "query-id", "q_id", "QueryID", "Topic", "topic_id", "Query Text"]
 DOCUMENTS = [

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgauge import Collection, FormatError, GivenValues, read_queries
+from rankgauge.data.subtopics import read_subtopic_qrels
 from rankgauge.formats.delimited import rows_of
 from rankgauge.formats.texts import Faults, read_texts
-from rankgauge.subtopics import read_subtopic_qrels
 
 _CELL = st.text("a \",;\n\t'ä", max_size=5)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from rankgauge.collection import read_documents, read_queries
+from rankgauge.corpus.collection import read_documents, read_queries
+from rankgauge.data.model import read_qrels, read_run
 from rankgauge.errors import RankgaugeError
-from rankgauge.model import read_qrels, read_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/formats.md"
 

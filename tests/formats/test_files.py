@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from rankgauge.errors import InputError
-from rankgauge.formats.naming import format_of
-from rankgauge.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from rankgauge.formats.names import format_of
 
 SUFFIXES = [
     form + pack for form in (".run", ".csv", ".tsv", ".json", ".jsonl") for pack in ("", ".gz")

@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.model import Qrels, Run
 
 # Queries that are not together; an order that is not that of the scores.
 COLUMNS = {

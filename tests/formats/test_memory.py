@@ -14,8 +14,8 @@ import ir_measures
 import numpy as np
 import pytest
 
+from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.model import Qrels, Run
 
 RUN = Run.of({"q1": {"d2": 2.0, "d1": 1.0}, "q2": {"d1": 1.0}})
 QRELS = Qrels.of({"q1": {"d2": 1, "d1": 1}, "q2": {"d1": 1}})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError
-from rankgauge.model import Qrels, Run, read_qrels, read_run
 
 RUN = Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}, name="a")
 # How the documents of the two queries may be given, and the names that are said.

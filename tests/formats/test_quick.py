@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgauge import RankgaugeError
-from rankgauge.formats import files, quick, sources
+from rankgauge.core.ids import Ids
+from rankgauge.formats import fast_trec, readers, sources
 from rankgauge.formats.decimals import decimals, words_of
+from rankgauge.formats.fields import Numbering
 from rankgauge.formats.layout import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
-from rankgauge.formats.naming import BrokenPackError
-from rankgauge.formats.pieces import Numbering
-from rankgauge.ids import Ids
+from rankgauge.formats.names import BrokenPackError
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -27,13 +27,14 @@ FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 def outcome(text, layout, name="a.run"):
     """The table with all it says, or the error in full."""
     try:
-        table = files.read_stream(io.BufferedReader(io.BytesIO(text)), name, layout)
+        table = readers.read_stream(io.BufferedReader(io.BytesIO(text)), name, layout)
     except RankgaugeError as error:
         return str(error)
     return (
         table.queries.tolist(), table.offsets.tolist(), table.docs.tolist(),
-        [value.hex() for value in table.values.tolist()], table.lines.tolist(), table.notes,
-        table.source,
+        [value.hex() for value in table.values.tolist()],
+        None if table.lines is None else table.lines.tolist(),  # JSON has no lines
+        table.notes, table.source,
     )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def line_by_line(monkeypatch):
 
     def run(text, layout, name="a.run"):
         with monkeypatch.context() as patched:
-            patched.setattr(files, "quick_table", lambda *_, **__: None)
+            patched.setattr(readers, "quick_table", lambda *_, **__: None)
             return outcome(text, layout, name)
 
     return run
@@ -110,15 +111,15 @@ def made(rng, layout, odd):
 @pytest.mark.parametrize("layout", [RUN, JUDGMENTS], ids=["run", "judgments"])
 @pytest.mark.parametrize("piece", [1 << 20, 96], ids=["whole", "in pieces"])
 def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece):
-    monkeypatch.setattr(quick, "_PIECE", piece)
-    whole, quickly = quick.quick_table, []
+    monkeypatch.setattr(fast_trec, "_PIECE", piece)
+    whole, quickly = fast_trec.quick_table, []
 
     def watched(*args, **rest):
         found = whole(*args, **rest)
         quickly.append(found is not None)
         return found
 
-    monkeypatch.setattr(files, "quick_table", watched)
+    monkeypatch.setattr(readers, "quick_table", watched)
     rng = random.Random(f"{layout.name} {piece}")
     taken = 0
     for number in range(FILES):
@@ -131,8 +132,8 @@ def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece
 
 
 def test_generated_cells_are_read_alike(monkeypatch, line_by_line):
-    whole, quickly = quick.quick_table, []
-    monkeypatch.setattr(files, "quick_table", lambda *a, **r: quickly.append(1) or whole(*a, **r))
+    whole, quickly = fast_trec.quick_table, []
+    monkeypatch.setattr(readers, "quick_table", lambda *a, **r: quickly.append(1) or whole(*a, **r))
     rng = random.Random("cells")
     taken = 0
     for number in range(FILES):
@@ -163,8 +164,8 @@ def grouped(rng):
 
 @pytest.mark.parametrize("block", [700, 1 << 13], ids=["small blocks", "large blocks"])
 def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_by_line, block):
-    monkeypatch.setattr(quick, "_PIECE", 200)
-    monkeypatch.setattr(quick, "_BLOCK", block)
+    monkeypatch.setattr(fast_trec, "_PIECE", 200)
+    monkeypatch.setattr(fast_trec, "_BLOCK", block)
     rng = random.Random(f"blocks {block}")
     read = 0
     for _ in range(FILES // 5):
@@ -173,7 +174,7 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
         start, rest = text[: text.find(b"\n") + 1], text[text.find(b"\n") + 1 :]
         stream = io.BufferedReader(io.BytesIO(rest))
         queries, sizes, rows = [], [], []
-        for number, table in enumerate(quick.quick_blocks(stream, start, "a.run", RUN)):
+        for number, table in enumerate(fast_trec.quick_blocks(stream, start, "a.run", RUN)):
             if table is None:
                 break
             read += number > 0
@@ -209,23 +210,23 @@ def test_ids_get_their_numbers_by_first_appearance_whatever_a_hash_is_worth(
 @given(st.binary(max_size=300))
 @settings(max_examples=300)
 def test_any_bytes_are_read_alike(text):
-    quick_table, found = files.quick_table, outcome(text, RUN)
+    quick_table, found = readers.quick_table, outcome(text, RUN)
     try:
-        files.quick_table = lambda *_, **__: None
+        readers.quick_table = lambda *_, **__: None
         assert outcome(text, RUN) == found
     finally:
-        files.quick_table = quick_table
+        readers.quick_table = quick_table
 
 
 def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
     seen = []
-    taken = quick.quick_table
+    taken = fast_trec.quick_table
 
     def watched(*args, **rest):
         seen.append(taken(*args, **rest))
         return seen[-1]
 
-    monkeypatch.setattr(files, "quick_table", watched)
+    monkeypatch.setattr(readers, "quick_table", watched)
     for text in (
         b"q1 Q0 d1 1 0.5 t\nq2 Q0 d1 1 0.5 t\n",
         b"q1\tQ0\td1\t1\t0.5\tt",
@@ -259,8 +260,8 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
             return str(error)
 
     found = read()
-    monkeypatch.setattr(files, "quick_table", lambda *_, **__: None)
-    monkeypatch.setattr(files, "gathered", whole)
+    monkeypatch.setattr(readers, "quick_table", lambda *_, **__: None)
+    monkeypatch.setattr(readers, "gathered", whole)
     assert read() == found
 
 
@@ -296,7 +297,7 @@ def test_a_line_that_is_awry_is_read_alike_wherever_it_stands(
 ):
     rows = [(LINE % n).replace(b"0.5", score) for n in range(9)]
     for piece in (1 << 20, 60):
-        monkeypatch.setattr(quick, "_PIECE", piece)
+        monkeypatch.setattr(fast_trec, "_PIECE", piece)
         for place in range(len(rows)):
             text = b"".join([*rows[:place], AWRY[awry], *rows[place:]])
             assert outcome(text, RUN) == line_by_line(text, RUN), (piece, place)
@@ -320,8 +321,8 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
         path.write_bytes(damaged)
         found = read()
         with monkeypatch.context() as patched:
-            patched.setattr(files, "gathered", whole)
-            patched.setattr(files, "quick_table", lambda *_, **__: None)
+            patched.setattr(readers, "gathered", whole)
+            patched.setattr(readers, "quick_table", lambda *_, **__: None)
             assert read() == found
 
 

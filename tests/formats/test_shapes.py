@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import RankgaugeError
-from rankgauge.model import Qrels, Run, read_qrels, read_run
 
 JUDGED = Qrels.of({"red dress": {"B07": 3, "B01": 0}, "jeans": {"B07": 1}})
 ROWS = [("red dress", "B07", 3), ("red dress", "B01", 0), ("jeans", "B07", 1)]

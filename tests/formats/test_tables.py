@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import FormatError
-from rankgauge.model import Qrels, Run, read_qrels, read_run
 
 JUDGED = Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})
 

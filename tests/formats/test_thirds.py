@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run, run_blocks
 from rankgauge.errors import FormatError, RankgaugeError
-from rankgauge.evaluation import evaluate
-from rankgauge.formats.naming import InFormat
-from rankgauge.model import Qrels, Run, read_qrels, read_run, run_blocks
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.formats.names import InFormat
 
 ANNOUNCED = "the third column counts 1 to n in every query, so it is read as a rank"
 RANKINGS = st.dictionaries(

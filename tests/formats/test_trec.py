@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rankgauge.data.model import Qrels, Run, read_qrels, read_run, write_run
 from rankgauge.errors import FormatError
-from rankgauge.model import Qrels, Run, read_qrels, read_run, write_run
 
 RUN = {"q1": {"d1": 2.5, "d2": 1.0}, "q2": {"d1": -3.0}}
 TEXT = b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1 t\nq2 Q0 d1 1 -3e0 t\n"

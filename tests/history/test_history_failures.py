@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rankgauge import History, InputError, MissingExtra, evaluate
-from rankgauge.database import escaped_login
+from rankgauge.core.database import escaped_login
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}}
 EVALUATION = evaluate(QRELS, {"q1": ["d1"], "q2": ["x", "d1"]}, ["RR", "AP"])

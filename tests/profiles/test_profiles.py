@@ -13,7 +13,7 @@ from rankgauge import (
     Run,
     UnknownName,
     evaluate,
-    measures,
+    list_measures,
     parse,
     profile_of,
 )
@@ -81,7 +81,7 @@ def refusal(name, measure):
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_what_a_tool_lacks_is_refused_with_what_it_has(name):
-    refused = [error for bare in measures() if (error := refusal(name, bare)) is not None]
+    refused = [error for bare in list_measures() if (error := refusal(name, bare)) is not None]
     assert refused
     for error in refused:
         assert " has no " in error.what or " cannot be reproduced: " in error.what

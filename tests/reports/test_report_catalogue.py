@@ -8,11 +8,11 @@ from rankgauge import UnknownName, describe, report_measures
 
 def test_every_measure_is_listed():
     text = report_measures()
-    for measure in rankgauge.measures():
+    for measure in rankgauge.list_measures():
         assert measure.name in text
 
 
-@pytest.mark.parametrize("name", [measure.name for measure in rankgauge.measures()])
+@pytest.mark.parametrize("name", [measure.name for measure in rankgauge.list_measures()])
 def test_every_measure_is_explained_whole(name):
     text = describe(name)
     assert text.startswith(f"{name}: ")

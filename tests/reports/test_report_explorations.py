@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rankgauge.bench.exploring import explore
+from rankgauge.benchmark.exploration import explore
 from rankgauge.errors import UnknownName
 from rankgauge.reports.explorations import report_exploration
 

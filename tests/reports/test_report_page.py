@@ -13,8 +13,8 @@ from browser import Tab
 
 import rankgauge
 from rankgauge import Details, InputError, Section, UnknownName, html_report
-from rankgauge.plotting import PAGE_COLOURS
-from rankgauge.render import Table
+from rankgauge.rendering.plotting import PAGE_COLOURS
+from rankgauge.rendering.tables import Table
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS = FOLDER / "qrels.txt"

@@ -6,8 +6,8 @@ import pytest
 
 import rankgauge
 from rankgauge import Details, History, Run, diagnosis_section, evaluate, html_report, trend_section
-from rankgauge.plotting import Plot
-from rankgauge.render import Table
+from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.tables import Table
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS = rankgauge.read_qrels(FOLDER / "qrels.txt")

@@ -10,8 +10,8 @@ import pytest
 
 from rankgauge import Collection, Document, Query, evaluate
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
-from rankgauge.retriever import Retriever, search
 from rankgauge.retrievers import BM25
+from rankgauge.retrievers.protocol import Retriever, search
 
 TEXTS = {
     "d1": "The late fee is ten cents, a fee for each day.",

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from overlapping import Overlapping
 
-from rankgauge.chunking import FixedChunker, TokenChunker
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.chunking import FixedChunker, TokenChunker
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.spans import Span, span_scores
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.retriever import Retriever
 from rankgauge.retrievers import TYPES, Chunked
-from rankgauge.spans import Span, span_scores
+from rankgauge.retrievers.protocol import Retriever
 
 pytest.importorskip("chonkie", reason="without chonkie (NumPy 2) nothing is cut")
 

@@ -7,8 +7,8 @@ import pytest
 
 from rankgauge import Document, Query
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.retriever import Retriever
 from rankgauge.retrievers import Dense, HashingEncoder
+from rankgauge.retrievers.protocol import Retriever
 
 
 class Table:

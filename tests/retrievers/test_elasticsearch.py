@@ -8,7 +8,7 @@ import pytest
 from restserver import Engine, fault, serving
 
 from rankgauge import Collection, Document, InputError, Query, check_retriever
-from rankgauge.http_client import EndpointError
+from rankgauge.core.http_client import EndpointError
 from rankgauge.retrievers import Elasticsearch, OpenSearch
 from rankgauge.retrievers import elasticsearch as module
 from rankgauge.sample import sample_path

@@ -8,9 +8,9 @@ import pytest
 
 from rankgauge import Collection, evaluate
 from rankgauge.errors import InputError
-from rankgauge.retriever import search
 from rankgauge.retrievers import BM25, Dense, Encoder, HashingEncoder, Random
 from rankgauge.retrievers.encoders import tokenizer_digest
+from rankgauge.retrievers.protocol import search
 
 
 def test_vectors_have_length_1_or_are_0():

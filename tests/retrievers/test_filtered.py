@@ -3,7 +3,7 @@
 import pytest
 from overlapping import Overlapping
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers import Filtered
 

@@ -7,8 +7,8 @@ import pytest
 from restserver import serving
 
 from rankgauge import Collection, InputError, Query, check_retriever
-from rankgauge.http_client import EndpointError
-from rankgauge.redaction import redact
+from rankgauge.core.http_client import EndpointError
+from rankgauge.core.redaction import redact
 from rankgauge.retrievers import HTTPRetriever
 from rankgauge.retrievers.http import filled, follow, steps
 from rankgauge.sample import sample_path

@@ -8,8 +8,8 @@ import pytest
 
 from rankgauge import Collection, Document, Query, evaluate, fuse
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.retriever import Retriever, search
 from rankgauge.retrievers import BM25, Dense, HashingEncoder, Hybrid, Random, SavedRun
+from rankgauge.retrievers.protocol import Retriever, search
 
 DOCUMENTS = [
     Document(f"d{n}", text=text)

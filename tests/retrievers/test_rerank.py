@@ -8,8 +8,8 @@ from loopback import serving
 
 from rankgauge import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retriever import Retriever
 from rankgauge.retrievers import BM25, EndpointError, Filtered, Random, Rerank, RerankEndpoint
+from rankgauge.retrievers.protocol import Retriever
 
 TEXTS = {"d1": "one", "d2": "three", "d3": "seven", "d4": "eleven", "d5": "twelve"}
 DOCUMENTS = [Document(name, text=text) for name, text in TEXTS.items()]

@@ -3,10 +3,10 @@
 import pytest
 
 from rankgauge import Query
+from rankgauge.data.model import Run, write_run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.model import Run, write_run
-from rankgauge.retriever import search
 from rankgauge.retrievers import SavedRun
+from rankgauge.retrievers.protocol import search
 
 RUN = {"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}, "q2": {"d1": 1.0}}
 

@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli.output import check_writable, say, tell, write_whole
 from rankgauge.cli.progress import working
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["bench"]
 

@@ -14,7 +14,7 @@ import rankgauge
 from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
 from rankgauge.cli.output import say
 from rankgauge.cli.progress import working
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["gate"]
 

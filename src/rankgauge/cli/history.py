@@ -10,7 +10,7 @@ import rankgauge
 from rankgauge.cli.inputs import store_option
 from rankgauge.cli.output import say, tell
 from rankgauge.cli.progress import working
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["history"]
 

@@ -11,7 +11,7 @@ import click
 
 import rankgauge
 from rankgauge.cli.output import tell
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["main"]
 

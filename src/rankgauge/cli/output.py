@@ -9,7 +9,7 @@ import sys
 import click
 
 import rankgauge
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["check_writable", "counted", "say", "tell", "write_whole"]
 

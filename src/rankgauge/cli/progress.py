@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-from rankgauge.escaping import for_terminal
+from rankgauge.core.escaping import for_terminal
 
 __all__ = ["working"]
 

@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import BinaryIO, cast
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.naming import PACKINGS, BrokenPackError
-from rankgauge.formats.packing import Unpacked, exploded, too_many, unpacking
+from rankgauge.formats.compression import Unpacked, exploded, too_many, unpacking
+from rankgauge.formats.names import PACKINGS, BrokenPackError
 
 __all__ = ["ZIP", "Archive", "split_name"]
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.ids import Ids, IntArray
 from rankgauge.errors import InputError
-from rankgauge.ids import Ids, IntArray
 
 __all__ = ["packed"]
 

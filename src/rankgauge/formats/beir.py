@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.writing import written
+from rankgauge.formats.writers import written
 
 __all__ = ["CORPUS", "QRELS", "QUERIES", "write_beir"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
 from rankgauge.formats.layout import JUDGMENTS, finite_numbers, read_number, table_of
 from rankgauge.formats.lines import shorten
-from rankgauge.ids import Ids
-from rankgauge.table import PairTable
 
 __all__ = ["begins_letor", "begins_npl", "begins_smart", "read_classic"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.ids import show_id
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError
 from rankgauge.formats.layout import RUN, Layout, number_text
 from rankgauge.formats.tables import by_query
-from rankgauge.ids import show_id
-from rankgauge.table import PairTable
 
 __all__ = ["MOST_RATING", "RUNS_TOO", "exchange_text", "ranked_rows"]
 

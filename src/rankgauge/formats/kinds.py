@@ -13,8 +13,8 @@ from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, opened_bytes, start_of
-from rankgauge.formats.naming import format_of
-from rankgauge.formats.nested import Nested
+from rankgauge.formats.names import format_of
+from rankgauge.formats.nested_rows import Nested
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
@@ -110,7 +110,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
         with opened_bytes(source.path) as stream:
             start = start_of(stream)
             if is_columnar(start, source.name):
-                from rankgauge.formats.columnar import column_names
+                from rankgauge.formats.parquet import column_names
 
                 columns = column_names(stream, source.name)
                 said = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.ids import Blame, Ids, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import InputError
-from rankgauge.ids import Blame, Ids, show_id
-from rankgauge.table import FloatArray, PairTable
 
 __all__ = [
     "JUDGMENTS",

@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
 from rankgauge.formats.memory import from_rows
-from rankgauge.table import PairTable
 
 __all__ = [
     "FETCHED", "TEST", "got_from", "hub_judgments", "ir_dataset", "ir_judgments", "judged_rows",

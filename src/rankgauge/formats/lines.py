@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.naming import PACKINGS, BrokenPackError, Packing
+from rankgauge.formats.names import PACKINGS, BrokenPackError, Packing
 
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
@@ -154,7 +154,7 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
         if packing is None:
             yield buffered
         else:
-            from rankgauge.formats.packing import unpacking
+            from rankgauge.formats.compression import unpacking
 
             yield unpacking(buffered, packing, name)
         if source == "-":

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.formats.layout import (
     JUDGMENTS,
@@ -26,8 +28,6 @@ from rankgauge.formats.layout import (
     whole_numbers_of,
     wrong_columns,
 )
-from rankgauge.ids import Blame, Ids, IntArray, show_id
-from rankgauge.table import FloatArray, PairTable, offsets_of
 
 __all__ = [
     "frame_columns",

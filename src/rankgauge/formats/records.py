@@ -1,7 +1,7 @@
 """Records that carry a ranking and its judgments together, in whatever shape they come.
 
 A reader of shapes: it finds the parts of each record by their names, and says where a wrong one
-stands. What the parts mean for a measure is decided in :mod:`rankgauge.records`.
+stands. What the parts mean for a measure is decided in :mod:`rankgauge.data.records`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.lines import Source, first_bytes, numbered_lines, opened, source_name
 from rankgauge.formats.memory import frame_columns, is_frame, is_list, labelled, listed, short
-from rankgauge.formats.naming import format_of
+from rankgauge.formats.names import format_of
 from rankgauge.formats.tables import json_document, json_lines
-from rankgauge.ids import id_bytes, show_id
 
 __all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError
-from rankgauge.formats.files import path_and_format, read_stream
 from rankgauge.formats.layout import Layout
 from rankgauge.formats.lines import Source, archive_of, is_zip, opened_bytes, source_name, start_of
-from rankgauge.table import PairTable
+from rankgauge.formats.readers import path_and_format, read_stream
 
 __all__ = ["read_table"]
 
@@ -48,12 +48,12 @@ def read_table(
     if os.path.isdir(source):  # noqa: PTH112
         from pathlib import Path
 
-        from rankgauge.formats.judgments import read_folder
+        from rankgauge.formats.judgment_files import read_folder
 
         return read_folder(Path(os.fsdecode(source)), layout, form, split)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
-            from rankgauge.formats.judgments import read_archive
+            from rankgauge.formats.judgment_files import read_archive
 
             return read_archive(archive_of(stream, source), layout, form, split)
         if split is not None:

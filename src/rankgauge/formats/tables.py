@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
+from rankgauge.core.ids import Blame, Ids, show_id
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_header, check_width, decoded_line, quoting_error
 from rankgauge.formats.layout import (
@@ -26,9 +28,7 @@ from rankgauge.formats.layout import (
 )
 from rankgauge.formats.lines import numbered_lines, shorten
 from rankgauge.formats.memory import from_columns, from_mapping
-from rankgauge.formats.nested import Nested
-from rankgauge.ids import Blame, Ids, show_id
-from rankgauge.table import PairTable
+from rankgauge.formats.nested_rows import Nested
 
 __all__ = [
     "by_query",
@@ -259,7 +259,7 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
         InputError: If its parts do not fit.
     """
     value = json_document(lines, name, f"one object: {layout.mapping}")
-    from rankgauge.formats.shapes import shaped
+    from rankgauge.formats.json_shapes import shaped
 
     found = shaped(value, layout, name)
     if found is not None:

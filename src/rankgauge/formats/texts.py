@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
+from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
 from rankgauge.formats.delimited import check_header, check_width, decoded_line, rows_of
@@ -25,9 +26,8 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )  # fmt: skip
-from rankgauge.formats.naming import format_of, packing_of
+from rankgauge.formats.names import format_of, packing_of
 from rankgauge.formats.tables import objects
-from rankgauge.ids import id_text
 
 __all__ = [
     "IDS", "QUESTIONS", "TEXT_SOURCES", "Faults", "Placed", "Reader", "TextReader", "TextRow",

@@ -3,8 +3,8 @@
 Fields stand between blanks or tabs. Blank lines and lines that start with ``#`` are passed over.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: :mod:`rankgauge.formats.thirds` says what it is). The rank is not
-read where there is a score: the score decides.
+(``query document`` and a number: :mod:`rankgauge.formats.three_columns` says what it is). The rank
+is not read where there is a score: the score decides.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.layout import (
     JUDGMENTS,
@@ -25,8 +27,6 @@ from rankgauge.formats.layout import (
     table_of,
 )
 from rankgauge.formats.lines import mistaken_for, shorten
-from rankgauge.ids import Blame, Ids, IntArray, show_id
-from rankgauge.table import PairTable
 
 __all__ = ["as_read", "is_line", "places_of", "rank_place", "read_trec", "trec_lines"]
 

@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankgauge.differences import Design, Difference, Verdict, described, differences, seed_of
+from rankgauge.comparison.conclusions import units
+from rankgauge.comparison.differences import (
+    Design,
+    Difference,
+    Verdict,
+    described,
+    differences,
+    seed_of,
+)
+from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation import Evaluation
+from rankgauge.evaluation.evaluation import Evaluation
 from rankgauge.history.entries import Entry
-from rankgauge.kernels.measure import Measure, parse
-from rankgauge.notes import many
-from rankgauge.remarks import units
-from rankgauge.render import Table, to_html
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Table, to_html
 
 __all__ = ["Change", "Step", "change_between", "obstacles", "step_between"]
 

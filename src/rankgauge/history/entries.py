@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.policies import Policies
+from rankgauge.core.provenance import Commit
 from rankgauge.errors import InputError
-from rankgauge.evaluation import Evaluation
-from rankgauge.kernels.measure import Measure, parse
-from rankgauge.policies import Policies
-from rankgauge.profiled import AppliedProfile
-from rankgauge.provenance import Commit
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.profiled import AppliedProfile
+from rankgauge.measures.measure import Measure, parse
 
 __all__ = [
     "Entry",

@@ -12,17 +12,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rankgauge.database import Database, Schema
+from rankgauge.core.database import Database, Schema
+from rankgauge.core.provenance import commit_of, versions
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.records import Records
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
-from rankgauge.evaluation import Evaluation
-from rankgauge.fingerprints import fingerprint
+from rankgauge.evaluation.evaluation import Evaluation
 from rankgauge.history.changes import Change, change_between
 from rankgauge.history.entries import VALUES, Entry, pack, read_entry, unpack, unpack_ids
 from rankgauge.history.trends import Trend, trend_of
-from rankgauge.kernels.measure import Measure, parse
-from rankgauge.model import Qrels, Run
-from rankgauge.provenance import commit_of, versions
-from rankgauge.records import Records
+from rankgauge.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData
@@ -84,7 +84,7 @@ class History:
 
     Example:
         >>> import tempfile
-        >>> from rankgauge.evaluation import evaluate
+        >>> from rankgauge.evaluation.evaluation import evaluate
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
         >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
         >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.evaluation import Evaluation
+from rankgauge.core.text import many, some
+from rankgauge.evaluation.evaluation import Evaluation
 from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
-from rankgauge.kernels.measure import Measure
-from rankgauge.notes import many, some
-from rankgauge.render import Cell, Table, to_html
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import Cell, Table, to_html
 
 if TYPE_CHECKING:
-    from rankgauge.plotting import Plot
+    from rankgauge.rendering.plotting import Plot
 
 __all__ = ["Point", "Trend", "trend_of"]
 
@@ -143,7 +143,7 @@ class Trend:
         Args:
             last: Show the latest so many; all if left out.
         """
-        from rankgauge.plots import plot_history
+        from rankgauge.rendering.charts import plot_history
 
         shown = self.points if last is None else self.points[-last:]
         dates = [str(point.entry.time.date()) for point in shown]

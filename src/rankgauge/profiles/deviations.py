@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from rankgauge.kernels.measure import Measure
-from rankgauge.model import Qrels, Run
-from rankgauge.policies import Policies
+from rankgauge.core.policies import Policies
+from rankgauge.data.model import Qrels, Run
+from rankgauge.measures.measure import Measure
 
 __all__ = ["Case", "Change", "Deviation", "Profile"]
 

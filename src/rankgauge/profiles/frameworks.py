@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rankgauge.kernels.measure import Measure
+from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Profile
-from rankgauge.profiles.offered import Offer
 from rankgauge.profiles.steps import AS_GIVEN, BINARY_GRADES, RELEVANT_QUERIES, RUN_QUERIES_ONLY
+from rankgauge.profiles.supported import Offer
 
 __all__ = ["HAYSTACK", "LLAMA_INDEX"]
 

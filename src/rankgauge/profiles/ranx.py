@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.kernels.measure import Measure
+from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
-from rankgauge.profiles.offered import Offer
 from rankgauge.profiles.steps import INPUT_TIES, NEGATIVES_JUDGED, WHOLE_GRADES
+from rankgauge.profiles.supported import Offer
 
 __all__ = ["RANX"]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.ids import IntArray
-from rankgauge.model import Qrels
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.data.model import Qrels
 from rankgauge.profiles.deviations import Case, Change, Deviation
-from rankgauge.table import FloatArray, PairTable, offsets_of
 
 __all__ = [
     "ASCENDING_IDS",

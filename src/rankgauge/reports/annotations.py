@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankgauge.escaping import for_annotation
+from rankgauge.core.escaping import for_annotation
 
 __all__ = ["MOST", "annotation"]
 

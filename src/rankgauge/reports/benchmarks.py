@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.bench.compared import BenchmarkComparison, cost_table
-from rankgauge.bench.outcome import BenchmarkRun
-from rankgauge.catalogue import unknown
-from rankgauge.comparison import Comparison
-from rankgauge.diagnosing.diagnosis import Diagnosis
-from rankgauge.notes import many
-from rankgauge.render import BEST, Cell, Form, Table, render
+from rankgauge.benchmark.comparison import BenchmarkComparison, cost_table
+from rankgauge.benchmark.run import BenchmarkRun
+from rankgauge.comparison.comparison import Comparison
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.diagnosis.diagnosis import Diagnosis
+from rankgauge.rendering.tables import BEST, Cell, Form, Table, render
 from rankgauge.reports.comparisons import report_comparison
 from rankgauge.reports.diagnoses import report_diagnosis
 from rankgauge.reports.sections import Section

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from rankgauge.catalogue import VOCABULARY, Value
-from rankgauge.kernels.declaring import Declaration
-from rankgauge.kernels.dialects import written
-from rankgauge.kernels.measure import Measure, parse_all
-from rankgauge.kernels.measure import measures as all_measures
-from rankgauge.render import Table, render
+from rankgauge.core.grammar import VOCABULARY, Value
+from rankgauge.measures.declaration import Declaration
+from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.measures.measure import list_measures as all_measures
+from rankgauge.measures.other_names import written
+from rankgauge.rendering.tables import Table, render
 
 __all__ = ["describe", "elsewhere", "over_ties", "report_measures"]
 

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.checking.problems import Effect, Problem, Spot
-from rankgauge.checking.result import CheckResult
-from rankgauge.escaping import for_terminal
-from rankgauge.findings import KINDS, Level, ProblemKind
-from rankgauge.notes import many
-from rankgauge.render import Table, render
+from rankgauge.checks.problems import Effect, Problem, Spot
+from rankgauge.checks.result import CheckResult
+from rankgauge.core.escaping import for_terminal
+from rankgauge.core.findings import KINDS, Level, ProblemKind
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.rendering.tables import Table, render
 from rankgauge.reports.annotations import MOST, annotation
 
 __all__ = ["explain_problem", "report_check", "report_problem_kinds"]

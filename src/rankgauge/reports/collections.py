@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.escaping import for_json
-from rankgauge.inspecting import CollectionInfo
-from rankgauge.render import Cell, Form, Table, render
+from rankgauge.core.escaping import for_json
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.description import CollectionInfo
+from rankgauge.rendering.tables import Cell, Form, Table, render
 
 __all__ = ["report_collection"]
 
@@ -26,7 +26,7 @@ def report_collection(info: CollectionInfo, form: str = "table", *, color: bool 
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.inspecting import describe_collection
+        >>> from rankgauge.corpus.description import describe_collection
         >>> from rankgauge.sample import sample_path
         >>> info = describe_collection(sample_path("qrels.txt").parent)
         >>> report_collection(info, "csv").splitlines()[:3]

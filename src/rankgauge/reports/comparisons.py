@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.comparison import Comparison
-from rankgauge.render import BEST, Form, render
+from rankgauge.comparison.comparison import Comparison
+from rankgauge.core.grammar import unknown
+from rankgauge.rendering.tables import BEST, Form, render
 
 __all__ = ["report_comparison"]
 
@@ -35,7 +35,7 @@ def report_comparison(
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.comparison import compare
+        >>> from rankgauge.comparison.comparison import compare
         >>> qrels, runs = {"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q1": ["x", "d"]}}
         >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0][:69] + "..."
         'run,baseline,measure,mean,baseline_mean,difference,low,high,effect,...'

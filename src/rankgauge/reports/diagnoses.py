@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.diagnosing.causes import CAUSES, GAP, IGNORED, UNJUDGED, Finding
-from rankgauge.diagnosing.cures import CURES
-from rankgauge.diagnosing.diagnosis import Diagnosis
-from rankgauge.diagnosing.slices import ENOUGH, OWN_CUTS, Slice
-from rankgauge.notes import many
-from rankgauge.render import Cell, Form, Table, render
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, Finding
+from rankgauge.diagnosis.cures import CURES
+from rankgauge.diagnosis.diagnosis import Diagnosis
+from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
+from rankgauge.rendering.tables import Cell, Form, Table, render
 
 __all__ = ["diagnosis_tables", "report_diagnosis"]
 
@@ -48,7 +48,7 @@ def report_diagnosis(
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.diagnosing.diagnosis import diagnose
+        >>> from rankgauge.diagnosis.diagnosis import diagnose
         >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
         >>> print(report_diagnosis(found, "csv"), end="")
         query,nDCG@10,attainable,primary cause,document,grade,rank,causes,evidence

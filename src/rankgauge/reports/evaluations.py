@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.catalogue import unknown
+from rankgauge.core.escaping import for_terminal
+from rankgauge.core.grammar import unknown
 from rankgauge.errors import InputError
-from rankgauge.escaping import for_terminal
-from rankgauge.evaluation import Evaluation
-from rankgauge.kernels.measure import Measure
-from rankgauge.render import BEST, Cell, Form, Table, render, to_csv
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import BEST, Cell, Form, Table, render, to_csv
 
 __all__ = ["FORMS", "report", "report_notes", "tables"]
 

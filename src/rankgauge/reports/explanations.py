@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.catalogue import unknown
-from rankgauge.escaping import for_html, for_markdown, for_terminal
-from rankgauge.explaining.explanation import Explanation
-from rankgauge.explaining.tables import GAP, UNJUDGED, shown_of
-from rankgauge.explaining.working import number
-from rankgauge.notes import many
-from rankgauge.render import Table, render
+from rankgauge.core.escaping import for_html, for_markdown, for_terminal
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.explanation.explanation import Explanation
+from rankgauge.explanation.tables import GAP, UNJUDGED, shown_of
+from rankgauge.explanation.working import number
+from rankgauge.rendering.tables import Table, render
 
 __all__ = ["report_explanation"]
 
@@ -38,7 +38,7 @@ def report_explanation(found: Explanation, form: str = "table", *, color: bool =
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.explaining.explanation import explain
+        >>> from rankgauge.explanation.explanation import explain
         >>> print(report_explanation(explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR", "q1")))
         RR = 0.5000 of query q1 in run
         rank   document   score   grade   relevant   contribution

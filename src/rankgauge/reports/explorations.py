@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.bench.explorations import Exploration
-from rankgauge.catalogue import unknown
-from rankgauge.collection import Collection
-from rankgauge.render import Form, Table, render
+from rankgauge.benchmark.exploration_result import Exploration
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.collection import Collection
+from rankgauge.rendering.tables import Form, Table, render
 
 __all__ = ["report_exploration"]
 
@@ -36,7 +36,7 @@ def report_exploration(
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.bench.exploring import explore
+        >>> from rankgauge.benchmark.exploration import explore
         >>> qrels = {"q1": {"d"}, "q2": {"d"}}
         >>> found = explore(dict, lambda *_: ({"q1": ["d"], "q2": ["d"]}, None), qrels, {"k": [1]})
         >>> report_exploration(found, "csv").splitlines()

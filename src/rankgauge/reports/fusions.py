@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.render import Form, render
-from rankgauge.tuning import TunedFusion
+from rankgauge.core.grammar import unknown
+from rankgauge.fusion.tuning import TunedFusion
+from rankgauge.rendering.tables import Form, render
 
 __all__ = ["report_tuning"]
 
@@ -23,7 +23,7 @@ def report_tuning(tuned: TunedFusion, form: str = "table", *, color: bool = Fals
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.tuning import tune_fusion
+        >>> from rankgauge.fusion.tuning import tune_fusion
         >>> qrels = {"q1": {"d"}, "q2": {"d"}}
         >>> runs = {"a": {"q1": ["d"], "q2": ["d"]}, "b": {"q1": ["x"], "q2": ["y"]}}
         >>> report_tuning(tune_fusion(qrels, runs, "RR", folds=2), "csv").splitlines()[0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.escaping import templates
-from rankgauge.gating.checks import GateCheck, Verdict
-from rankgauge.gating.verdict import GateResult
-from rankgauge.render import render
+from rankgauge.core.escaping import templates
+from rankgauge.core.grammar import unknown
+from rankgauge.gates.checks import GateCheck, Verdict
+from rankgauge.gates.verdict import GateResult
+from rankgauge.rendering.tables import render
 from rankgauge.reports.annotations import MOST, annotation
 
 __all__ = ["report_gate"]

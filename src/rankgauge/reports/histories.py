@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from rankgauge.catalogue import unknown
+from rankgauge.core.escaping import for_json
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.escaping import for_json
 from rankgauge.history import Change, Entry, Trend
-from rankgauge.kernels.measure import Measure, parse
-from rankgauge.notes import many
-from rankgauge.render import Cell, Form, Table, render
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Cell, Form, Table, render
 
 __all__ = ["report_change", "report_entries", "report_entry", "report_trend"]
 

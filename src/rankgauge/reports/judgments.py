@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.pooling import Reliability
-from rankgauge.render import Form, render
-from rankgauge.unjudged import UnjudgedReport
+from rankgauge.core.grammar import unknown
+from rankgauge.rendering.tables import Form, render
+from rankgauge.sensitivity.reliability import Reliability
+from rankgauge.sensitivity.unjudged import UnjudgedReport
 
 __all__ = ["report_reliability", "report_unjudged"]
 
@@ -24,7 +24,7 @@ def report_unjudged(found: UnjudgedReport, form: str = "table", *, color: bool =
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.unjudged import unjudged_report
+        >>> from rankgauge.sensitivity.unjudged import unjudged_report
         >>> found = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, "RR")
         >>> report_unjudged(found, "csv").splitlines()[1]
         'RR,0.5,1.0,1.0,,,0.5'
@@ -46,7 +46,7 @@ def report_reliability(found: Reliability, form: str = "table", *, color: bool =
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.pooling import reliability
+        >>> from rankgauge.sensitivity.reliability import reliability
         >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2"]}}
         >>> found = reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1")
         >>> report_reliability(found, "csv").splitlines()[1]

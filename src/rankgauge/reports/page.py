@@ -12,26 +12,26 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rankgauge.asked import judged_by
-from rankgauge.catalogue import unknown
-from rankgauge.collection import Collection
-from rankgauge.comparison import COMPARED, Comparison, compare
-from rankgauge.diagnosing.diagnosis import diagnose
+from rankgauge.comparison.comparison import COMPARED, Comparison, compare
+from rankgauge.comparison.conclusions import units
+from rankgauge.core.escaping import templates
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Collection
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.subsets import keep_queries
+from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError
-from rankgauge.escaping import templates
-from rankgauge.evaluation import Evaluation, evaluate
-from rankgauge.kernels.measure import Measure
-from rankgauge.model import Qrels, Run
-from rankgauge.notes import many
-from rankgauge.plots import PLOTS, plot, plot_measures
-from rankgauge.plotting import Plot
-from rankgauge.remarks import units
-from rankgauge.render import Cell, Table
+from rankgauge.evaluation.arguments import judged_by
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.charts import PLOTS, plot, plot_measures
+from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import report_notes
 from rankgauge.reports.queries import Looked, Queries
 from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
-from rankgauge.subsets import keep_queries
 
 __all__ = ["html_report"]
 

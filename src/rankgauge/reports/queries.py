@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rankgauge.collection import Collection
-from rankgauge.evaluation import Evaluation
-from rankgauge.join import ranked
-from rankgauge.kernels.measure import Measure
-from rankgauge.model import Qrels, Run
-from rankgauge.plots import counted
-from rankgauge.render import Cell, Table
+from rankgauge.corpus.collection import Collection
+from rankgauge.data.join import ranked
+from rankgauge.data.model import Qrels, Run
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.charts import counted
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["ByQuery", "Hit", "Looked", "Missed", "Queries"]
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from rankgauge.catalogue import unknown
-from rankgauge.explaining.explanation import Explanation
-from rankgauge.explaining.reconciliation import Moved, Reconciliation
-from rankgauge.explaining.tables import UNJUDGED, grade_of, terms_of
-from rankgauge.explaining.working import Term, Worked, number
-from rankgauge.notes import many
-from rankgauge.render import Cell, Table, render
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.explanation.explanation import Explanation
+from rankgauge.explanation.reconciliation import Moved, Reconciliation
+from rankgauge.explanation.tables import UNJUDGED, grade_of, terms_of
+from rankgauge.explanation.working import Term, Worked, number
+from rankgauge.rendering.tables import Cell, Table, render
 from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
 
 __all__ = ["parted", "reconciliation_parts", "report_reconciliation"]
@@ -38,7 +38,7 @@ def report_reconciliation(
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.explaining.reconciliation import reconcile
+        >>> from rankgauge.explanation.reconciliation import reconcile
         >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
         >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
         >>> print(report_reconciliation(found).split("•")[0].rstrip())

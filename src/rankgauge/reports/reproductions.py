@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rankgauge.catalogue import unknown
-from rankgauge.explaining.reproduction import Reproduction
-from rankgauge.render import Cell, Table, render
+from rankgauge.core.grammar import unknown
+from rankgauge.explanation.reproduction import Reproduction
+from rankgauge.rendering.tables import Cell, Table, render
 from rankgauge.reports.explanations import middle_cut, notes_text
 from rankgauge.reports.reconciliations import reconciliation_parts
 
@@ -29,7 +29,7 @@ def report_reproduction(found: Reproduction, form: str = "table", *, color: bool
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.explaining.reproduction import reproduce
+        >>> from rankgauge.explanation.reproduction import reproduce
         >>> found = reproduce({"q1": {"a": 1, "b": 1}}, {"q1": ["a"]}, "nDCG@10", {"q1": 1.0})
         >>> print(report_reproduction(found))
         nDCG@10 = 1 of the values given (1 value)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from rankgauge.diagnosing.diagnosis import Diagnosis
+from rankgauge.core.text import many
+from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.history import Point, Trend
-from rankgauge.notes import many
-from rankgauge.plots import plot_history
-from rankgauge.plotting import Plot
-from rankgauge.render import Cell, Table
+from rankgauge.rendering.charts import plot_history
+from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.diagnoses import diagnosis_tables
 
 __all__ = ["Details", "Part", "Section", "diagnosis_section", "trend_section"]
@@ -60,7 +60,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         diagnosis: Made by :func:`diagnose`.
 
     Example:
-        >>> from rankgauge.diagnosing.diagnosis import diagnose
+        >>> from rankgauge.diagnosis.diagnosis import diagnose
         >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
         >>> section = diagnosis_section(found)
         >>> section.title, section.parts[0].title

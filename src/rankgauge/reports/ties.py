@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from rankgauge.catalogue import unknown
+from rankgauge.core.grammar import unknown
 from rankgauge.errors import InputError
-from rankgauge.render import Form, render
-from rankgauge.tied import TieReport
+from rankgauge.rendering.tables import Form, render
+from rankgauge.sensitivity.ties import TieReport
 
 __all__ = ["report_ties"]
 
@@ -33,7 +33,7 @@ def report_ties(
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.tied import tie_report
+        >>> from rankgauge.sensitivity.ties import tie_report
         >>> found = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")
         >>> print(report_ties(found, "csv"), end="")
         measure,as evaluated (trec),worst,mean,best,queries affected

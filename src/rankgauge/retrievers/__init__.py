@@ -11,8 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankgauge.http_client import Endpoint as Endpoint
-    from rankgauge.http_client import EndpointError as EndpointError
+    from rankgauge.core.http_client import Endpoint as Endpoint
+    from rankgauge.core.http_client import EndpointError as EndpointError
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.bounds import Oracle as Oracle
     from rankgauge.retrievers.bounds import Random as Random
@@ -112,7 +112,7 @@ TYPES: dict[str, str] = {
 _HOME_OF = {
     name: f"rankgauge.retrievers.{home}" for home, names in _HOMES.items() for name in names
 }
-_HOME_OF |= dict.fromkeys(("Endpoint", "EndpointError"), "rankgauge.http_client")
+_HOME_OF |= dict.fromkeys(("Endpoint", "EndpointError"), "rankgauge.core.http_client")
 
 __all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.collection import Document, Query
-from rankgauge.fingerprints import fingerprint
-from rankgauge.model import Qrels
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.data.model import Qrels
 from rankgauge.retrievers.documents import best, texts_of, unindexed
 from rankgauge.retrievers.options import number, whole
 

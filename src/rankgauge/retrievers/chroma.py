@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankgauge.libraries import library
+from rankgauge.core.libraries import library
 from rankgauge.retrievers.stores import (
     Existing,
     Row,

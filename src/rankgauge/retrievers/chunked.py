@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.catalogue import unknown
-from rankgauge.chunking import (
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.chunking import (
     FIRST,
     Chunker,
     FixedChunker,
@@ -16,13 +16,13 @@ from rankgauge.chunking import (
     TokenChunker,
     chunk_documents,
 )
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.spans import Span
 from rankgauge.errors import InputError
-from rankgauge.retriever import Hits, has_index, index_documents, search, settings_of
 from rankgauge.retrievers.deeper import Ranking, ask_deeper
 from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
-from rankgauge.spans import Span
+from rankgauge.retrievers.protocol import Hits, has_index, index_documents, search, settings_of
 
 __all__ = [
     "ROLL_UPS", "Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
@@ -47,7 +47,7 @@ class Chunked(MadeOfOthers):
 
     Args:
         retriever: Any retriever: it is given chunks as documents (see
-            :func:`~rankgauge.chunking.chunk_documents`).
+            :func:`~rankgauge.corpus.chunking.chunk_documents`).
         chunker: What cuts the texts.
         roll_up: ``max``, ``first`` or ``sum``.
         depth: How many chunks are asked for at first, for each document that is wanted; where they

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from rankgauge.collection import Query
-from rankgauge.retriever import Hits, Retriever, search
+from rankgauge.corpus.collection import Query
+from rankgauge.retrievers.protocol import Hits, Retriever, search
 
 __all__ = ["Ranking", "ask_deeper"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.libraries import library, versions
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.libraries import library, versions
 from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
 from rankgauge.retrievers.encoders import encoder_of
 from rankgauge.retrievers.options import one_of, whole

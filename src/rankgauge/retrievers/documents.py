@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.collection import Document
+from rankgauge.corpus.collection import Document
 from rankgauge.errors import InputError
 
 __all__ = ["best", "fields_named", "texts_of", "unindexed"]

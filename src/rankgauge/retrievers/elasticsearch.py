@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.core.redaction import redact
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
-from rankgauge.redaction import redact
 from rankgauge.retrievers.http import filled, hidden_texts, visible
 
 __all__ = ["Elasticsearch", "OpenSearch"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.retrievers.options import whole
 
 __all__ = ["EmbeddingEndpoint"]

@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
-from rankgauge.libraries import library, loading, versions
 from rankgauge.retrievers.options import whole
 
 __all__ = [

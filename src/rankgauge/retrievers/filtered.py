@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retriever import Hits, has_index, index_documents, settings_of
 from rankgauge.retrievers.deeper import Ranking, ask_deeper
 from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
+from rankgauge.retrievers.protocol import Hits, has_index, index_documents, settings_of
 
 __all__ = ["Filtered"]
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
 

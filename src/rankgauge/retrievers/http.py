@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.http_client import MAX_BYTES, Endpoint
+from rankgauge.core.redaction import SECRET_NAME, looks_secret, redact
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.http_client import MAX_BYTES, Endpoint
-from rankgauge.redaction import SECRET_NAME, looks_secret, redact
 
 __all__ = ["HTTPRetriever", "filled", "follow", "hidden_texts", "steps", "visible"]
 

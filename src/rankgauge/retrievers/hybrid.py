@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.aligned import align
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.model import Run
 from rankgauge.errors import InputError
-from rankgauge.fusion import Fusion, fused, prepared
-from rankgauge.model import Run
-from rankgauge.retriever import index_documents, search, settings_of
+from rankgauge.fusion.alignment import align
+from rankgauge.fusion.fusion import Fusion, fused, prepared
 from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
+from rankgauge.retrievers.protocol import index_documents, search, settings_of
 
 __all__ = ["Hybrid"]
 

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.libraries import library
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.libraries import library
 from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
 
 __all__ = ["LangChain"]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.libraries import library, versions
 from rankgauge.errors import InputError
-from rankgauge.libraries import library, versions
 from rankgauge.retrievers.options import one_of
 from rankgauge.retrievers.stores import (
     Existing,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from rankgauge.catalogue import plain_key, unknown
+from rankgauge.core.grammar import plain_key, unknown
 from rankgauge.errors import InputError
 
 __all__ = ["number", "one_of", "whole"]

@@ -6,9 +6,9 @@ import math
 import re
 from typing import Any
 
-from rankgauge.database import escaped_login
+from rankgauge.core.database import escaped_login
+from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.libraries import library
 from rankgauge.retrievers.stores import Existing, Row, Vectors, VectorStore, secret_of, text_of
 
 __all__ = ["PGVector"]

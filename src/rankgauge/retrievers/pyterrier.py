@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.libraries import library
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.libraries import library
 from rankgauge.retrievers.frameworks import options_told
 
 __all__ = ["PyTerrier"]

@@ -6,8 +6,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.libraries import library
 from rankgauge.retrievers.stores import (
     Existing,
     Row,

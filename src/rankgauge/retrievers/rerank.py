@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retriever import Hits, index_documents, search, settings_of
 from rankgauge.retrievers.documents import fields_named, texts_of, unindexed
 from rankgauge.retrievers.members import MadeOfOthers
 from rankgauge.retrievers.options import whole
+from rankgauge.retrievers.protocol import Hits, index_documents, search, settings_of
 from rankgauge.retrievers.rerankers import reranker_of
 
 __all__ = ["Rerank"]

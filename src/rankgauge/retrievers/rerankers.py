@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError
+from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
-from rankgauge.http_client import MAX_BYTES, Endpoint, EndpointError
-from rankgauge.libraries import library, loading, versions
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 from rankgauge.retrievers.options import whole
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.data.join import ranked
+from rankgauge.data.model import Run
 from rankgauge.errors import InputError
-from rankgauge.fingerprints import fingerprint
-from rankgauge.join import ranked
-from rankgauge.model import Run
 from rankgauge.retrievers.options import one_of
 
 __all__ = ["SavedRun"]

@@ -21,11 +21,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.http_client import EndpointError
+from rankgauge.core.libraries import versions
+from rankgauge.core.redaction import Secrets, redact
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.http_client import EndpointError
-from rankgauge.libraries import versions
-from rankgauge.redaction import Secrets, redact
 from rankgauge.retrievers.documents import unindexed
 from rankgauge.retrievers.encoders import encoder_of
 from rankgauge.retrievers.options import one_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankgauge.collection import Document, Query
+from rankgauge.core.libraries import library, versions
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.libraries import library, versions
 from rankgauge.retrievers.documents import unindexed
 from rankgauge.retrievers.options import whole
 from rankgauge.retrievers.stores import Row, folder_size, id_in, text_of

@@ -9,7 +9,8 @@ that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, nev
 """
 
 from rankgauge.stats.arrays import seed_of
-from rankgauge.stats.columns import (
+from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
+from rankgauge.stats.paired_tests import (
     Bounds,
     Interval,
     Tested,
@@ -21,16 +22,15 @@ from rankgauge.stats.columns import (
     t_test,
     wilcoxon,
 )
-from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
-from rankgauge.stats.randomised import (
+from rankgauge.stats.power import detectable_difference, power, queries_needed
+from rankgauge.stats.randomization import (
     Randomised,
     max_t,
     pairwise_test,
     randomisation_test,
     tukey_hsd,
 )
-from rankgauge.stats.sizes import detectable_difference, power, queries_needed
-from rankgauge.stats.student import student_t_cdf, student_t_quantile
+from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 __all__ = [
     "Bounds",

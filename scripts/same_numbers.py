@@ -1,0 +1,116 @@
+"""Compare every number that two versions of the source print as JSON, bit by bit.
+
+    python scripts/same_numbers.py OLD/src NEW/src [--data FOLDER]
+
+Each command is run on the bundled sample and on the collections in FOLDER (or RANKGAUGE_TEST_DATA),
+once with each source folder. Keys that were renamed on purpose are listed in ``RENAMED``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# New key: old key.
+RENAMED: dict[str, str] = {}
+_NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
+MEASURES = [word for name in _NAMES for word in ("-m", name)]
+_SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}
+_COLLECTIONS = ("cranfield", "cisi", "npl", "dl20-doc")
+
+
+def commands(data: Path | None, sample: Path) -> Iterator[list[str]]:
+    """The commands whose numbers are compared."""
+    yield from _of_runs(sample / "qrels.txt", sorted((sample / "runs").glob("*.run")), sample)
+    for name in _COLLECTIONS if data else ():
+        folder = data / name
+        runs = sorted(folder.glob("runs/*.gz"))
+        texts = folder if list(folder.glob("corpus.jsonl*")) else None
+        yield from _of_runs(next(folder.glob("**/qrels*.txt*")), runs, texts)
+
+
+def _of_runs(qrels: Path, runs: list[Path], texts: Path | None) -> Iterator[list[str]]:
+    collection = ["--collection", str(texts)] if texts else []
+    yield ["compare", str(qrels), *map(str, runs)]
+    for run in runs:
+        yield ["evaluate", str(qrels), str(run)]
+        yield ["evaluate", str(qrels), str(run), "--ties", "mean", *MEASURES]
+        yield ["check", str(qrels), str(run)]
+        yield ["diagnose", str(qrels), str(run), *collection]
+        yield ["gate", str(qrels), str(run), str(runs[0])]
+    yield ["explain", str(qrels), str(runs[0]), "nDCG@10"]
+    yield ["explain", str(qrels), str(runs[0]), "AP"]
+
+
+def printed(source: Path, words: list[str]) -> object:
+    """What a command prints with this source, as values; its text where it is no JSON."""
+    if words[0] == "gate":
+        return _gated(source, *words[1:])
+    done = _ran(source, [*words, "--as", "json"])
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        return done.stderr
+
+
+def _gated(source: Path, qrels: str, run: str, baseline: str) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        kept, result = f"{folder}/baseline.json", f"{folder}/gate.json"
+        done = _ran(source, ["gate", qrels, baseline, "--baseline", kept, "--update-baseline"])
+        if done.returncode == 0:
+            done = _ran(source, ["gate", qrels, run, "--baseline", kept, "--json", result])
+        return json.loads(Path(result).read_text()) if Path(result).exists() else done.stderr
+
+
+def _ran(source: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rankgauge", *words],
+        env={**os.environ, "PYTHONPATH": str(source.resolve()), "PYTHONUTF8": "1"},
+        capture_output=True, check=False, encoding="utf-8",
+    )  # fmt: skip
+
+
+def numbers(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each leaf of a document of JSON with its path; floats with all their digits."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _SKIPPED:
+                yield from numbers(inner, f"{path}/{RENAMED.get(key, key)}")
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from numbers(inner, f"{path}/{place}")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, repr(value)
+
+
+def main() -> int:
+    """Compare both, print what differs, and how many numbers were equal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RANKGAUGE_TEST_DATA"))
+    given = parser.parse_args()
+    every = list(commands(given.data, given.new / "rankgauge" / "sample"))
+    equal = different = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pairs = pool.map(lambda w: (w, printed(given.old, w), printed(given.new, w)), every)
+        for words, old, new in pairs:
+            before, after = dict(numbers(old)), dict(numbers(new))
+            wrong = sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k))
+            equal += len(before) - len(wrong)
+            different += len(wrong)
+            if not before:
+                sys.stdout.write(f"{' '.join(words)}: no numbers: {str(old)[:200]}\n")
+            for key in wrong[:3]:
+                sys.stdout.write(f"{' '.join(words)}: {key}: {before.get(key)} {after.get(key)}\n")
+    sys.stdout.write(f"{len(every)} commands: {equal} numbers equal, {different} different\n")
+    return int(bool(different))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,312 @@
+"""Runs of a benchmark side by side: quality with its uncertainty, latency and cost beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankgauge.benchmark.latency import Quantile
+from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.comparison.comparison import COMPARED, Comparison, compare, compare_evaluations
+from rankgauge.comparison.differences import Design
+from rankgauge.core.escaping import for_json
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
+from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.tables import Cell, Table
+
+__all__ = ["BenchmarkComparison", "changed_settings", "compare_runs", "cost_table"]
+
+_SCHEMA = "rankgauge/benchmark/1"
+# Above so many hits, runs are evaluated in blocks and never held whole.
+_IN_MEMORY = 20_000_000
+_MIB = 2**20
+# What differs without being a setting of the retriever.
+_ASIDE = frozenset({"versions"})
+
+
+@dataclass(frozen=True)
+class BenchmarkComparison:
+    """What :meth:`Benchmark.compare` found.
+
+    Attributes:
+        comparison: The runs by quality: means, differences, intervals, p-values, sentences.
+        runs: The runs, in the same order, with latency, index and cost.
+        pareto: Names of the runs that no other run beats in both quality and latency (p50); empty
+            where latency was not measured.
+        notes: What was seen when they were run.
+    """
+
+    comparison: Comparison
+    runs: tuple[BenchmarkRun, ...]
+    pareto: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def table(self) -> Table:
+        """Measures down and runs across, as :meth:`Comparison.table`."""
+        return self.comparison.table()
+
+    def cost_table(self) -> Table:
+        """Latency, throughput, index and cost, a row for each run."""
+        marked = self.pareto if len(self.runs) > 2 else ()
+        return cost_table(self.runs, pareto=marked, primary=str(self.comparison.primary))
+
+    def plot(self) -> Plot:
+        """Quality over latency (p50), with the Pareto front (needs ``rankgauge[plots]``).
+
+        Raises:
+            InputError: If not every run was timed.
+        """
+        points = _points(self.runs, self.comparison)
+        return plot_pareto(points, str(self.comparison.primary), lower=_lower(self.comparison))
+
+    def to_json(self) -> str:
+        """All of it as JSON by the published schema ``benchmark-1.json``."""
+        from importlib.metadata import version
+
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "comparison": json.loads(self.comparison.to_json()),
+            "runs": [_as_object(run) for run in self.runs],
+            "pareto": list(self.pareto),
+            "notes": list(self.notes),
+        }
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    def _repr_html_(self) -> str:
+        from rankgauge.rendering.tables import to_html
+
+        return self.comparison._repr_html_() + to_html(self.cost_table())
+
+    def __repr__(self) -> str:
+        return f"<BenchmarkComparison of {', '.join(run.name for run in self.runs)}>"
+
+
+def compare_runs(
+    runs: Sequence[BenchmarkRun],
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    baseline: str | None = None,
+    design: Design | None = None,
+    errors: Errors = "refuse",
+) -> BenchmarkComparison:
+    """Compare runs of one benchmark with one of them; the arguments are those of `compare`.
+
+    Raises:
+        InputError: With fewer than two runs, runs over other queries, or failures that are refused.
+    """
+    if len(runs) < 2:
+        raise InputError(
+            f"got {many(len(runs), 'run')}, wanted two or more", where="compare",
+            fix="run another retriever",
+        )  # fmt: skip
+    for run in runs:
+        if run.queries != runs[0].queries:
+            raise InputError(
+                f"{run.name!r} and {runs[0].name!r} were asked other queries", where="compare",
+                fix="run both again: answers that are in the store are not asked for again",
+            )  # fmt: skip
+    given = COMPARED if measures is None else measures
+    names = (given,) if isinstance(given, str | Measure) else tuple(given)
+    shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
+    chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
+    comparison = _compared(runs, shown, chosen, errors)
+    said = {one.run_name: {f.code for f in one.findings} for one in comparison.evaluations}
+    found = {
+        run.name: [f for f in run.tally.findings() if f.code not in said[run.name]] for run in runs
+    }
+    if any(found.values()):
+        comparison = comparison.with_findings(found)
+    front = pareto_front(_points(runs, comparison), lower=_lower(comparison))
+    best = {point.name for point in front}
+    return BenchmarkComparison(
+        comparison=comparison,
+        runs=tuple(runs),
+        pareto=tuple(run.name for run in runs if run.name in best),
+        notes=tuple(_notes(runs, comparison)),
+    )
+
+
+def _lower(comparison: Comparison) -> bool:
+    return comparison.primary.declaration.better == "lower"
+
+
+def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Point]:
+    """Quality and latency of each run; none where one of them was not timed: that were unfair."""
+    means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
+    found = [
+        Point(run.name, mean, run.latency.p50.value)
+        for run, mean in zip(runs, means, strict=True)
+        if run.latency is not None and run.latency.p50 is not None
+    ]
+    return found if len(found) == len(runs) else []
+
+
+def _compared(
+    runs: Sequence[BenchmarkRun], shown: Sequence[Measure], design: Design, errors: Errors
+) -> Comparison:
+    wanted = tuple(dict.fromkeys([*design.tested, *shown]))
+    hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
+    if hits > _IN_MEMORY:
+        return compare_evaluations([run.evaluate(wanted, errors=errors) for run in runs], design)
+    return compare(
+        runs[0].qrels,
+        [run.ranked(errors) for run in runs],
+        wanted,
+        tested=design.tested,
+        baseline=design.baseline,
+        pairs=design.pairs,
+        test=design.test,
+        correction=design.correction,
+        interval=design.interval,
+        draws=design.draws,
+    )
+
+
+def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """The settings in which two retrievers differ, as dotted names.
+
+    Example:
+        >>> changed_settings({"type": "bm25", "k1": 0.9}, {"type": "bm25", "k1": 1.2, "b": 0.4})
+        ('b', 'k1')
+    """
+    flat = [dict(_flat(settings, "")) for settings in (one, other)]
+    names = sorted(flat[0].keys() | flat[1].keys())
+    missing = object()
+    return tuple(n for n in names if flat[0].get(n, missing) != flat[1].get(n, missing))
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key not in _ASIDE:
+                yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, json.dumps(value, default=str)
+
+
+def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str]:
+    for run in runs:
+        for note in run.notes:
+            yield f"{run.name}: {note}"
+    baseline = next(run for run in runs if run.name == comparison.baseline)
+    for run in runs:
+        ours, theirs = (r.settings.get("retriever", {}) for r in (run, baseline))
+        if run is baseline or "type" not in ours or ours.get("type") != theirs.get("type"):
+            continue
+        changed = changed_settings(theirs, ours)
+        if len(changed) > 1:
+            yield (
+                f"{run.name} and {baseline.name} differ in {many(len(changed), 'setting')} "
+                f"({', '.join(changed)}): nobody knows which of them made the difference"
+            )
+
+
+# ---- latency and cost
+
+
+def cost_table(
+    runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
+) -> Table:
+    """Latency, throughput, index and cost, a row for each run; columns that say something.
+
+    Args:
+        runs: The runs.
+        pareto: Names of those on the Pareto front; marked.
+        primary: The measure of quality of that front.
+    """
+    columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
+    timed = [run.latency for run in runs]
+    for name in ("p50", "p95", "p99"):
+        columns[f"{name} ms"] = [_ms(getattr(one, name)) if one else None for one in timed]
+    columns["queries/s"] = [_figures(one.throughput) if one else None for one in timed]
+    indexes = [run.index for run in runs]
+    columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
+    columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
+    columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
+    # What searches exactly finds all: only beside one that does not is it worth a column.
+    recalls = [one.recall if one else None for one in indexes]
+    if any(recall is not None and recall < 1 for recall in recalls):
+        columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
+    for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
+        columns[f"{unit}/query"] = [
+            _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None
+            for run in runs
+        ]
+    columns["cost/1,000"] = [None if run.cost is None else _figures(run.cost) for run in runs]
+    failed = [run.tally.failed + run.tally.missing for run in runs]
+    columns["failed"] = [str(number) if any(failed) else None for number in failed]
+    kept = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
+    marks = {(row, 0): "°" for row, run in enumerate(runs) if run.name in pareto}
+    notes = []
+    if any(timed):
+        counts = sorted({len(one.seconds) for one in timed if one})
+        asked = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        notes.append(
+            f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100"
+        )
+    if marks:
+        notes.append(f"° no other run is both as good by {primary} and as quick by p50")
+    return Table(
+        columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
+        notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),
+    )  # fmt: skip
+
+
+def _ms(quantile: Quantile | None) -> str | None:
+    return None if quantile is None else _figures(quantile.value * 1000)
+
+
+def _mib(size: int | None) -> str | None:
+    return None if size is None else _figures(size / _MIB)
+
+
+def _figures(value: float) -> str:
+    """A number with three significant figures, and no exponent."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(decimals, 6)}f}"
+
+
+def _as_object(run: BenchmarkRun) -> dict[str, Any]:
+    latency, index, tally = run.latency, run.index, run.tally
+    quantiles = {
+        name: None if found is None else {
+            "value": found.value, "low": _null(found.low), "high": _null(found.high)
+        }
+        for name in ("p50", "p95", "p99")
+        for found in [None if latency is None else getattr(latency, name)]
+    }  # fmt: skip
+    return {
+        "name": run.name,
+        "settings": json.loads(json.dumps(dict(run.settings), default=str)),
+        "queries": tally.queries,
+        "failed": tally.failed,
+        "not_asked": tally.missing,
+        "failures": [
+            {"query": f.query, "kind": f.kind, "error": f.error, "attempts": f.attempts}
+            for f in run.failures
+        ],
+        "latency": None if latency is None else {
+            **quantiles, "queries": len(latency.seconds), "throughput": _null(latency.throughput)
+        },
+        "index": None if index is None else {
+            "seconds": index.seconds, "size": index.size, "peak": index.peak,
+            "recall": index.recall,
+        },
+        "usage": dict(run.usage),
+        "cost_per_1000_queries": run.cost,
+    }  # fmt: skip
+
+
+def _null(value: float) -> float | None:
+    return value if math.isfinite(value) else None

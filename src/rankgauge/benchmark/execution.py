@@ -1,0 +1,669 @@
+"""Asking a retriever every query: in order, side by side in threads, or side by side in a loop.
+
+Whatever goes wrong with a query is its answer; nothing that a retriever does ends the run, short of
+ending the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import inspect
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeAlias
+
+from rankgauge.benchmark.journal import Answer, query_key
+from rankgauge.benchmark.limits import Limits
+from rankgauge.corpus.collection import Query
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.retrievers.protocol import (
+    Hits,
+    LoopBlocked,
+    abandon_blocked_loop,
+    aligned,
+    answers_of,
+    awaited,
+    describe_error,
+    has_index,
+    hits_of,
+    is_async,
+    listed_hits,
+)
+
+__all__ = ["TimeLimit", "ask", "call_within"]
+
+_BATCH = 32
+_AHEAD = 8
+_GRACE = 0.5  # seconds in which a call that was cancelled has to end
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+# Faults of the program that another attempt meets again.
+_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
+    NotImplementedError, SyntaxError, TypeError,
+)  # fmt: skip
+
+# Anything else that a retriever raises is its answer: also what is no Exception, such as
+# SystemExit, the panic of a library written in Rust, or a cancellation of its own.
+_INTERRUPTS = (KeyboardInterrupt,)
+
+Queries = Sequence[Query]
+Record = Callable[[Answer], None]
+Ask = Callable[[Queries, int], Any]
+
+
+class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
+    """A call took longer than it may."""
+
+
+class _Enough(Exception):  # noqa: N818 - the same
+    """So many failures in a row that the rest is not asked."""
+
+
+@dataclass(slots=True)
+class _Task:
+    """Queries for one call."""
+
+    queries: Queries
+    attempts: int = 0
+
+
+class _Unusable(NamedTuple):
+    """What a retriever returned that is no ranking: why, and what kind of failure that is."""
+
+    said: str
+    kind: str
+
+
+# What came of a call: for each of its queries, or for none if it is no list of rankings.
+_Outcomes = Sequence[Hits | _Unusable] | _Unusable
+
+
+def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
+    """What a call returned as hits; what cannot be read is the answer of its query."""
+    try:
+        listed = aligned(found, wanted)
+        rankings = [listed[place] for place in range(wanted)]
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - what it returned is an object of its own making
+        return _unusable(error)
+    return [_outcome(ranking, k) for ranking in rankings]
+
+
+def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
+    try:
+        return hits_of(ranking, k)
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a ranking may be an iterator that fails
+        return _unusable(error)
+
+
+def _unusable(error: BaseException) -> _Unusable:
+    if isinstance(error, InputError):
+        return _Unusable(_mended(error), "answer")
+    return _Unusable(describe_error(error), "error")
+
+
+def _read_out(found: Any, k: int) -> Any:
+    """What was found, with rankings that are made only while they are read."""
+    if type(found) is list and any(isinstance(one, Iterator) for one in found):
+        return [_read(one, k) if isinstance(one, Iterator) else one for one in found]
+    return found
+
+
+def _read(ranking: Iterator[Any], k: int) -> Any:
+    try:
+        return listed_hits(ranking, k)
+    except _INTERRUPTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it may fail as any code may
+        return _failing(error)
+
+
+def _failing(error: BaseException) -> Iterator[Any]:
+    raise error
+    yield
+
+
+@dataclass(slots=True)
+class _Desk:
+    """What every way of asking shares: k, limits, where answers go."""
+
+    k: int
+    limits: Limits
+    record: Record
+    failures: int = 0
+    begun: float = field(default_factory=time.monotonic)
+    next_start: float = 0.0
+
+    def pause(self) -> float:
+        """Seconds until the next call may begin, which is then taken as begun."""
+        if self.limits.rate is None:
+            return 0.0
+        now = time.monotonic()
+        start = max(now, self.next_start)
+        self.next_start = start + 1.0 / self.limits.rate
+        return start - now
+
+    def settle(self, task: _Task, found: _Outcomes, seconds: float) -> list[_Task]:
+        """Record what came of a call; what is to be asked again, query by query."""
+        if isinstance(found, _Unusable):
+            return self._failed(task, *found, seconds)
+        share = seconds / len(task.queries)
+        for query, one in zip(task.queries, found, strict=True):
+            if isinstance(one, _Unusable):
+                self._say(query, *one, share, task.attempts)
+                continue
+            self.failures = 0
+            self.record(Answer(query.id, query_key(query), one, "", "", share, task.attempts))
+        return []
+
+    def again(self, task: _Task, error: BaseException) -> float | None:
+        """Seconds to wait before the call is made again; None if it is not."""
+        if task.attempts > self.limits.retries or isinstance(error, _FAULTS):
+            return None
+        try:
+            # An error of ours says it if it may pass; others are given the benefit of the doubt.
+            if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
+                return None
+            return self.limits.wait(task.attempts, error)
+        except Exception:  # noqa: BLE001 - the error is of a retriever: its properties may raise
+            return None
+
+    def give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
+        """Record that a call failed for good; what is to be asked again, query by query."""
+        if isinstance(error, TimeLimit):
+            return self._failed(task, f"no answer within {self.limits.timeout:g} s", "timeout",
+                                seconds)  # fmt: skip
+        return self._failed(task, describe_error(error), "error", seconds)
+
+    def _failed(self, task: _Task, said: str, kind: str, seconds: float) -> list[_Task]:
+        if len(task.queries) > 1:
+            # One of them may be to blame: each by itself.
+            return [_Task([query]) for query in task.queries]
+        self._say(task.queries[0], said, kind, seconds, task.attempts)
+        return []
+
+    def _say(self, query: Query, said: str, kind: str, seconds: float, attempts: int) -> None:  # noqa: PLR0917 - the parts of an answer
+        self.record(Answer(query.id, query_key(query), None, said, kind, seconds, attempts))
+        self.failures += 1
+        if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
+            raise _Enough
+
+
+def _mended(error: InputError) -> str:
+    """What is wrong with an answer and what mends it: asked again, it would be the same."""
+    return f"{error.what}; fix: {error.fix}" if error.fix else error.what
+
+
+def ask(
+    retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
+) -> bool:
+    """Ask a retriever every query and record each answer as it comes.
+
+    Args:
+        retriever: A retriever, or a callable; see :class:`rankgauge.Retriever`.
+        queries: What is asked; read as it is needed.
+        k: How many documents are wanted.
+        limits: How it may be driven.
+        record: Called with each answer, never by two threads at once.
+
+    Returns:
+        Whether all were asked; False after `limits.stop_after` failures in a row.
+
+    Raises:
+        InputError: If `retriever` is none.
+    """
+    search = answers_of(retriever, batched=limits.batch is not None)
+    together = has_index(retriever) and limits.timeout is None
+    size = limits.batch or (_BATCH if together else 1)
+    tasks = (_Task(list(some)) for some in _batches(queries, size))
+    desk = _Desk(k, limits, record)
+    try:
+        if is_async(retriever):
+            _Loops(search, desk, tasks).run()
+        elif limits.concurrency == 1 and limits.timeout is None:
+            _in_order(search, tasks, desk)
+        else:
+            _Threads(search, desk).run(tasks)
+    except _Enough:
+        return False
+    return True
+
+
+def _batches(queries: Iterable[Query], size: int) -> Iterator[tuple[Query, ...]]:
+    rest = iter(queries)
+    while some := tuple(itertools.islice(rest, size)):
+        yield some
+
+
+# ---- in order, in this thread
+
+
+def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
+    waiting: list[_Task] = []
+    while (task := waiting.pop(0) if waiting else next(tasks, None)) is not None:
+        while True:
+            if pause := desk.pause():
+                time.sleep(pause)
+            task.attempts += 1
+            start = time.perf_counter()
+            try:
+                found = search(task.queries, desk.k)
+                if inspect.isawaitable(found):
+                    found = awaited(found)
+                found = _read_out(found, desk.k)
+                seconds = time.perf_counter() - start
+                outcomes = _outcomes(found, len(task.queries), desk.k)
+            except _INTERRUPTS:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is recorded
+                seconds = time.perf_counter() - start
+                wait = desk.again(task, error)
+                if wait is None:
+                    waiting.extend(desk.give_up(task, error, seconds))
+                    break
+                time.sleep(wait)
+            else:
+                waiting.extend(desk.settle(task, outcomes, seconds))
+                break
+
+
+# ---- side by side in threads, each call with a time limit
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call that a thread is to make, makes, or was left behind with."""
+
+    task: _Task
+    started: float | None = None
+    back: bool = False
+    abandoned: bool = False
+
+
+class _Threads:
+    """Workers that make the calls; one that does not come back in time is replaced.
+
+    Answers are recorded and time limits kept by the thread that runs it all, so that a journal is
+    written by one thread only, and an interrupt from the keyboard is met at once. Workers find a
+    few calls ahead in their queue: to wait for this thread after each would cost more than a quick
+    call.
+    """
+
+    def __init__(self, search: Ask, desk: _Desk) -> None:
+        self._search = search
+        self._desk = desk
+        self._todo: SimpleQueue[_Call | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Call, Any, BaseException | None, float]] = SimpleQueue()
+        self._out: dict[int, _Call] = {}
+        self._later: list[tuple[float, int, _Task]] = []
+        self._again: list[_Task] = []
+        self._number = itertools.count()
+        self._workers = 0
+        # Whether a call came back or was left behind: one of the two, said once.
+        self._fate = threading.Lock()
+        limits = desk.limits
+        # With a rate to keep, a call begins when it is handed out.
+        self._most = limits.concurrency + (_AHEAD if limits.rate is None else 0)
+
+    def run(self, tasks: Iterator[_Task]) -> None:
+        """Make all the calls."""
+        try:
+            while True:
+                while len(self._out) < self._most:
+                    task = self._next(tasks)
+                    if task is None:
+                        break
+                    self._hand_out(task)
+                if self._out:
+                    self._settle_one()
+                elif self._later:
+                    time.sleep(max(0.0, self._later[0][0] - time.monotonic()))
+                else:
+                    return
+        finally:
+            self._send_home()
+
+    def _next(self, tasks: Iterator[_Task]) -> _Task | None:
+        if self._later and self._later[0][0] <= time.monotonic():
+            return heapq.heappop(self._later)[2]
+        return self._again.pop(0) if self._again else next(tasks, None)
+
+    def _hand_out(self, task: _Task) -> None:
+        if pause := self._desk.pause():
+            self._wait(pause)
+        if self._workers < min(self._desk.limits.concurrency, len(self._out) + 1):
+            threading.Thread(target=self._work, daemon=True).start()
+            self._workers += 1
+        task.attempts += 1
+        call = _Call(task)
+        self._out[id(call)] = call
+        self._todo.put(call)
+
+    def _wait(self, pause: float) -> None:
+        """Let the time go by, and record what comes back meanwhile: a kill would lose it."""
+        end = time.monotonic() + pause
+        while (left := end - time.monotonic()) > 0:
+            if self._out:
+                self._settle_one(left)
+            else:
+                time.sleep(left)
+
+    def _settle_one(self, most: float | None = None) -> None:
+        """Wait for one call to come back or to run out of time; `most` seconds at most."""
+        # A retry that is due has to wait for a place among the calls that are out, or for the rate.
+        patience = self._patience(retries=most is None and len(self._out) < self._most)
+        if most is not None:
+            patience = most if patience is None else min(most, patience)
+        try:
+            call, found, error, seconds = self._done.get(timeout=patience)
+        except Empty:
+            self._leave_behind()
+            return
+        if call.abandoned:
+            return  # its thread came back after all, and ended: another has its place
+        del self._out[id(call)]
+        if error is None:
+            self._again += self._desk.settle(call.task, found, seconds)
+        else:
+            self._failed(call.task, error, seconds)
+
+    def _patience(self, *, retries: bool) -> float | None:
+        """Seconds until the first call runs out of time, or one is to be tried again."""
+        timeout = self._desk.limits.timeout
+        moments = [self._later[0][0]] if self._later and retries else []
+        if timeout is not None:
+            now = time.monotonic()
+            moments += [
+                (now if call.started is None else call.started) + timeout
+                for call in self._out.values()
+            ]
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
+
+    def _leave_behind(self) -> None:
+        timeout = self._desk.limits.timeout
+        if timeout is None:
+            return
+        now = time.monotonic()
+        left = []
+        for key, call in list(self._out.items()):
+            if call.started is not None and call.started + timeout <= now:
+                with self._fate:
+                    call.abandoned = not call.back
+                if call.back:
+                    continue
+                del self._out[key]
+                self._workers -= 1
+                left.append(call)
+        if left:
+            # What it awaits may hold up the loop in which others would wait, too.
+            abandon_blocked_loop()
+        for call in left:
+            if self._workers < len(self._out):
+                threading.Thread(target=self._work, daemon=True).start()
+                self._workers += 1
+            self._failed(call.task, TimeLimit(), timeout)
+
+    def _failed(self, task: _Task, error: BaseException, seconds: float) -> None:
+        wait = self._desk.again(task, error)
+        if wait is None:
+            self._again += self._desk.give_up(task, error, seconds)
+        else:
+            heapq.heappush(self._later, (time.monotonic() + wait, next(self._number), task))
+
+    def _send_home(self) -> None:
+        """Let no thread begin another call, and end those that wait."""
+        with contextlib.suppress(Empty):
+            while True:
+                self._todo.get_nowait()
+        for _ in range(self._workers):
+            self._todo.put(None)
+
+    def _work(self) -> None:
+        while (call := self._todo.get()) is not None:
+            found, failed = None, None
+            call.started = time.monotonic()
+            start = time.perf_counter()
+            try:
+                found = self._search(call.task.queries, self._desk.k)
+                if inspect.isawaitable(found):
+                    found = awaited(found)
+                found = _read_out(found, self._desk.k)
+                seconds = time.perf_counter() - start
+                found = _outcomes(found, len(call.task.queries), self._desk.k)
+            except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
+                failed = error
+                seconds = time.perf_counter() - start
+            with self._fate:
+                call.back = True
+            self._done.put((call, found, failed, seconds))
+            if call.abandoned:
+                return
+
+
+# ---- side by side in a loop
+
+_Made: TypeAlias = asyncio.Task[tuple[_Outcomes, float]]
+
+
+@dataclass(slots=True, eq=False)
+class _Awaited:
+    """A call in a loop, and when the loop must have come back to it."""
+
+    task: _Task
+    due: float | None = None
+    made: _Made | None = None
+
+
+class _Loops:
+    """Calls awaited side by side in a loop; one that holds up the loop is left behind with it.
+
+    The other calls that were under way in that loop are made again in the next.
+    """
+
+    def __init__(self, search: Ask, desk: _Desk, tasks: Iterator[_Task]) -> None:
+        self._search, self._desk, self._tasks = search, desk, tasks
+        self._again: list[_Task] = []
+
+    def run(self) -> None:
+        """Make all the calls."""
+        abandon_blocked_loop()  # something that was left behind in it may hold it up
+        while True:
+            session = _Session(self._search, self._desk, self._tasks, self._again)
+            try:
+                awaited(session.run(), session.blocked)
+            except LoopBlocked:
+                self._blame(session)
+            except asyncio.CancelledError as error:
+                # The retriever cancelled all tasks of the loop, and with them the session.
+                for call in session.out:
+                    self._failed(call, error, 0.0)
+            else:
+                return
+
+    def _blame(self, session: _Session) -> None:
+        """Give up the call that holds up a loop, and have the others of that loop made again."""
+        now = time.monotonic()
+        running = asyncio.current_task(session.loop)
+        late = [call for call in session.out if call.due is not None and call.due < now]
+        # What the retriever itself has started there is of nobody knows which call.
+        guilty = [call for call in late if call.made is running] or late
+        for call in session.out:
+            if call not in guilty:
+                call.task.attempts -= 1
+                self._again.append(call.task)
+        for call in guilty:
+            self._failed(call, TimeLimit(), self._desk.limits.timeout or 0.0)
+
+    def _failed(self, call: _Awaited, error: BaseException, seconds: float) -> None:
+        wait = self._desk.again(call.task, error)
+        if wait is None:
+            self._again += self._desk.give_up(call.task, error, seconds)
+        else:
+            time.sleep(wait)
+            self._again.append(call.task)
+
+
+class _Session:
+    """The calls that are made in one loop.
+
+    Attributes:
+        loop: The loop, once it is there.
+        out: The calls that were begun and not recorded.
+    """
+
+    def __init__(
+        self, search: Ask, desk: _Desk, tasks: Iterator[_Task], again: list[_Task]
+    ) -> None:
+        self._search, self._desk, self._tasks, self._again = search, desk, tasks, again
+        self.loop: asyncio.AbstractEventLoop
+        self.out: list[_Awaited] = []
+        # Whether the session ended, or its loop was left behind: from then on nothing of it counts.
+        self._left = False
+        self._lock = threading.Lock()
+
+    def blocked(self) -> bool:
+        """Whether a call is so late that the loop cannot have come back to it."""
+        if self._desk.limits.timeout is None:
+            return False
+        limit = time.monotonic() - _GRACE
+        with self._lock:
+            self._left = any(call.due is not None and call.due < limit for call in self.out)
+        return self._left
+
+    async def run(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        workers = [
+            asyncio.ensure_future(self._work()) for _ in range(self._desk.limits.concurrency)
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            with self._lock:
+                self._left = True
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers, timeout=2 * _GRACE)
+
+    async def _work(self) -> None:
+        # Whoever leaves something to be asked again looks here once more before it goes home.
+        while (call := self._next()) is not None:
+            again = await self._one(call)
+            with self._lock:
+                if not self._left:
+                    self._again.extend(again)
+
+    def _next(self) -> _Awaited | None:
+        with self._lock:
+            if self._left:
+                return None
+            task = self._again.pop(0) if self._again else next(self._tasks, None)
+            if task is None:
+                return None
+            call = _Awaited(task)
+            self.out.append(call)
+            return call
+
+    async def _one(self, call: _Awaited) -> list[_Task]:
+        task, desk = call.task, self._desk
+        while True:
+            if pause := desk.pause():
+                await asyncio.sleep(pause)
+            task.attempts += 1
+            start = time.perf_counter()
+            made = await self._ended(call)
+            try:
+                outcomes, seconds = _result(made)
+            except _INTERRUPTS:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is recorded
+                seconds = time.perf_counter() - start
+                wait = desk.again(task, error)
+                if wait is None:
+                    return self._over(call, partial(desk.give_up, task, error, seconds))
+                await asyncio.sleep(wait)
+            else:
+                return self._over(call, partial(desk.settle, task, outcomes, seconds))
+
+    def _over(self, call: _Awaited, settle: Callable[[], list[_Task]]) -> list[_Task]:
+        """Record what came of a call, unless its loop was left behind."""
+        with self._lock:
+            if self._left:
+                return []
+            self.out.remove(call)
+            return settle()
+
+    async def _call(self, task: _Task) -> tuple[_Outcomes, float]:
+        start = time.perf_counter()
+        found = _read_out(await self._search(task.queries, self._desk.k), self._desk.k)
+        seconds = time.perf_counter() - start
+        return _outcomes(found, len(task.queries), self._desk.k), seconds
+
+    async def _ended(self, call: _Awaited) -> _Made | None:
+        """Wait for the end of a call; None if it took too long, and was left behind if need be.
+
+        The call is a task of its own: a retriever that cancels its task does not cancel the worker.
+        """
+        most = self._desk.limits.timeout
+        made = call.made = asyncio.ensure_future(self._call(call.task))
+        made.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if most is not None:
+            call.due = time.monotonic() + most
+        try:
+            await asyncio.wait({made}, timeout=most)
+            return made if made.done() else None
+        finally:
+            if not made.done():
+                made.cancel()
+                call.due = time.monotonic() + _GRACE
+                await asyncio.wait({made}, timeout=_GRACE)
+            call.due = None
+
+
+def _result(made: _Made | None) -> tuple[_Outcomes, float]:
+    if made is None:
+        raise TimeLimit
+    return made.result()
+
+
+def call_within(seconds: float | None, call: Callable[[], object]) -> None:
+    """Make a call that may take so long, in a thread that is left behind if it takes longer.
+
+    Args:
+        seconds: None for no limit; it is then called in this thread.
+        call: What is called.
+
+    Raises:
+        TimeLimit: If it takes longer.
+    """
+    if seconds is None:
+        call()
+        return
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
+            failed.append(error)
+        finally:
+            over.set()
+
+    end = time.monotonic() + seconds
+    threading.Thread(target=work, daemon=True).start()
+    while not over.wait(max(0.0, min(_POLL, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            abandon_blocked_loop()
+            raise TimeLimit
+    if failed:
+        raise failed[0]

@@ -1,0 +1,564 @@
+"""The journal of a run: one line an answer, appended as it comes, so that nothing answered is lost.
+
+A journal is a folder of two files. ``answers.jsonl`` is only ever appended to, one write a line: a
+process that is killed loses the queries in flight and nothing else, and a line that it was writing
+is cut off when the journal is opened again. ``run.json`` says what was asked of whom; it is
+replaced whole. Each line and ``run.json`` end with a checksum: what is damaged counts as never
+written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.protocol import Hits
+
+__all__ = ["Answer", "Journal", "query_key"]
+
+ANSWERS, HEAD = "answers.jsonl", "run.json"
+_EARLIER = "answers-earlier.jsonl"
+_FORMAT = 2  # 1 had no checksums
+_TAIL = b',"sum":"%08x"}\n'
+_TAIL_LENGTH = len(_TAIL % 0)
+_KINDS = ("error", "timeout", "answer")
+_SYNC_EVERY = 1.0  # seconds: what a loss of power may cost; a killed process loses none of it
+_SAID = 500
+
+
+class Answer(NamedTuple):
+    """What came of asking one query.
+
+    Attributes:
+        query: Its id.
+        key: What the query is, by id and content: a hash of both.
+        hits: What was retrieved; None if there is no usable answer.
+        error: What went wrong, empty if nothing did.
+        kind: ``""`` if nothing went wrong, else ``error`` (the retriever raised), ``timeout`` or
+            ``answer`` (what it returned is no ranking).
+        seconds: How long the last attempt took; of a batch, each query's share of it.
+        attempts: How often it was asked.
+    """
+
+    query: str
+    key: str
+    hits: Hits | None
+    error: str = ""
+    kind: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+def query_key(query: Query) -> str:
+    """What a query is, by id and content: 32 hexadecimal digits.
+
+    Example:
+        >>> query_key(Query("q1", "late fees")) == query_key(Query("q1", "late fee"))
+        False
+    """
+    said = f"{query.id}\0{query.text}"
+    if query.fields:
+        said += "\0" + json.dumps(query.fields, sort_keys=True, default=str)
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def _line(answer: Answer) -> bytes:
+    hits = answer.hits
+    row: dict[str, Any] = {
+        "query": answer.query, "key": answer.key, "seconds": round(answer.seconds, 7)
+    }  # fmt: skip
+    if answer.attempts != 1:
+        row["attempts"] = answer.attempts
+    if hits is None:
+        row["kind"] = answer.kind
+        row["error"] = answer.error[:_SAID]
+    else:
+        row["ids"] = hits.ids
+        if hits.scored:
+            row["scores"] = hits.scores
+        if hits.repeated:
+            row["repeated"] = hits.repeated
+        if hits.beyond:
+            row["beyond"] = hits.beyond
+        if hits.ascending:
+            row["ascending"] = True
+    body = _encode(row).encode("utf-8", "backslashreplace")[:-1]
+    return body + _TAIL % zlib.crc32(body)
+
+
+def _answer(row: Mapping[str, Any]) -> Answer:
+    hits = None
+    ids = row.get("ids")
+    if ids is not None:
+        scores = row.get("scores")
+        hits = Hits(
+            ids,
+            [float(n) for n in range(len(ids), 0, -1)] if scores is None else scores,
+            scored=scores is not None,
+            repeated=row.get("repeated", 0),
+            beyond=row.get("beyond", 0),
+            ascending=row.get("ascending", False),
+        )
+    return Answer(
+        row["query"], row["key"], hits, row.get("error", ""), row.get("kind", ""),
+        row["seconds"], row.get("attempts", 1),
+    )  # fmt: skip
+
+
+class Journal:
+    """The answers of one retriever, kept as they come. Use it in a ``with``.
+
+    Only one process writes a journal at a time. Of answers to the same query the last one counts.
+
+    Attributes:
+        folder: Where it lies.
+        head: What ``run.json`` says.
+        notes: What was found damaged, or of an old format, when it was opened and read.
+    """
+
+    def __init__(self, folder: Path, *, k: int | None = None, keeper: object = None) -> None:
+        """Name a journal; nothing is made or read.
+
+        Args:
+            folder: Where it lies.
+            k: How many documents an answer has at most; a line with more is damaged.
+            keeper: What removes the folder when it goes; held as long as the journal is.
+        """
+        self.folder = folder
+        self._k = k
+        self._keeper = keeper
+        self.head: dict[str, Any] = {}
+        self.notes: list[str] = []
+        self._file = -1
+        self._lock = -1
+        self._synced = 0.0
+        self._resumed = False
+
+    # ---- writing
+
+    def open(self, *, fresh: bool = False) -> None:
+        """Open it for writing, made if it is not there.
+
+        Args:
+            fresh: Begin anew: what it holds is forgotten.
+
+        Raises:
+            InputError: If another process is writing it, or the folder cannot be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.folder / ".lock")
+            _JOURNALS.add(self)
+            path = self.folder / ANSWERS
+            self.notes.clear()
+            if fresh:
+                path.unlink(missing_ok=True)
+                (self.folder / HEAD).unlink(missing_ok=True)
+                (self.folder / _EARLIER).unlink(missing_ok=True)
+            self.head = self._read_head()
+            if not self.head and (self.folder / HEAD).exists():
+                self.notes.append(
+                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier answers "
+                    "are not known"
+                )
+            if self.head.get("format") == 1:
+                self.notes.append(
+                    f"the answers in {self.folder} have no checksums (format 1, written by an "
+                    "earlier version): every query is asked again"
+                )
+                path.unlink(missing_ok=True)
+                self.head = {}
+            mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._file = os.open(path, mode, 0o644)
+            _mend_end(self._file)
+            self._drop_damaged()
+        except OSError as error:
+            self.close()
+            raise _unwritable(self.folder, error) from None
+        if "stamp" not in self.head:
+            self.note(stamp=secrets.token_hex(8))
+        self._resumed = os.fstat(self._file).st_size > 0
+        self._synced = time.monotonic()
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it held answers when it was opened."""
+        return self._resumed
+
+    def set_aside(self) -> None:
+        """Begin anew, and keep the answers beside it for :meth:`take_back`.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            os.ftruncate(self._file, 0)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self.head, self._resumed = {}, False
+        self.note(stamp=secrets.token_hex(8))
+
+    def take_back(self) -> None:
+        """Take back the answers that were set aside; newer ones go before them.
+
+        Raises:
+            InputError: If they cannot be written.
+        """
+        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        if not earlier.exists():
+            return
+        try:
+            with path.open("rb") as stream, earlier.open("ab") as kept:
+                shutil.copyfileobj(stream, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+            self._replace(earlier)
+            self._drop_damaged()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        self._resumed = os.fstat(self._file).st_size > 0
+
+    def forget_earlier(self) -> None:
+        """Remove the answers that were set aside."""
+        with contextlib.suppress(OSError):
+            (self.folder / _EARLIER).unlink(missing_ok=True)
+
+    def _replace(self, other: Path) -> None:
+        path = self.folder / ANSWERS
+        os.close(self._file)
+        self._file = -1
+        other.replace(path)
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+
+    def _drop_damaged(self) -> None:
+        """Write the journal anew without its damaged lines, if it has any."""
+        path = self.folder / ANSWERS
+        whole = lines = 0
+        with path.open("rb") as stream:
+            for line in stream:
+                lines += 1
+                whole += self._row(line) is not None
+        if whole == lines:
+            return
+        part = path.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            with path.open("rb") as stream, part.open("wb") as kept:
+                kept.writelines(line for line in stream if self._row(line) is not None)
+                kept.flush()
+                os.fsync(kept.fileno())
+            self._replace(part)
+        finally:
+            part.unlink(missing_ok=True)
+        damaged = lines - whole
+        self.notes.append(
+            f"WARNING: {many(damaged, 'damaged line')} in {path}: "
+            + ("its query is" if damaged == 1 else "their queries are")
+            + " asked again"
+        )
+
+    def append(self, answer: Answer) -> None:
+        """Keep an answer: it is with the operating system when this returns.
+
+        Raises:
+            InputError: If it cannot be written, as on a full disk; what was written before stays.
+        """
+        line = _line(answer)
+        try:
+            written = os.write(self._file, line)
+            if written != len(line):  # a full disk; the torn line is cut off at the next opening
+                os.write(self._file, line[written:])
+            now = time.monotonic()
+            if now - self._synced > _SYNC_EVERY:
+                os.fsync(self._file)
+                self._synced = now
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+
+    def note(self, **facts: Any) -> None:
+        """Write facts into ``run.json``, the whole of it or nothing."""
+        self.head = {**self.head, "format": _FORMAT, **facts}
+        target = self.folder / HEAD
+        part = target.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            said = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
+            part.write_text(said, encoding="utf-8")
+            part.replace(target)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+
+    def close(self, *, sync: bool = True) -> None:
+        """Let others write.
+
+        Args:
+            sync: Whether everything is brought to the disk first.
+        """
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                if sync:
+                    os.fsync(self._file)
+            os.close(self._file)
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._file = self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- reading
+
+    def known(self, *, failed: bool) -> set[tuple[str, str]]:
+        """The queries that have an answer, by id and key.
+
+        Args:
+            failed: Whether a failure counts as one.
+        """
+        good: dict[tuple[str, str], bool] = {}
+        for row in self._rows():
+            good[row["query"], row["key"]] = "ids" in row
+        return {query for query, fine in good.items() if fine or failed}
+
+    def answers(self, wanted: Callable[[Answer], bool]) -> Iterator[Answer]:
+        """The last answer to each query, in the order they came; one held in memory at a time.
+
+        Args:
+            wanted: Whether an answer is to a query as it is asked now.
+        """
+        last: dict[tuple[str, str], int] = {}
+        if self._resumed:
+            for number, row in enumerate(self._rows()):
+                last[row["query"], row["key"]] = number
+        for number, row in enumerate(self._rows()):
+            if last.get((row["query"], row["key"]), number) == number:
+                answer = _answer(row)
+                if wanted(answer):
+                    yield answer
+
+    def stamp(self) -> str:
+        """What tells this beginning of the journal from another; empty if it was never begun."""
+        return str(self._read_head().get("stamp", ""))
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        """The lines that can be read; a query whose line is damaged is as one never asked."""
+        path = self.folder / ANSWERS
+        if path.is_file():
+            with path.open("rb") as stream:
+                yield from filter(None, map(self._row, stream))
+
+    def _row(self, line: bytes) -> Mapping[str, Any] | None:
+        """A line whose checksum is right and whose values are those of an answer."""
+        body = line[:-_TAIL_LENGTH]
+        if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
+            return None
+        try:
+            row = json.loads(body + b"}")
+        except (ValueError, RecursionError):
+            return None
+        return row if isinstance(row, dict) and _well_formed(row, self._k) else None
+
+    def _read_head(self) -> dict[str, Any]:
+        """What ``run.json`` says; nothing if it is damaged or not there."""
+        path = self.folder / HEAD
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError):
+            text = ""
+        found = _head(text)
+        if found is None:
+            return {}
+        if found["format"] not in {1, _FORMAT}:
+            self.close()
+            raise InputError(
+                f"the journal has format {found['format']!r}, wanted {_FORMAT}",
+                where=str(self.folder),
+                fix="use the version of rankgauge that wrote it, or name another store",
+            )
+        return found
+
+
+def _head(text: str) -> dict[str, Any] | None:
+    """A head whose checksum and values are right; of another format neither is known."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or type(found.get("format")) is not int:
+        return None
+    said, right = found.pop("sum", None), _head_sum(found)
+    # A format that is another for one damaged bit is no newer format.
+    if found["format"] != _FORMAT:
+        return found if said != right else None
+    known = all(fits(found[name]) for name, fits in _HEAD_KINDS.items() if name in found)
+    return found if said == right and known else None
+
+
+def _head_sum(head: Mapping[str, Any]) -> str:
+    body = json.dumps({**head, "format": _FORMAT}, sort_keys=True)
+    return f"{zlib.crc32(body.encode()):08x}"
+
+
+def _well_formed(row: Mapping[str, Any], k: int | None) -> bool:
+    common = (
+        type(row.get("query")) is str
+        and type(row.get("key")) is str
+        and _number(row.get("seconds"))
+        and _count(row.get("attempts", 1))
+    )
+    if not common:
+        return False
+    if "ids" not in row:
+        return type(row.get("error")) is str and row.get("kind") in _KINDS
+    ids, scores = row["ids"], row.get("scores")
+    return (
+        type(ids) is list
+        and (k is None or len(ids) <= k)
+        and all(type(name) is str and name for name in ids)
+        and len(set(ids)) == len(ids)
+        and _sound("".join(ids))
+        and (scores is None or (type(scores) is list and len(scores) == len(ids)))
+        and all(map(_number, scores or ()))
+        and (scores is None or sorted(scores, reverse=True) == scores)
+        and all(_count(row.get(name, 0)) for name in ("repeated", "beyond"))
+        and type(row.get("ascending", False)) is bool
+    )
+
+
+def _number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= sys.float_info.max
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _sound(text: str) -> bool:
+    """Whether text may be that of an id."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _numbers(value: Any) -> bool:
+    return type(value) is dict and all(map(_number, value.values()))
+
+
+def _index_cost(value: Any) -> bool:
+    return (
+        type(value) is dict
+        and value.keys() <= {"seconds", "size", "peak", "recall"}
+        and _number(value.get("seconds", 0.0))
+        and all(value.get(name) is None or _count(value[name]) for name in ("size", "peak"))
+        and (value.get("recall") is None or _number(value["recall"]))
+    )
+
+
+def _latency(value: Any) -> bool:
+    return (
+        type(value) is dict
+        and value.keys() == {"seconds", "failures", "warmup"}
+        and _numbers(value["seconds"])
+        and _count(value["failures"])
+        and _count(value["warmup"])
+    )
+
+
+# Whether a value of run.json is of the right kind.
+_HEAD_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("stamp", "name", "started"), lambda value: type(value) is str),
+    **dict.fromkeys(("retriever", "limits"), lambda value: type(value) is dict),
+    **dict.fromkeys(("asked", "k"), _count),
+    "finished": lambda value: type(value) is bool,
+    "code": lambda value: type(value) is list and all(type(one) is str for one in value),
+    "index": _index_cost,
+    "latency": _latency,
+    "seconds": _number,
+    "usage": _numbers,
+}
+
+
+def _mend_end(file: int) -> None:
+    """Cut off a last line that was not written to its end."""
+    size = os.fstat(file).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        os.lseek(file, start, os.SEEK_SET)
+        place = os.read(file, end - start).rfind(b"\n")
+        if place >= 0:
+            end = start + place + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(file, end)
+
+
+def _locked(path: Path) -> int:
+    """A lock that ends with the process; where the system has none of the kind, none is held."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        import fcntl
+    except ImportError:
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise InputError(
+            "another process is running this retriever over this collection",
+            where=str(path.parent),
+            fix="wait for it, or name another store",
+        ) from None
+    return file
+
+
+# Journals of this process. A child that it forks inherits their files, and with them the lock,
+# which would outlive a process that is killed: the child closes them and writes no journal.
+_JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for journal in list(_JOURNALS):
+        journal.close(sync=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"the journal cannot be written: {error.strerror or error}", where=str(folder),
+        fix="make room, or name a store in a folder that may be written to; then run it again: it "
+        "goes on where it stopped",
+    )  # fmt: skip

@@ -1,0 +1,290 @@
+"""Latency, asked for one query at a time, and the memory that it takes."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rankgauge.benchmark.execution import ask
+from rankgauge.benchmark.journal import Answer
+from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.progress import Told
+from rankgauge.corpus.collection import Query
+from rankgauge.errors import FormatError, InputError
+from rankgauge.retrievers.protocol import has_index
+
+__all__ = ["Latency", "Quantile", "Used", "measure_latency", "used"]
+
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile of latencies with its 95 % interval, in seconds.
+
+    Attributes:
+        value: The quantile: the smallest latency that at least this share does not pass.
+        low: The lower end of the interval; NaN where there are too few queries for one.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How long a retriever takes for a query when it is asked nothing else.
+
+    Intervals are those of order statistics (binomial): they assume nothing of the distribution
+    but that queries are independent.
+
+    Attributes:
+        seconds: Query id to seconds, in the order they were asked.
+        failures: Queries that failed; they have no latency.
+        warmup: Queries asked before, which were not timed.
+
+    Source:
+        J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, 2.2.
+
+    Example:
+        >>> latency = Latency({f"q{n}": n / 1000 for n in range(1, 101)})
+        >>> latency.p50
+        Quantile(value=0.05, low=0.04, high=0.061)
+        >>> round(latency.throughput, 1)
+        19.8
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    failures: int = 0
+    warmup: int = 0
+
+    @property
+    def p50(self) -> Quantile | None:
+        """The median; None if nothing was timed."""
+        return self.quantile(0.5)
+
+    @property
+    def p95(self) -> Quantile | None:
+        """The 95th percentile; None below 20 queries, where it would be the slowest of all."""
+        return self.quantile(0.95)
+
+    @property
+    def p99(self) -> Quantile | None:
+        """The 99th percentile; None below 100 queries, where it would be the slowest of all."""
+        return self.quantile(0.99)
+
+    @property
+    def throughput(self) -> float:
+        """Queries a second, one after the other; NaN if nothing was timed."""
+        whole = math.fsum(self.seconds.values())
+        return len(self.seconds) / whole if whole > 0 else math.nan
+
+    def quantile(self, share: float) -> Quantile | None:
+        """A quantile with its interval; None if there are too few queries to tell it.
+
+        Args:
+            share: Between 0 and 1.
+        """
+        times = sorted(self.seconds.values())
+        count = len(times)
+        if not count or count * (1 - share) < 1 - 1e-9:
+            return None
+        low, high = _ranks(count, share)
+        return Quantile(
+            times[math.ceil(count * share - 1e-9) - 1],
+            times[low - 1] if low else math.nan,
+            times[high - 1] if high else math.nan,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Its quantiles as plain values, in seconds."""
+        found: dict[str, Any] = {"queries": len(self.seconds), "failures": self.failures}
+        for name in ("p50", "p95", "p99"):
+            quantile = getattr(self, name)
+            if quantile is not None:
+                found[name] = quantile.value
+        if self.seconds:
+            found["mean"] = statistics.fmean(self.seconds.values())
+            found["throughput"] = self.throughput
+        return found
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV of ``query,latency``, as the gate's ``--latency`` reads it.
+
+        Raises:
+            InputError: If it cannot be written.
+        """
+        import csv
+
+        try:
+            with Path(path).open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream, lineterminator="\n")
+                writer.writerow(("query", "latency"))
+                writer.writerows(self.seconds.items())
+        except OSError as error:
+            raise InputError(
+                f"cannot be written: {error.strerror}", where=str(path),
+                fix="check that the folder is there and may be written to",
+            ) from None  # fmt: skip
+
+    @classmethod
+    def of(cls, found: Any, where: str) -> Latency:
+        """A latency from what a journal kept.
+
+        Raises:
+            FormatError: If it is not that.
+        """
+        try:
+            seconds = {str(query): float(value) for query, value in found["seconds"].items()}
+            return cls(seconds, int(found["failures"]), int(found["warmup"]))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise FormatError(
+                "the latencies cannot be read", path=where, fix="measure them again"
+            ) from None
+
+
+@lru_cache(maxsize=64)
+def _ranks(count: int, share: float) -> tuple[int, int]:
+    """The ranks (from 1) of the ends of the interval of a quantile; 0 where there is none.
+
+    Rank l is the largest with P(B < l) <= (1 - level) / 2, u the smallest with P(B < u) >= level +
+    (1 - level) / 2, B binomial of `count` and `share`.
+    """
+    tail = (1 - _LEVEL) / 2
+    low = high = 0
+    below = 0.0
+    for rank in range(1, count + 1):
+        below += math.exp(
+            math.lgamma(count + 1)
+            - math.lgamma(rank)
+            - math.lgamma(count - rank + 2)
+            + (rank - 1) * math.log(share)
+            + (count - rank + 1) * math.log1p(-share)
+        )
+        if below <= tail:
+            low = rank
+        if below >= 1 - tail:
+            high = rank
+            break
+    return low, high
+
+
+def measure_latency(
+    retriever: Any,
+    queries: Sequence[Query],
+    k: int,
+    *,
+    limits: Limits,
+    warmup: int = 3,
+    bar: Told | None = None,
+) -> Latency:
+    """Time a retriever, one query after the other.
+
+    Args:
+        retriever: The retriever, already indexed.
+        queries: What is asked.
+        k: How many documents are wanted.
+        limits: Its time limit and rate count; there is one query in a call, one call at a time, and
+            none is made again.
+        warmup: So many queries are asked before and not timed.
+        bar: Told of each query, between it and the next.
+    """
+    one = 1 if limits.batch is not None or has_index(retriever) else None
+    alone = replace(limits, concurrency=1, batch=one, retries=0)
+    ask(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
+    seconds: dict[str, float] = {}
+    failures = 0
+
+    def record(answer: Answer) -> None:
+        nonlocal failures
+        if answer.hits is None:
+            failures += 1
+        else:
+            seconds[answer.query] = answer.seconds
+        if bar is not None:
+            bar.step(failed=answer.hits is None)
+
+    ask(retriever, queries, k, limits=alone, record=record)
+    return Latency(seconds, failures, min(warmup, len(queries)))
+
+
+# ---- memory
+
+
+@dataclass(slots=True)
+class Used:
+    """What a piece of work took.
+
+    Attributes:
+        seconds: By the clock.
+        peak: Bytes of memory it needed at its peak beyond what the process held before; None where
+            the system does not tell.
+    """
+
+    seconds: float = 0.0
+    peak: int | None = None
+
+
+@contextmanager
+def used() -> Iterator[Used]:
+    """Measure the work done inside: time, and the peak of this process's memory."""
+    found = Used()
+    before = _resident()
+    _forget_peak()
+    start = time.perf_counter()
+    try:
+        yield found
+    finally:
+        found.seconds = time.perf_counter() - start
+        peak = _peak()
+        if before is not None and peak is not None:
+            found.peak = max(peak - before, 0)
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def _of_status(name: str) -> int | None:
+    try:
+        said = _STATUS.read_text(encoding="ascii")
+    except OSError:
+        return None
+    found = re.search(rf"^{name}:\s+(\d+) kB", said, re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def _forget_peak() -> None:
+    """Begin the peak anew, where the system can: without, it is the peak since the start."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def _resident() -> int | None:
+    return _of_status("VmRSS") or _of_status("VmHWM") or _highest()
+
+
+def _peak() -> int | None:
+    return _of_status("VmHWM") or _highest()
+
+
+def _highest() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

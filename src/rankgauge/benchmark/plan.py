@@ -1,0 +1,519 @@
+"""A benchmark as a file: collection, retrievers and limits in TOML."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from rankgauge import retrievers
+from rankgauge.benchmark.arguments import check_k, check_prices, check_timed
+from rankgauge.benchmark.benchmark import Benchmark
+from rankgauge.benchmark.code_hash import remember_arguments
+from rankgauge.benchmark.limits import Limits
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.collection import Collection
+from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.measures.measure import parse_all
+from rankgauge.retrievers.protocol import describe_error
+
+__all__ = ["BenchmarkPlan", "PlannedRetriever"]
+
+_TOP = (
+    "baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed",
+)  # fmt: skip
+_COLLECTION = ("source", "documents", "queries", "qrels", "split")
+# Keys of a retriever's table that are not options of its class.
+_OWN = ("type", "limits", "part", "prices", "settings")
+# Options that hold other retrievers, by name or as tables.
+_PARTS = ("of", "retriever")
+# Options that are paths: those are relative to the plan.
+_PATHS = ("path", "run")
+# Options that hold other objects, as tables.
+_TABLES = ("chunker", "encoder", "reranker")
+_CALLS = "python"
+_CALLED = ("call", "arguments")
+_CUT = "chunked"
+
+
+@dataclass(frozen=True)
+class PlannedRetriever:
+    """A retriever of a plan.
+
+    Attributes:
+        name: What its run is called.
+        type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
+        options: The options of that type.
+        limits: How it may be driven, where that differs from the others.
+        prices: The price of a unit of what it uses up.
+        settings: What tells it from others; for ``python`` only.
+        part: Whether it is only a part of others, and not run itself.
+    """
+
+    name: str
+    type: str
+    options: Mapping[str, Any]
+    limits: Limits | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] | None = None
+    part: bool = False
+
+
+@dataclass(frozen=True)
+class BenchmarkPlan:
+    """What is run over what, read from a file.
+
+    .. code-block:: toml
+
+        collection = "handbook"        # a folder, a zip, "ir_datasets:...", or a table
+        measures = ["nDCG@10", "R@10"]
+
+        [retrievers.bm25]
+        type = "bm25"
+        stemmer = "english"
+
+        [retrievers.dense]
+        type = "dense"
+        encoder = { type = "hashing" }
+
+        [retrievers.hybrid]
+        type = "hybrid"
+        of = ["bm25", "dense"]
+
+    Attributes:
+        path: The file; paths in it are relative to its folder.
+        collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
+        retrievers: Those that are run or are part of others, in the order of the file.
+        k: How many documents are asked for.
+        store: The folder where answers are kept.
+        measures: What is shown; the first is tested.
+        baseline: The run that others are held against; the first if empty.
+        timed: How many queries are timed.
+        limits: How retrievers may be driven.
+        explore: Which configurations of a retriever are tried, see :func:`explore_plan`.
+    """
+
+    path: Path
+    collection: Mapping[str, Any]
+    retrievers: tuple[PlannedRetriever, ...]
+    k: int = 100
+    store: Path = Path("bench")
+    measures: tuple[str, ...] = ()
+    baseline: str = ""
+    timed: int = 200
+    limits: Limits = field(default_factory=Limits)
+    explore: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
+        """Read a plan, or make one for a folder: BM25 and hashed dense vectors over what is in it.
+
+        Args:
+            path: A TOML file, or a folder that :meth:`Collection.load` reads.
+
+        Raises:
+            FormatError: If the file is no TOML, or a key is missing or of the wrong kind.
+            UnknownName: For a key or a type that nobody knows, with the nearest ones.
+        """
+        place = Path(path)
+        if place.is_dir():
+            return cls(
+                path=place,
+                collection={"source": str(path)},
+                retrievers=(
+                    PlannedRetriever("bm25", "bm25", {}),
+                    PlannedRetriever("dense", "dense", {"encoder": {"type": "hashing"}}),
+                ),
+                measures=("nDCG@10", "R@5", "P@5", "RR"),
+                store=place.resolve().with_name(f"{place.resolve().name}.runs"),
+            )
+        try:
+            data = tomllib.loads(place.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(
+                f"cannot be read: {error.strerror}",
+                where=str(path),
+                fix="name a file that is there",
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FormatError(
+                f"this is no TOML: {error}", path=str(path), fix="mend the line it names"
+            ) from None
+        with _in_file(place):
+            return _Reading(place).plan(data)
+
+    def load(
+        self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
+    ) -> Benchmark:
+        """The benchmark, with its collection loaded.
+
+        Args:
+            store: Another folder for the answers.
+            progress: Whether to show how far a run has come.
+        """
+        given = dict(self.collection)
+        collection = Collection.load(given.pop("source"), **given)
+        return Benchmark(
+            collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
+        )
+
+    def measured(self, measures: Iterable[str]) -> BenchmarkPlan:
+        """The plan with other measures.
+
+        Raises:
+            UnknownName: For a measure that nobody knows.
+        """
+        names = tuple(measures)
+        for name in names:
+            parse_all(name)
+        return replace(self, measures=names)
+
+    def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
+        """The retrievers that are run, or those of them that are named.
+
+        Raises:
+            UnknownName: For a name that the plan does not have.
+        """
+        names = {one.name: one for one in self.retrievers}
+        wanted = list(only)
+        for name in wanted:
+            if name not in names:
+                raise unknown("retriever of the plan", name, names)
+        return tuple(
+            one for one in self.retrievers if (one.name in wanted if wanted else not one.part)
+        )
+
+    def options(self, name: str) -> dict[str, Any]:
+        """The type and the options of a retriever as one table, with its parts inside it.
+
+        Raises:
+            UnknownName: For a name that the plan does not have.
+            FormatError: If parts go in a circle.
+        """
+        return _whole(self, name, ())
+
+    def make(self, table: Mapping[str, Any], bench: Benchmark) -> Any:
+        """The retriever that such a table describes.
+
+        Raises:
+            FormatError: For options that do not fit.
+        """
+        return _Building(self, bench).table(table)
+
+    def check(self) -> None:
+        """Refuse types and options that nobody knows, of all its retrievers, before any is made.
+
+        Raises:
+            UnknownName: With the place in the plan, and the nearest names.
+        """
+        for one in self.retrievers:
+            _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
+
+    def builder(self, bench: Benchmark) -> Callable[[str], Any]:
+        """A function that makes the retriever of a name; what is part of several is made once.
+
+        Only what lies in a chunked one is made for it alone: it holds chunks. It raises FormatError
+        for options that do not fit, and for parts that go in a circle.
+
+        Args:
+            bench: The benchmark that they are run over; some are made from its judgments.
+        """
+        return _Building(self, bench).named
+
+
+@contextlib.contextmanager
+def _in_file(path: Path, where: str = "") -> Iterator[None]:
+    """Name the file, and where in it, in an error that does not."""
+    try:
+        yield
+    except RankgaugeError as error:
+        if str(path) not in error.where:
+            error.where = ", ".join(filter(None, (str(path), where))) + (
+                f": {error.where}" if error.where else ""
+            )
+        raise
+
+
+class _Reading:
+    """Reads one file, and says where in it something does not fit."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folder = path.resolve().parent
+
+    def plan(self, data: Mapping[str, Any]) -> BenchmarkPlan:
+        self._known(data, _TOP, "the plan")
+        collection = data.get("collection")
+        if isinstance(collection, str):
+            collection = {"source": collection}
+        if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
+            raise self._wrong(
+                "there is no collection",
+                'write collection = "folder"; without a plan, give the folder itself',
+            )
+        self._known(collection, _COLLECTION, "collection")
+        tables = data.get("retrievers")
+        if not isinstance(tables, Mapping) or not tables:
+            raise self._wrong(
+                "there is no retriever", 'write [retrievers.bm25], and under it type = "bm25"'
+            )
+        found = tuple(self._retriever(name, table) for name, table in tables.items())
+        if all(one.part for one in found):
+            raise self._wrong(
+                "each retriever is only a part of others", "take out part = true where one is run"
+            )
+        baseline = self._kind(data, "baseline", str, "")
+        if baseline and baseline not in tables:
+            raise unknown("retriever", baseline, tables)
+        measures = self._kind(data, "measures", list, [])
+        k, timed = self._kind(data, "k", int, 100), self._kind(data, "timed", int, 200)
+        check_k(k)
+        check_timed(timed)
+        plan = BenchmarkPlan(
+            path=self._path,
+            collection={key: self._place(value) for key, value in collection.items()},
+            retrievers=found,
+            k=k,
+            store=self._folder / self._kind(data, "store", str, f"{self._path.stem}.runs"),
+            baseline=baseline,
+            timed=timed,
+            limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
+            explore=self._kind(data, "explore", dict, {}),
+        )
+        # A slip of the pen is told before hours of asking.
+        return plan.measured(str(measure) for measure in measures)
+
+    def _retriever(self, name: str, table: Any) -> PlannedRetriever:
+        where = f"retrievers.{name}"
+        if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
+            raise self._wrong(
+                "there is no type", f'write [{where}], and under it type = "bm25"', where
+            )
+        kind = table["type"]
+        if kind not in retrievers.TYPES and kind != _CALLS:
+            raise unknown("type of retriever", kind, [*retrievers.TYPES, _CALLS])
+        limits = table.get("limits")
+        prices = self._kind(table, "prices", dict, {}, where)
+        with _in_file(self._path, where):
+            check_prices(prices)
+        return PlannedRetriever(
+            name=name,
+            type=kind,
+            options={key: value for key, value in table.items() if key not in _OWN},
+            limits=None if limits is None else self._limits(limits, f"{where}.limits"),
+            prices=prices,
+            settings=self._kind(table, "settings", dict, None, where),
+            part=self._kind(table, "part", bool, False, where),  # noqa: FBT003 - the default
+        )
+
+    def _limits(self, table: Any, where: str) -> Limits:
+        if not isinstance(table, Mapping):
+            raise self._wrong(f"got {table!r:.60}", "write a table: [limits]", where)
+        self._known(table, [one.name for one in fields(Limits)], where)
+        with _in_file(self._path, where):
+            return Limits(**table)
+
+    def _kind(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
+        default, *where = rest
+        value = data.get(key, default)
+        if value is default or (
+            isinstance(value, kind) and (kind is bool) == isinstance(value, bool)
+        ):
+            return value
+        words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table",
+                 bool: "true or false"}  # fmt: skip
+        raise self._wrong(
+            f"got {value!r:.60} for {key}", f"give {words[kind]}", where[0] if where else ""
+        )
+
+    def _known(self, table: Mapping[str, Any], known: Any, where: str) -> None:
+        for key in table:
+            if key not in known:
+                error = unknown(f"key of {where}", key, known)
+                raise UnknownName(error.what, where=str(self._path), fix=error.fix)
+
+    def _place(self, value: Any) -> Any:
+        """A path relative to the file, where there is something of that name."""
+        if isinstance(value, str) and (self._folder / value).exists():
+            return str(self._folder / value)
+        return value
+
+    def _wrong(self, what: str, fix: str, where: str = "") -> FormatError:
+        return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
+
+
+def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+    planned = {one.name: one for one in plan.retrievers}
+    if name not in planned:
+        raise unknown("retriever of the plan", name, planned)
+    if name in above:
+        raise _circle(plan.path, [*above, name])
+
+    def inside(key: str, value: Any) -> Any:
+        if key in _PARTS and isinstance(value, str):
+            return _whole(plan, value, (*above, name))
+        if key in _PARTS and isinstance(value, list):
+            return [inside(key, one) for one in value]
+        if isinstance(value, Mapping):
+            return {inner: inside(inner, one) for inner, one in value.items()}
+        return value
+
+    one = planned[name]
+    return {"type": one.type, **{key: inside(key, value) for key, value in one.options.items()}}
+
+
+def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str) -> None:
+    """Refuse a type or an option that nobody knows, here and in the parts inside.
+
+    Nothing is made for it: a plan with a slip in its last line must not first load models.
+    """
+    known: Iterable[str] = _CALLED
+    if kind != _CALLS:
+        if kind not in retrievers.TYPES:
+            error = unknown("type", kind, [*retrievers.TYPES, _CALLS])
+            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+        known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
+    for key, value in options.items():
+        if key not in known:
+            error = unknown(f"option of {kind}", key, known)
+            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
+                rest = {name: one for name, one in inner.items() if name != "type"}
+                _check_options(path, inner["type"], rest, f"{where}.{key}")
+
+
+def _circle(path: Path, names: Iterable[str]) -> FormatError:
+    return FormatError(
+        f"retrievers are part of each other: {' > '.join(names)}", path=str(path),
+        fix="take one of them out",
+    )  # fmt: skip
+
+
+class _Building:
+    """Makes the objects of a plan, each once."""
+
+    def __init__(
+        self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
+    ) -> None:
+        self._plan = plan
+        self._bench = bench
+        self._planned = {one.name: one for one in plan.retrievers}
+        self._made: dict[str, Any] = {}
+        self._making = list(making)
+
+    def named(self, name: str, by: str = "retrievers") -> Any:
+        if name in self._made:
+            return self._made[name]
+        if name not in self._planned:
+            error = unknown("retriever of the plan", name, self._planned)
+            raise UnknownName(error.what, where=f"{self._plan.path}, {by}", fix=error.fix)
+        if name in self._making:
+            raise _circle(self._plan.path, [*self._making, name])
+        self._making.append(name)
+        planned = self._planned[name]
+        try:
+            self._made[name] = self._object(planned.type, planned.options, f"retrievers.{name}")
+        finally:
+            self._making.pop()
+        return self._made[name]
+
+    def table(self, table: Mapping[str, Any]) -> Any:
+        return self.value("", table, "explore")
+
+    def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
+        _check_options(self._plan.path, kind, options, where)
+        # What takes in chunks cannot hold the documents besides: its parts are its own.
+        maker = _Building(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
+        if kind == _CALLS:
+            return self._imported(made, where)
+        call = getattr(retrievers, retrievers.TYPES[kind])
+        parameters = inspect.signature(call).parameters
+        for key, value in made.items():
+            # TOML has no word for nothing: false stands for it where an option may be None.
+            said = str(parameters[key].annotation)
+            if value is False and "None" in said and "bool" not in said:
+                made[key] = None
+        if "qrels" in parameters and "qrels" not in made:
+            made["qrels"] = self._bench.qrels
+        try:
+            with _in_file(self._plan.path, where):
+                return call(**made)
+        except TypeError as error:
+            raise FormatError(
+                f"{where}: {error}", path=str(self._plan.path),
+                fix=f"the options of {kind} are: {', '.join(parameters)}",
+            ) from None  # fmt: skip
+
+    def value(self, key: str, value: Any, where: str) -> Any:
+        """An option as it is given to a class."""
+        if isinstance(value, Mapping) and isinstance(value.get("type"), str):
+            options = {name: inner for name, inner in value.items() if name != "type"}
+            return self._object(value["type"], options, where)
+        if key in _PARTS:
+            if isinstance(value, str):
+                return self.named(value, where)
+            if isinstance(value, list):
+                return [self.value(key, one, where) for one in value]
+        if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
+            raise FormatError(
+                f"{where}: got text, wanted a table", path=str(self._plan.path),
+                fix=f'write {key} = {{ type = "{value}" }}',
+            )  # fmt: skip
+        if key in _PATHS and isinstance(value, str):
+            return str(self._plan.path.resolve().parent / value)
+        return value
+
+    def _imported(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
+        """What ``call = "module:name"`` names; with ``arguments``, what calling it returns."""
+        named = str(options.get("call", ""))
+        module, _, name = named.partition(":")
+        folder = str(self._plan.path.resolve().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        try:
+            found: Any = importlib.import_module(module)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, ImportError | AttributeError | ValueError):
+                fix = 'write call = "module:function", of a module beside the plan or installed'
+            else:
+                fix = f"mend the module {module}: python -c 'import {module}' shows where it fails"
+            raise FormatError(
+                f"{where}: {named!r} cannot be imported: {describe_error(error)}",
+                path=str(self._plan.path), fix=fix,
+            ) from error  # fmt: skip
+        arguments = options.get("arguments", {} if isinstance(found, type) else None)
+        return found if arguments is None else self._called(found, arguments, where)
+
+    def _called(self, found: Any, arguments: Any, where: str) -> Any:
+        """What a function or a class of one's own makes of its arguments."""
+        if not isinstance(arguments, Mapping):
+            raise FormatError(
+                f"{where}: got {arguments!r:.60} for arguments", path=str(self._plan.path),
+                fix="give a table: arguments = { name = 1 }",
+            )  # fmt: skip
+        try:
+            made = found(**arguments)
+        except (RankgaugeError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            name = getattr(found, "__name__", repr(found))
+            raise FormatError(
+                f"{where}: calling {name} failed: {describe_error(error)}",
+                path=str(self._plan.path),
+                fix=f"give the arguments that {name} takes: arguments = {{ name = 1 }}",
+            ) from error  # fmt: skip
+        remember_arguments(made, arguments)
+        return made

@@ -1,0 +1,163 @@
+"""Configurations of a planned retriever, tried side by side as the plan says."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rankgauge import retrievers
+from rankgauge.benchmark.benchmark import Benchmark
+from rankgauge.benchmark.exploration import explore
+from rankgauge.benchmark.exploration_result import Exploration
+from rankgauge.benchmark.plan import BenchmarkPlan
+from rankgauge.core.grammar import unknown
+from rankgauge.errors import FormatError, UnknownName
+
+__all__ = ["explore_plan"]
+
+_KEYS = ("retriever", "measure", "method", "trials", "budget", "tuning_share", "seed", "space")
+_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
+
+
+def explore_plan(
+    plan: BenchmarkPlan,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    timed: int = 50,
+    progress: bool | None = None,
+) -> tuple[Exploration, Benchmark]:
+    """Try configurations of one retriever of a plan, as its table ``explore`` says.
+
+    .. code-block:: toml
+
+        [explore]
+        retriever = "passages"     # the configuration of today is what stands in the plan
+        measure = "nDCG@10"        # the first of the plan if left out
+        method = "optuna"          # or "grid", which tries them all
+        budget = 600               # seconds
+
+        [explore.space]
+        "chunker.size" = [64, 128, 256]
+        "retriever.k1" = [0.9, 1.2]
+        roll_up = ["max", "sum"]
+
+    Names in the space are options of that retriever, dotted where they lie in a part of it; in
+    a list of parts by number, as in ``"of.0.k1"``. What the plan leaves to its default is today
+    what the default is.
+
+    Args:
+        plan: The plan.
+        store: Another folder for the answers.
+        timed: How many queries are timed with each configuration; 0 for none.
+        progress: Whether to show how far each run has come.
+
+    Returns:
+        What came of the search, and the benchmark with its collection.
+
+    Raises:
+        FormatError: If the table is missing, or does not fit the retriever.
+        UnknownName: For a key, a retriever or an option nobody knows.
+    """
+    said = plan.explore
+    for key in said:
+        if key not in _KEYS:
+            raise unknown("key of explore", key, _KEYS)
+    name, space = said.get("retriever"), said.get("space")
+    if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
+        raise FormatError(
+            "there is nothing to explore", path=str(plan.path),
+            fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
+        )  # fmt: skip
+    today = plan.options(name)
+    for setting, values in space.items():
+        if not isinstance(values, list) or not values:
+            raise FormatError(
+                f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
+                fix=f'give a list of values: "{setting}" = [1, 2]',
+            )  # fmt: skip
+    _check_apart(plan, space)
+    start = {setting: _read(plan, name, today, setting) for setting in space}
+    bench = plan.load(store=store, progress=progress)
+
+    def build(configuration: Mapping[str, Any]) -> Any:
+        table = copy.deepcopy(today)
+        for setting, value in configuration.items():
+            _write(table, setting, value)
+        return plan.make(table, bench)
+
+    found = explore(
+        build,
+        bench.runner(timed=timed),
+        bench.qrels,
+        space,
+        measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),
+        start=start,
+        **{key: said[key] for key in _CHOICES if key in said},
+    )
+    return found, bench
+
+
+def _check_apart(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
+    """Refuse a setting that is a part of another: the one would overwrite the other."""
+    for one, other in itertools.permutations(space, 2):
+        if other.startswith(f"{one}."):
+            raise FormatError(
+                f"explore.space: {other!r} is a part of {one!r}, which is varied, too",
+                path=str(plan.path), fix=f"leave out one of them, or list whole tables for {one}",
+            )  # fmt: skip
+
+
+def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
+    """The value of a setting today: that of the plan, or the default."""
+    *parts, last = setting.split(".")
+    for place, part in enumerate(parts):
+        table = _inside(table, part)
+        if table is None:
+            raise FormatError(
+                f"explore.space: {'.'.join(parts[: place + 1])!r} is no part of the retriever",
+                path=str(plan.path), fix="name an option, dotted where it lies in a part",
+            )  # fmt: skip
+    value = _inside(table, last)
+    if value is not None:
+        return value
+    parameter = _parameter(plan, table, last)
+    if parameter is None or parameter.default is inspect.Parameter.empty:
+        raise FormatError(
+            f"explore.space: the plan does not say what {setting!r} is today",
+            path=str(plan.path), fix=f"write it into [retrievers.{name}], too",
+        )  # fmt: skip
+    return parameter.default
+
+
+def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter | None:
+    """An option of the type of a table; None where a table has no type with options."""
+    kind = table.get("type") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in retrievers.TYPES:
+        return None
+    parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
+    if word not in parameters:
+        error = unknown(f"option of {kind}", word, parameters)
+        raise UnknownName(error.what, where=f"{plan.path}, explore.space", fix=error.fix)
+    return parameters[word]
+
+
+def _inside(table: Any, part: str) -> Any:
+    if isinstance(table, Mapping):
+        return table.get(part)
+    if isinstance(table, list) and part.isdecimal() and int(part) < len(table):
+        return table[int(part)]
+    return None
+
+
+def _write(table: Any, setting: str, value: Any) -> None:
+    *parts, last = setting.split(".")
+    for part in parts:
+        table = _inside(table, part)
+    if isinstance(table, list):
+        table[int(last)] = value
+    else:
+        table[last] = value

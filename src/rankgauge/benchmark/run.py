@@ -1,0 +1,358 @@
+"""What came of running a retriever over a benchmark: rankings, failures, latency, cost."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
+
+from rankgauge.benchmark.journal import Answer, Journal, query_key
+from rankgauge.benchmark.latency import Latency
+from rankgauge.comparison.comparison import COMPARED
+from rankgauge.core.findings import KINDS, Finding
+from rankgauge.core.grammar import unknown
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Query
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.measures.measure import Measure
+
+__all__ = ["BenchmarkRun", "Counting", "Errors", "Failure", "IndexCost", "Tally", "answers_to"]
+
+Errors: TypeAlias = Literal["refuse", "empty"]
+_BLOCK = 10_000
+_LISTED = 1000
+# Above this share, a fault is in most of what was returned, and decides the mean.
+_MOST = 0.5
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A query without an answer.
+
+    Attributes:
+        query: Its id.
+        kind: ``error`` (the retriever raised), ``timeout``, or ``answer`` (what it returned is no
+            ranking).
+        error: What was said.
+        attempts: How often it was asked.
+    """
+
+    query: str
+    kind: str
+    error: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was seen in the answers.
+
+    Attributes:
+        queries: How many were to be asked.
+        reused: Answers that stood in the journal before.
+        failed: Queries without an answer.
+        missing: Queries that were not asked: too many had failed in a row.
+        empty: Queries for which nothing was found.
+        repeated: Hits on a document that stood before in the same ranking; left out.
+        beyond: Hits below k; left out.
+        unknown: Hits on a document that the collection does not have; they keep their rank, and
+            count as not relevant.
+        ascending: Queries whose scores rose from hit to hit, in the order they came.
+        hits: Hits that were kept.
+    """
+
+    queries: int = 0
+    reused: int = 0
+    failed: int = 0
+    missing: int = 0
+    empty: int = 0
+    repeated: int = 0
+    beyond: int = 0
+    unknown: int = 0
+    ascending: int = 0
+    hits: int = 0
+
+    def findings(self) -> Iterator[Finding]:
+        """What explains the numbers of the answers, whatever the judgments are."""
+        answered = self.queries - self.failed - self.missing - self.empty
+        if self.unknown > _MOST * self.hits:
+            yield Finding(
+                "T104", "error",
+                f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
+                "does not have",
+                KINDS["T104"].effect,
+                "return the ids of the documents that were given to index()",
+            )  # fmt: skip
+        if self.ascending > _MOST * answered:
+            yield Finding(
+                "R104", "error",
+                "the scores look like distances (lower is better): they rise from hit to hit for "
+                f"{self.ascending} of {many(answered, 'query')}",
+                KINDS["R104"].effect,
+                "return them negated",
+            )  # fmt: skip
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of the numbers has to know of it."""
+        if self.empty:
+            yield f"nothing was found for {many(self.empty, 'query')}"
+        if self.repeated:
+            yield (
+                f"WARNING: {many(self.repeated, 'hit')} on a document that stood before in the "
+                "same ranking; left out"
+            )
+        if self.beyond:
+            yield f"{many(self.beyond, 'hit')} below k; left out"
+        if self.unknown:
+            yield (
+                f"WARNING: {many(self.unknown, 'hit')} on documents that the collection does not "
+                "have; they count as not relevant"
+            )
+        if self.ascending:
+            yield (
+                f"WARNING: the scores of {many(self.ascending, 'query')} rise from hit to hit; if "
+                "they are distances, the rankings are upside down: return them negated"
+            )
+
+
+@dataclass(frozen=True)
+class IndexCost:
+    """What indexing took.
+
+    Attributes:
+        seconds: By the clock; of parts that were indexed before, what they took then.
+        size: Bytes of the index, where the retriever says it.
+        peak: Bytes of memory at the peak of indexing, beyond what the process held before; None
+            where the system does not tell, or parts were indexed before.
+        recall: What approximate search finds of what exact search finds, where the retriever
+            says it (``recall``).
+    """
+
+    seconds: float = 0.0
+    size: int | None = None
+    peak: int | None = None
+    recall: float | None = None
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """A retriever's answers to the queries of a benchmark. Made by :meth:`Benchmark.run`.
+
+    Rankings stay in the journal and are read when they are needed, so that a million queries fit.
+
+    Attributes:
+        name: What it is called in tables.
+        settings: What made it: the retriever's settings, k, limits, hashes, versions, timing.
+        qrels: The judgments of the queries that were asked.
+        tally: What was seen in the answers.
+        failures: Queries without an answer, the first 1,000.
+        latency: Asked one query at a time; None if that was not measured.
+        index: What indexing took; None if the retriever has nothing to index.
+        seconds: How long the queries took, by the clock, over all sessions.
+        usage: What the queries used up, such as tokens, where the retriever says it.
+        asked: How many answers that is for: a process that was killed took a second of it along.
+        prices: The price of a unit of what is used up.
+        remarks: What was reused or asked anew, and why; and what was found damaged.
+        journal: The folder where the answers lie.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    qrels: Qrels
+    tally: Tally
+    failures: tuple[Failure, ...] = ()
+    latency: Latency | None = None
+    index: IndexCost | None = None
+    seconds: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+    asked: int = 0
+    prices: Mapping[str, float] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    journal: Journal | None = field(default=None, repr=False)
+    queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
+    stamp: str = field(default="", repr=False)
+
+    @property
+    def cost(self) -> float | None:
+        """The price of 1,000 queries; None where no price was given for anything used up."""
+        priced = [
+            self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
+        ]
+        return math.fsum(priced) / self.asked * 1000 if priced and self.asked else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its numbers has to know."""
+        found = [*self.remarks, *self.tally.notes()]
+        if self.tally.failed + self.tally.missing:
+            found.insert(0, f"WARNING: {self._failed()}")
+        return tuple(found)
+
+    def _failed(self) -> str:
+        said = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
+        if self.tally.missing:
+            said += f", {self.tally.missing} were not asked after so many failures in a row"
+        kinds = {failure.error: failure.query for failure in reversed(self.failures)}
+        shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
+        return said + "".join(f"; {query}: {error}" for query, error in shown)
+
+    def check(self, errors: Errors) -> None:
+        """Refuse failures unless they are to count as empty rankings.
+
+        Raises:
+            InputError: If queries failed and `errors` is ``refuse``.
+        """
+        if errors not in get_args(Errors):
+            raise unknown("errors", errors, get_args(Errors))
+        if errors == "refuse" and self.tally.failed + self.tally.missing:
+            raise InputError(
+                self._failed(), where=f"run {self.name!r}",
+                fix='ask them again (again="failed", --failed), or count them as empty rankings '
+                '(errors="empty", --errors empty)',
+            )  # fmt: skip
+
+    @cached_property
+    def run(self) -> Run:
+        """All rankings as a run, queries in the order of the benchmark.
+
+        Raises:
+            InputError: If queries failed; :meth:`ranked` counts them as empty if asked.
+        """
+        return self.ranked()
+
+    def ranked(self, errors: Errors = "refuse") -> Run:
+        """All rankings as a run.
+
+        Args:
+            errors: ``refuse`` a run with queries that failed, or take their rankings as ``empty``.
+
+        Raises:
+            InputError: If queries failed and are refused.
+        """
+        self.check(errors)
+        rankings = {answer.query: answer.hits.pairs() for answer in self._answers() if answer.hits}
+        ordered = {query: rankings.get(query, []) for query in self.queries}
+        return Run.of(ordered, name=self.name, settings=self.settings)
+
+    def blocks(self, errors: Errors = "refuse") -> Iterator[Run]:
+        """The rankings in blocks of queries, so that not all are in memory: for :func:`evaluate`.
+
+        Raises:
+            InputError: As for :meth:`ranked`.
+        """
+        self.check(errors)
+        answers = (answer for answer in self._answers() if answer.hits is not None)
+        some: dict[str, Any] = {}
+        for number, answer in enumerate(answers, start=1):
+            some[answer.query] = answer.hits.pairs() if answer.hits else []
+            if number % _BLOCK == 0:
+                yield Run.of(some, name=self.name, settings=self.settings)
+                some = {}
+        if some or not self.tally.queries - self.tally.failed - self.tally.missing:
+            yield Run.of(some, name=self.name, settings=self.settings)
+
+    def evaluate(
+        self, measures: str | Measure | Iterable[str | Measure] | None = None, *,
+        errors: Errors = "refuse",
+    ) -> Evaluation:  # fmt: skip
+        """Evaluate its rankings, block by block.
+
+        Args:
+            measures: Names or measures; as :func:`compare` has them if left out.
+            errors: As for :meth:`ranked`.
+
+        Raises:
+            InputError: As for :meth:`ranked`.
+        """
+        return evaluate(self.qrels, self.blocks(errors), COMPARED if measures is None else measures)
+
+    def _answers(self) -> Iterator[Answer]:
+        if self.journal is None:
+            return
+        if self.journal.stamp() != self.stamp:
+            raise InputError(
+                "its journal was begun anew since", where=f"run {self.name!r}",
+                fix="use the run that was made last",
+            )  # fmt: skip
+        found = 0
+        for answer in self.journal.answers(answers_to(self.queries)):
+            found += 1
+            yield answer
+        if found < self.tally.queries - self.tally.missing:
+            lost = self.tally.queries - self.tally.missing - found
+            raise InputError(
+                f"{many(lost, 'answer')} cannot be read any more: the journal is damaged",
+                where=f"run {self.name!r}, {self.journal.folder}",
+                fix="run it again: what is damaged is asked again",
+            )
+
+
+def answers_to(queries: Mapping[str, Query]) -> Callable[[Answer], bool]:
+    """Whether an answer is to one of these queries, as they are asked now."""
+
+    def wanted(answer: Answer) -> bool:
+        query = queries.get(answer.query)
+        return query is not None and query_key(query) == answer.key
+
+    return wanted
+
+
+class Counting:
+    """Looks through answers as they come: what is there, and what failed."""
+
+    def __init__(self, documents: frozenset[str] | None) -> None:
+        """Begin.
+
+        Args:
+            documents: The ids of the collection; None where they are not known.
+        """
+        self._documents = documents
+        self._seen = self._failed = self._empty = 0
+        self._repeated = self._beyond = self._unknown = self._ascending = self._hits = 0
+        self._failures: list[Failure] = []
+
+    def add(self, answer: Answer) -> None:
+        """Look at one answer."""
+        self._seen += 1
+        hits = answer.hits
+        if hits is None:
+            self._failed += 1
+            if len(self._failures) < _LISTED:
+                self._failures.append(
+                    Failure(answer.query, answer.kind, answer.error, answer.attempts)
+                )
+            return
+        self._empty += not hits.ids
+        self._repeated += hits.repeated
+        self._beyond += hits.beyond
+        self._ascending += hits.ascending
+        self._hits += len(hits)
+        known = self._documents
+        if known is not None and not known.issuperset(hits.ids):
+            self._unknown += sum(name not in known for name in hits.ids)
+
+    def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
+        """What was seen.
+
+        Args:
+            queries: How many were to be asked.
+            reused: How many answers were there before.
+        """
+        tally = Tally(
+            queries=queries,
+            reused=reused,
+            failed=self._failed,
+            missing=queries - self._seen,
+            empty=self._empty,
+            repeated=self._repeated,
+            beyond=self._beyond,
+            unknown=self._unknown,
+            ascending=self._ascending,
+            hits=self._hits,
+        )
+        return tally, tuple(self._failures)

@@ -1,0 +1,217 @@
+"""A copy of a file of judgments or of a run, with some lines left out and some fields changed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TypeAlias
+
+import numpy as np
+
+from rankgauge.core.ids import Ids, IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.data.judged_run import BoolArray
+from rankgauge.errors import InputError
+from rankgauge.formats.layout import RUN, Layout, columns_of, number_text, read_number
+from rankgauge.formats.lines import numbered_lines, opened, start_of
+from rankgauge.formats.names import format_of
+from rankgauge.formats.trec import places_of
+from rankgauge.formats.writers import target_format, write_table, written
+
+__all__ = ["copy_lines", "copy_name"]
+
+_FIELD = re.compile(rb"\S+")
+_BOM = b"\xef\xbb\xbf"
+# What may stand between the columns of a table.
+_SIGNS = ("\t", ",", ";", "|")
+# The fields of a run without scores: query, document, rank.
+_RANKED = 3
+_Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
+# Rows that are Python's objects at a time: bounds the memory.
+_AT_ONCE = 1 << 16
+_END: tuple[int, bool, _Fields] = (0, False, (b"", b"", None))
+
+
+def copy_name(source: str, layout: Layout) -> str:
+    """What the copy of an input is called."""
+    name = PurePath(source).name or layout.name
+    if name.endswith(".zip"):
+        name = name.removesuffix(".zip")
+    return name if PurePath(name).suffix else f"{name}.txt"
+
+
+def copy_lines(
+    source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
+) -> bool:
+    """Write a copy of an input: its own lines where it has some, else its rows anew.
+
+    Args:
+        source: The path, or what the input is called.
+        target: The copy; its folder is made.
+        pair: The rows as they were, and as they are to be, in the same order.
+        layout: Judgments or run.
+
+    Returns:
+        Whether its own lines were written.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder cannot be made: {error.strerror or error}",
+            where=os.fspath(target.parent), fix="name another folder",
+        ) from None  # fmt: skip
+    edit = _Edit.of(source, pair, layout)
+    ranked = edit is not None and _counts_ranks(source, pair[0], layout)
+    if edit is None or (ranked and len(pair[0]) != len(pair[1])):
+        # Ranks with a gap would be taken for scores, so they are counted anew.
+        form = "msmarco" if ranked else None
+        write_table(pair[1], target, layout, PurePath(target).stem, form=form)
+        return False
+    with written(target) as stream:
+        stream.writelines(edit.lines(source))
+    return True
+
+
+def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
+    """Whether the lines hold ranks in the place of scores, without a header that says so."""
+    if layout is not RUN or before.lines is None or not len(before):
+        return False
+    row = int(np.argmin(before.lines))
+    with opened(source) as stream:
+        lines = numbered_lines(stream, source)
+        line = next(line for number, line in lines if number == before.lines[row])
+    parts = line.split(b"\t") if line.count(b"\t") == _RANKED - 1 else line.split()
+    return len(parts) == _RANKED and read_number(parts[-1]) != before.values[row]
+
+
+def _rows_span_lines(source: str, layout: Layout) -> bool:
+    """Whether a row of a table seems to stand on several lines: a quote is open at the end of one.
+
+    A lone quote inside a cell is taken for one, too; then all rows are written anew.
+    """
+    with opened(source) as stream:
+        lines = (line for _, line in numbered_lines(stream, source))
+        first = next((line for line in lines if line.strip()), b"")
+        if not _is_header(first, layout):
+            return False
+        return any(line.count(b'"') % 2 for line in itertools.chain([first], lines))
+
+
+def _is_header(line: bytes, layout: Layout) -> bool:
+    text = line.decode("utf-8", "replace").strip()
+    return any(
+        columns_of([cell.strip().strip('"') for cell in text.split(sign)], layout) is not None
+        for sign in _SIGNS
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Edit:
+    """What becomes of the lines of a file: those of rows that are gone are left out.
+
+    Attributes:
+        layout: Judgments or run.
+        numbers: (n,) the lines that stay, ascending.
+        changed: (n,) whether a field of it changes.
+        other_value: (n,) whether its number does.
+        queries: (n,) its query then.
+        docs: (n,) its document then.
+        values: (n,) its number then.
+    """
+
+    layout: Layout
+    numbers: IntArray
+    changed: BoolArray
+    other_value: BoolArray
+    queries: Ids
+    docs: Ids
+    values: FloatArray
+
+    @classmethod
+    def of(cls, source: str, pair: tuple[PairTable, PairTable], layout: Layout) -> _Edit | None:
+        """None for what has not a line for each row, or lines whose fields are not changed here."""
+        before, after = pair
+        if before.lines is None or after.lines is None or not Path(source).is_file():
+            return None
+        first, then = np.argsort(before.lines), np.argsort(after.lines)
+        numbers = after.lines[then]
+        ordered = before.lines[first]
+        if (ordered[1:] == ordered[:-1]).any() or target_format(source) in {"parquet", "arrow"}:
+            return None
+        old = first[np.searchsorted(ordered, numbers)]
+        queries = after.queries.take(after.query_numbers()[then])
+        docs, values = after.docs.take(then), after.values[then]
+        rows = np.arange(len(then))
+        other = before.values[old] != values
+        same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
+        same &= before.docs.take(old).same(rows, docs, rows) & ~other
+        # In TREC format a field is changed where it stands; other formats have quotes and escapes.
+        if not same.all() and format_of(source) is not None:
+            return None
+        if _rows_span_lines(source, layout):
+            return None
+        return cls(layout, numbers, ~same, other, queries, docs, values)
+
+    def lines(self, source: str) -> Iterator[bytes]:
+        """The lines of the copy."""
+        # Behind a header, and in JSON lines, a line that begins with # is a row as any other.
+        remarks, begun = format_of(source) != "jsonl", False
+        rows = self._rows()
+        at, changed, new = next(rows, _END)
+        with opened(source) as stream:
+            if start_of(stream).startswith(_BOM):
+                yield _BOM
+            for number, line in numbered_lines(stream, source):
+                if number == at:
+                    yield self._with_fields(line, new) if changed else line
+                    at, changed, new = next(rows, _END)
+                    begun = True
+                elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
+                    yield line
+                elif not begun and _is_header(line, self.layout):
+                    yield line
+                    remarks, begun = False, True
+
+    def _rows(self) -> Iterator[tuple[int, bool, _Fields]]:
+        """The line of each row, whether it changes, and its fields as they are to be written."""
+        for start in range(0, len(self.numbers), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            values = (
+                number_text(value, self.layout).encode() if other else None
+                for value, other in zip(
+                    self.values[part].tolist(), self.other_value[part].tolist(), strict=True
+                )
+            )
+            fields = zip(
+                self.queries.take(part).tolist(), self.docs.take(part).tolist(), values, strict=True
+            )
+            yield from zip(
+                self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True
+            )
+
+    def _with_fields(self, line: bytes, new: _Fields) -> bytes:
+        """The line with other fields; what stands between them stays."""
+        fields = line.split(b" ")
+        places = places_of(fields, self.layout)
+        # Most lines have one blank between their fields.
+        if places is not None and len(line.split()) == len(fields):
+            for at, text in zip(places, new, strict=True):
+                if text is not None:
+                    end = fields[at][len(fields[at].rstrip()) :]
+                    fields[at] = text + end
+            return b" ".join(fields)
+        found = list(_FIELD.finditer(line))
+        places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
+        # From the right: what stands before keeps its place.
+        for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
+            if text is not None:
+                line = line[: found[at].start()] + text + line[found[at].end() :]
+        return line

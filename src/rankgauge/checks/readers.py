@@ -1,0 +1,218 @@
+"""Judgments and runs as a check reads them: again, and past what an evaluation refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankgauge.checks.salvage import Faults, names_ranks, salvaged, salvaged_rows
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable
+from rankgauge.data.model import Qrels, Run, run_name, table_of_input
+from rankgauge.errors import InputError
+from rankgauge.formats import memory, readers, sources
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.names import InFormat
+
+__all__ = ["Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
+
+
+class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it
+    """A file is not as simple as that, so it has to be read as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An input that can be read again and again.
+
+    Attributes:
+        name: What it is called.
+        source: The path, or its name where it has none.
+        table: All of it, where it is in memory; else it is read in blocks of whole queries.
+        faults: What was passed over, which an evaluation refuses.
+        form: The format of a file that was given with one.
+    """
+
+    name: str
+    source: str
+    table: PairTable | None = None
+    faults: Faults | None = None
+    form: str | None = None
+
+    def blocks(self) -> Iterator[PairTable]:
+        """Its rows, whole queries at a time. A block is good until the next is asked for."""
+        if self.table is not None:
+            yield self.table
+            return
+        for block in readers.read_blocks(self.file, RUN, ranks=True):
+            if block is None:
+                raise NotInBlocks("not in blocks", where=self.source)
+            yield block
+
+    @property
+    def file(self) -> str | InFormat:
+        """The path, with its format where it was given with one."""
+        return self.source if self.form is None else InFormat(self.source, self.form)
+
+    @cached_property
+    def whole(self) -> PairTable:
+        """All of its rows, wherever they are."""
+        return sources.read_table(self.file, RUN) if self.table is None else self.table
+
+
+def given_qrels(source: Any) -> Given:
+    """Judgments, with what stands there twice.
+
+    Raises:
+        InputError: If they cannot be read at all.
+    """
+    if isinstance(source, Qrels):
+        return Given("judgments", "judgments", source.table)
+    if isinstance(source, Run):
+        Qrels.of(source)  # which refuses it
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "judgments"
+    table, faults = _read(source, JUDGMENTS)
+    return Given(name, name, table, faults)
+
+
+def given_runs(runs: Any) -> list[Given]:
+    """Runs, each with a name of its own.
+
+    Args:
+        runs: One run, several in a list, or a mapping of name to run.
+
+    Raises:
+        InputError: If one cannot be read at all.
+    """
+    if isinstance(runs, Iterator):
+        runs = list(runs)
+    if _is_one(runs):
+        named: list[tuple[str, Any]] = [("", runs)]
+    elif isinstance(runs, Mapping):
+        named = [(str(name), run) for name, run in runs.items()]
+    else:
+        named = [("", run) for run in runs]
+    found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
+    names = [one.name for one in found]
+    # Files of one name lie in different folders; others are numbered.
+    sources = [one.source for one in found]
+    return [
+        one
+        if names.count(one.name) == 1
+        else replace(
+            one,
+            name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}",
+        )
+        for number, one in enumerate(found, start=1)
+    ]
+
+
+def _is_one(runs: Any) -> bool:
+    """Whether it is one run; else it holds some."""
+    if isinstance(runs, Mapping):
+        return _is_mapped(runs)
+    if isinstance(runs, str | os.PathLike | Run | np.ndarray) or memory.is_frame(runs):
+        return True
+    first = runs[0] if isinstance(runs, Sequence) and runs else None
+    if isinstance(first, Mapping):
+        columns = columns_of(first, RUN)
+        return columns is not None and isinstance(first[columns.query], str | int | bytes)
+    # Rows are short: a query, a document, a score.
+    return isinstance(first, tuple) and not isinstance(first[0], Run | Mapping)
+
+
+def _is_mapped(runs: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is one of queries, or of columns; else it is one of names to runs."""
+    inner = next(iter(runs.values()), None)
+    if columns_of(runs, RUN) is not None:
+        return True
+    if isinstance(inner, str | os.PathLike | Run) or memory.is_frame(inner):
+        return False
+    if not isinstance(inner, Mapping):
+        return True
+    number = next(iter(inner.values()), 0.0)
+    return isinstance(number, str) or not isinstance(number, Mapping | Sequence)
+
+
+def _given_run(run: Any, name: str, number: int) -> Given:
+    if isinstance(run, str | os.PathLike):
+        source = os.fspath(run)
+        form = run.format if isinstance(run, InFormat) else None
+        one = Given(name or run_name(source), source, form=form)
+        return read_whole(one) if source == "-" else one
+    if isinstance(run, Run):
+        name = name or run.name
+        return Given(name, name, run.table)
+    if isinstance(run, Qrels):
+        Run.of(run)  # which refuses it
+    name = name or (f"run {number + 1}" if number else "run")
+    table, faults = _read(run, RUN)
+    return Given(name, name, _with_ranks(table, run), faults)
+
+
+def read_whole(given: Given) -> Given:
+    """The same run of a file, all of it in memory."""
+    table, faults = _read(given.file, RUN)
+    return replace(given, table=table, faults=faults)
+
+
+def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
+    """All rows, past what an evaluation refuses.
+
+    Raises:
+        InputError: What an evaluation raises, where nothing can be read.
+    """
+    path = isinstance(source, str | os.PathLike)
+    try:
+        if not path:
+            return table_of_input(source, layout), None
+        table = sources.read_table(source, layout, ranks=True)
+        return (_ranked(table, source) if layout is RUN else table), None
+    except InputError as error:
+        # Its traceback would keep in memory all that was read before it.
+        refused = error.with_traceback(None)
+    found = salvaged(source, layout) if path else salvaged_rows(source, layout)
+    # With nothing to pass over the input as a whole is at fault: nobody knows what it means.
+    if found is None or not (found[1].lines or found[1].numbers):
+        raise refused
+    return found
+
+
+def _ranked(table: PairTable, source: Any) -> PairTable:
+    """The table with the ranks that stand beside the scores in a file that is not read quickly."""
+    if table.ranks is not None or table.lines is None or not names_ranks(source):
+        return table
+    found = salvaged(source, RUN)
+    if found is None or found[0].ranks is None:
+        return table
+    same = np.array_equal(found[0].lines, table.lines) if found[0].lines is not None else False
+    return replace(table, ranks=found[0].ranks) if same else table
+
+
+def _with_ranks(table: PairTable, source: Any) -> PairTable:
+    """The table with the ranks that stand beside the scores in columns of a frame."""
+    framed = not isinstance(source, Mapping | Sequence | np.ndarray) and memory.is_frame(source)
+    if framed:
+        data = memory.frame_columns(source, RUN.name)
+    elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:
+        data = dict(source)
+    else:
+        return table
+    columns = columns_of(data, RUN)
+    rank = next((name for name in data if str(name).strip().lower() == "rank"), None)
+    if rank is None or columns is None or columns.value == rank:
+        return table
+    queries = memory.listed(data[columns.query])
+    try:
+        ranks = np.array(memory.listed(data[rank]), dtype=np.float64)
+    except (TypeError, ValueError):
+        return table
+    if len(ranks) != len(table) or not np.isfinite(ranks).all():
+        return table
+    codes, _ = Ids.of(queries, "query id").unique()
+    return replace(table, ranks=ranks[np.argsort(codes, kind="stable")])

@@ -1,0 +1,152 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any
+
+from rankgauge.checks.problems import Effect, Problem, Spot
+from rankgauge.core.escaping import for_json
+from rankgauge.core.findings import Level
+from rankgauge.core.text import many
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["LEVELS", "CheckResult"]
+
+_SCHEMA = "rankgauge/check/1"
+
+LEVELS: tuple[Level, ...] = ("error", "warning", "hint")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found, the worst first.
+
+    Made by :func:`check`.
+
+    Attributes:
+        problems: The problems, errors first, then by code.
+        inputs: What was looked at: the judgments, then the runs.
+        measures: The measures by which effects were measured.
+        notes: What was not looked at, and why.
+    """
+
+    problems: tuple[Problem, ...]
+    inputs: tuple[str, ...]
+    measures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        ordered = sorted(
+            self.problems, key=lambda found: (LEVELS.index(found.kind.level), found.kind.code)
+        )
+        object.__setattr__(self, "problems", tuple(ordered))
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes that were found, each once, in the order of the problems."""
+        return tuple(dict.fromkeys(found.kind.code for found in self.problems))
+
+    def of(self, code: str) -> tuple[Problem, ...]:
+        """The problems with this code."""
+        return tuple(found for found in self.problems if found.kind.code == code)
+
+    def at_least(self, level: Level) -> tuple[Problem, ...]:
+        """The problems of this level and of worse ones."""
+        most = LEVELS.index(level)
+        return tuple(found for found in self.problems if LEVELS.index(found.kind.level) <= most)
+
+    def table(self) -> Table:
+        """One line for each problem."""
+        return Table(
+            columns=("level", "code", "name", "where", "what", "effect", "what mends it"),
+            rows=tuple(
+                (
+                    found.kind.level,
+                    found.kind.code,
+                    found.kind.name,
+                    found.source,
+                    found.what,
+                    "; ".join(effect.shown() for effect in found.effects),
+                    found.mend or found.kind.mend,
+                )
+                for found in self.problems
+            ),
+            title=f"{', '.join(self.inputs)}: {self.summary()}",
+            notes=self.notes,
+        )
+
+    def summary(self) -> str:
+        """How many problems of which level, in words."""
+        counts = {level: sum(p.kind.level == level for p in self.problems) for level in LEVELS}
+        said = [many(number, level) for level, number in counts.items() if number]
+        return ", ".join(said) or "nothing wrong found"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Columns, one row a problem, as any data frame library takes them."""
+        found = self.problems
+        return {
+            "code": [problem.kind.code for problem in found],
+            "name": [problem.kind.name for problem in found],
+            "level": [problem.kind.level for problem in found],
+            "source": [problem.source for problem in found],
+            "what": [problem.what for problem in found],
+            "count": [problem.count for problem in found],
+            "of": [problem.of for problem in found],
+            "unit": [problem.unit for problem in found],
+            "mend": [problem.mend or problem.kind.mend for problem in found],
+        }
+
+    def to_json(self) -> str:
+        """The result as JSON by the published schema ``check-1.json``; NaN is null."""
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": metadata.version("rankgauge"),
+            "inputs": list(self.inputs),
+            "measures": list(self.measures),
+            "problems": [_plain(found) for found in self.problems],
+            "notes": list(self.notes),
+        }
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{sum(found.kind.level == level for found in self.problems)} {level}s"
+            for level in LEVELS
+        ]
+        return f"<CheckResult: {', '.join(counts)}; {', '.join(self.codes) or 'nothing'}>"
+
+
+def _plain(found: Problem) -> dict[str, Any]:
+    return {
+        "code": found.kind.code,
+        "name": found.kind.name,
+        "level": found.kind.level,
+        "source": found.source,
+        "what": found.what,
+        "count": found.count,
+        "of": found.of,
+        "unit": found.unit,
+        "spots": [_of_spot(spot) for spot in found.spots],
+        "effects": [_of_effect(effect) for effect in found.effects],
+        "mend": found.mend or found.kind.mend,
+        "fix": found.kind.fix,
+    }
+
+
+def _of_spot(spot: Spot) -> dict[str, Any]:
+    return {**asdict(spot), "line": spot.line or None}
+
+
+def _of_effect(effect: Effect) -> dict[str, Any]:
+    """What is no number is null."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(effect).items()
+    }

@@ -1,0 +1,1 @@
+"""``compare()`` and ``diff()``: which run is better, and which queries changed."""

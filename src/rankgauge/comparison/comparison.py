@@ -1,0 +1,561 @@
+"""``compare()`` and what it returns: which run is better, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from rankgauge.comparison.conclusions import (
+    sentences,
+    units,
+    warnings_of_evaluations,
+    warnings_of_judgments,
+    warnings_of_runs,
+)
+from rankgauge.comparison.differences import (
+    Correction,
+    Design,
+    Difference,
+    Method,
+    Pairing,
+    Test,
+    differences,
+    seed_of,
+)
+from rankgauge.core.escaping import for_json, for_terminal
+from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.ids import show_id
+from rankgauge.core.policies import Duplicates, Ties, Undefined
+from rankgauge.core.text import many, some
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.arguments import Queries, judged_by
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.measures.measure import Measure, parse, parse_all
+from rankgauge.rendering.tables import Cell, Table, to_html
+
+if TYPE_CHECKING:
+    from rankgauge.rendering.plotting import Plot
+
+__all__ = ["COMPARED", "Comparison", "compare", "compare_evaluations"]
+
+COMPARED = (
+    "nDCG@10",
+    *(f"{name}@{k}" for name in ("P", "R", "Success", "nDCG") for k in (1, 3, 5)),
+    *(f"{name}@10" for name in ("P", "R", "Success")),
+    "RR",
+)
+_SCHEMA = "rankgauge/comparison/1"
+_MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
+_COLUMNS = (
+    "run", "baseline", "measure", "mean", "baseline_mean", "difference", "low", "high", "effect",
+    "sd", "queries", "wins", "ties", "losses", "p", "corrected", "verdict", "detectable",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Runs side by side, and what can be said about their differences.
+
+    Made by :func:`compare`. Shows itself as tables in a notebook.
+
+    Attributes:
+        evaluations: One for each run, in the order given.
+        design: What is compared and how it is tested.
+        differences: One for each pair of runs and measure, by pair.
+        sentences: What can be said, and what cannot.
+        warnings: What speaks against taking the numbers as they stand.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    design: Design
+    differences: tuple[Difference, ...]
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def withheld(self) -> tuple[tuple[str, Finding], ...]:
+        """The runs on which no verdict is drawn, each with the finding that explains why."""
+        return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
+
+    def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
+        """The same with more findings about the input of runs, and without verdicts on these.
+
+        Args:
+            found: Run to what was found.
+        """
+        evaluations = [
+            replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
+            for e in self.evaluations
+        ]
+        again = _compared(evaluations, self.design)
+        # What was said of judgments and rankings stands.
+        return replace(again, warnings=tuple(dict.fromkeys([*again.warnings, *self.warnings])))
+
+    @property
+    def baseline(self) -> str:
+        """The run the others are held against."""
+        return self.design.baseline
+
+    @property
+    def tested(self) -> tuple[Measure, ...]:
+        """The measures whose differences are tested."""
+        return self.design.tested
+
+    @property
+    def primary(self) -> Measure:
+        """The measure that decides."""
+        return self.design.tested[0]
+
+    def difference(
+        self, run: str, measure: str | Measure | None = None, *, baseline: str | None = None
+    ) -> Difference:
+        """One run against the baseline, by the primary measure if none is named.
+
+        Args:
+            run: The run.
+            measure: The measure.
+            baseline: Another run to hold it against, where all pairs were compared.
+
+        Raises:
+            InputError: If there is no such pair or measure in the comparison.
+        """
+        wanted = self.primary if measure is None else parse(measure)
+        against = self.baseline if baseline is None else baseline
+        for found in self.differences:
+            if found.measure != wanted:
+                continue
+            if (found.run, found.baseline) == (run, against):
+                return found
+            if (found.run, found.baseline) == (against, run):
+                return found.mirrored()
+        runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
+        raise InputError(
+            f"{run!r} by {wanted} was not compared with {against!r}",
+            fix=f"compared are {runs}, by {', '.join(map(str, self.evaluations[0].measures))}",
+        )
+
+    def table(self, *, transposed: bool = False) -> Table:
+        """Measures down and runs across, the best value of each measure marked.
+
+        Args:
+            transposed: Runs down and measures across instead.
+        """
+        means = [evaluation.mean() for evaluation in self.evaluations]
+        measures = self.evaluations[0].measures
+        names = tuple(evaluation.run_name for evaluation in self.evaluations)
+        values = [[mean[str(measure)] for mean in means] for measure in measures]
+        rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
+        # A run that may be better than its numbers leaves it open which one is best.
+        best = {
+            (place, column)
+            for place, (measure, row) in enumerate(zip(measures, values, strict=True))
+            for column in ([] if self.withheld else measure.best(row))
+        }
+        marks = {
+            (measures.index(d.measure), names.index(d.run)): _MARKS[d.verdict]
+            for d in self.differences
+            if d.verdict in _MARKS and d.baseline == self.baseline
+        }
+        heads: tuple[str, ...] = tuple(map(str, measures))
+        corner, across, down = "measure", names, heads
+        if transposed:
+            rows = [list(column) for column in zip(*rows, strict=True)]
+            best = {(column, place) for place, column in best}
+            marks = {(column, place): mark for (place, column), mark in marks.items()}
+            corner, across, down = "run", heads, names
+        return Table(
+            columns=(corner, *across),
+            rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
+            title="; ".join(self._withheld()),
+            notes=tuple(self._legend(set(marks.values()))),
+            best=frozenset((place, column + 1) for place, column in best),
+            starred=True,
+            marks={(place, column + 1): mark for (place, column), mark in marks.items()},
+        )
+
+    def _withheld(self) -> Iterator[str]:
+        return (f"no verdict on {run}: {found}" for run, found in self.withheld)
+
+    def _legend(self, marks: set[str]) -> Iterator[str]:
+        said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
+        if said:
+            yield f"{', '.join(said)} than {self.baseline}: interval and corrected p agree"
+
+    def differences_table(self, *, described: bool = True) -> Table:
+        """One line for each pair of runs and measure, with the sentences below.
+
+        Args:
+            described: Whether measures that are not tested have a line, too.
+        """
+        every = self.design.pairs == "all"
+        wanted = [d for d in self.differences if described or d.verdict is not None]
+        p = "p (hsd)" if self.design.test == "tukey-hsd" else f"p ({self.design.correction})"
+        return Table(
+            columns=(
+                "run",
+                *(("against",) if every else ()),
+                "measure",
+                "difference",
+                "95 % interval",
+                "effect",
+                "win/tie/loss",
+                p,
+                "verdict",
+            ),
+            rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),
+            title="every run against every other" if every else f"against {self.baseline}",
+            notes=(
+                # What is withheld stands above the means.
+                *self.sentences[len(self.withheld) :],
+                *(f"WARNING: {text}" for text in self.warnings),
+                *units(list(dict.fromkeys(d.measure for d in wanted))),
+                self.design.in_words(),
+            ),
+        )
+
+    def data_table(self, *, described: bool = True) -> Table:
+        """One line for each pair of runs and measure, in plain numbers, for programs.
+
+        Args:
+            described: Whether measures that are not tested have a line, too.
+        """
+        found = [_as_object(d) for d in self.differences if described or d.verdict is not None]
+        return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
+
+    def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
+        """A plot of the comparison, which shows itself in a notebook (needs ``rankgauge[plots]``).
+
+        Args:
+            kind: One of `PLOTS`; see :func:`rankgauge.plot`.
+            measure: The measure of ``per-query`` and ``heat-map``; the primary one if left out.
+
+        Raises:
+            InputError: If measures that the kind needs were not compared.
+        """
+        from rankgauge.rendering.charts import plot
+
+        return plot(self, kind, measure=measure)
+
+    def to_json(self) -> str:
+        """The comparison as JSON by the published schema ``comparison-1.json``.
+
+        Infinite effect sizes (all differences equal) are null, as is what is not tested. Values by
+        query are those of each evaluation's own JSON.
+        """
+        from importlib.metadata import version
+
+        means = {e.run_name: e.mean() for e in self.evaluations}
+        design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "queries": len(self.evaluations[0].query_ids),
+            "policies": self.evaluations[0].policies.said(),
+            "design": design,
+            "measures": [str(measure) for measure in self.evaluations[0].measures],
+            "runs": [
+                {
+                    "name": e.run_name,
+                    "means": {m: _null(v) for m, v in means[e.run_name].items()},
+                    "findings": [asdict(found) for found in e.findings],
+                }
+                for e in self.evaluations
+            ],
+            "differences": [_as_object(d) for d in self.differences],
+            "sentences": list(self.sentences),
+            "warnings": list(self.warnings),
+        }
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table()) + to_html(self.differences_table())
+
+    def __repr__(self) -> str:
+        runs = ", ".join(evaluation.run_name for evaluation in self.evaluations)
+        return f"<Comparison of {for_terminal(runs)} by {self.primary}>"
+
+
+def _mean(measure: Measure, value: float) -> Cell:
+    whole = measure.declaration.mean == "sum" and not math.isnan(value)
+    return int(value) if whole else value
+
+
+def _cells(found: Difference) -> tuple[str | float | None, ...]:
+    return (
+        str(found.measure),
+        f"{found.difference:+.3f}",
+        f"{found.low:+.3f} to {found.high:+.3f}",
+        f"{found.effect:+.2f}",
+        f"{found.wins}/{found.ties}/{found.losses}",
+        None if found.corrected is None else f"{found.corrected:.4f}",
+        found.verdict or "",
+    )
+
+
+def _as_object(d: Difference) -> dict[str, Any]:
+    tested = d.verdict is not None
+    return asdict(d) | {
+        "measure": str(d.measure),
+        "mean": _null(d.mean),
+        "baseline_mean": _null(d.baseline_mean),
+        "effect": _null(d.effect),
+        "detectable": d.detectable if tested else None,
+    }
+
+
+def _null(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
+    qrels: Any,
+    runs: Mapping[str, Any] | Iterable[Any],
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    baseline: str | None = None,
+    pairs: Pairing = "baseline",
+    tested: str | Measure | Iterable[str | Measure] | None = None,
+    test: Test = "randomisation",
+    correction: Correction = "holm",
+    interval: Method = "t",
+    draws: int = 10_000,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+) -> Comparison:
+    """Compare runs with a baseline, or with each other, query by query.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        runs: At least two: a mapping of name to run, or runs with names of their own. Each is
+            anything that :meth:`Run.of` takes.
+        measures: What is shown; P, R, Success and nDCG at 1, 3, 5, 10 and RR if left out.
+        baseline: The name of the run the others are held against; the first if left out.
+        pairs: ``baseline``, or ``all`` for every run against every other.
+        tested: The measures whose differences are tested, declared before looking; the first of
+            `measures` (nDCG@10) alone if left out.
+        test: ``randomisation`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
+            (which does not test the mean), or ``tukey-hsd`` (randomised, over all runs at once;
+            it corrects for their number by itself).
+        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
+            tested measures.
+        interval: ``t``, or a bootstrap, ``percentile`` or ``bca``; these two cover less than 95 %
+            below about 100 queries.
+        draws: Random draws of tests and bootstraps.
+        ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
+        queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
+        duplicates: As for :func:`evaluate`.
+        undefined: As for :func:`evaluate`.
+
+    Returns:
+        Means side by side, differences with intervals and p-values, and sentences.
+
+    Raises:
+        InputError: With fewer than two runs, two of one name, or fewer than two queries.
+        UnknownName: For a baseline, measure or choice nobody knows.
+
+    Example:
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
+        >>> a = {f"q{n}": ["d1", "x"] for n in range(8)}
+        >>> b = {f"q{n}": ["x", "d1"] for n in range(8)}
+        >>> found = compare(qrels, {"old": b, "new": a}, "RR").difference("new")
+        >>> found.difference, found.p, found.verdict
+        (0.5, 0.0078125, 'better')
+    """
+    named = _named(runs)
+    names = [run.name for run in named]
+    shown = _measures(COMPARED if measures is None else measures)
+    declared = (shown[0],) if tested is None else _measures(tested)
+    design = Design(
+        tested=declared,
+        baseline=_baseline(names, baseline),
+        pairs=pairs,
+        test=test,
+        correction=correction,
+        interval=interval,
+        draws=draws,
+    )
+    wanted = tuple(dict.fromkeys([*declared, *shown]))
+    judged = judged_by(qrels, wanted)
+    truth = Qrels.of(judged)
+    _meet(truth, named)
+    which = (
+        _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
+    )
+    evaluations = [
+        evaluate(
+            judged,
+            run,
+            wanted,
+            ties=ties,
+            queries=which,
+            duplicates=duplicates,
+            undefined=undefined,
+        )
+        for run in named
+    ]
+    made = _compared(evaluations, design)
+    grades = truth.table.values
+    known_bad = (grades >= 0) & (grades < 1)
+    aside = (
+        *warnings_of_judgments(evaluations, declared[0], only_relevant=not known_bad.any()),
+        *warnings_of_runs(named, declared[0]),
+    )
+    return replace(made, warnings=(*made.warnings, *aside))
+
+
+def compare_evaluations(
+    evaluations: Iterable[Evaluation], design: Design | None = None
+) -> Comparison:
+    """Compare what was evaluated before, such as evaluations read from files.
+
+    What depends on the rankings themselves (their depth, Judged@k) cannot be warned of here.
+
+    Args:
+        evaluations: At least two, of the same queries by the same measures with the same policies.
+        design: What is compared and how; by default the first measure is tested, every run against
+            the first. Its seed is derived from the values.
+
+    Raises:
+        InputError: If they are not of the same queries, measures and policies.
+        UnknownName: For a baseline that is none of the runs.
+
+    Example:
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
+        >>> old = evaluate(qrels, Run.of({q: ["x", "d1"] for q in qrels}, name="old"), "RR")
+        >>> new = evaluate(qrels, Run.of({q: ["d1"] for q in qrels}, name="new"), "RR")
+        >>> compare_evaluations([old, new]).sentences[0]
+        'new has the highest RR (1.0000)'
+    """
+    given = list(evaluations)
+    names = [evaluation.run_name for evaluation in given]
+    _check_names(names)
+    for other in given[1:]:
+        for what in ("measures", "policies", "profile", "query_ids"):
+            if getattr(other, what) != getattr(given[0], what):
+                raise InputError(
+                    f"{other.run_name!r} and {given[0].run_name!r} differ in their "
+                    f"{what.replace('_', ' ')}",
+                    where="evaluations",
+                    fix="evaluate both with the same judgments, measures and policies",
+                )
+    for one in given:
+        if one.left_out is not None:
+            raise InputError(
+                f"{one.run_name!r} averages its measures over different queries",
+                where="evaluations",
+                fix="evaluate the measures that the profile averages alike, and compare these",
+            )
+    chosen = Design(given[0].measures[:1], names[0]) if design is None else design
+    missing = [str(measure) for measure in chosen.tested if measure not in given[0].measures]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} was not evaluated",
+            where="tested",
+            fix=f"evaluated: {', '.join(map(str, given[0].measures))}",
+        )
+    _baseline(names, chosen.baseline)
+    return _compared(given, chosen)
+
+
+def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
+    if len(evaluations[0].query_ids) < 2:
+        raise InputError(
+            "one query is no ground for a comparison", where="judgments", fix="judge more queries"
+        )
+    seeded = replace(design, seed=seed_of(evaluations, design.tested))
+    faulty = {e.run_name for e in evaluations if explaining(e.findings)}
+    found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
+    made = Comparison(
+        evaluations=tuple(evaluations),
+        design=seeded,
+        differences=found,
+        sentences=(),
+        warnings=tuple(warnings_of_evaluations(evaluations, seeded, found)),
+    )
+    return replace(made, sentences=(*made._withheld(), *sentences(evaluations, seeded, found)))  # noqa: SLF001 - its own
+
+
+def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
+    """Without a verdict where the input explains the numbers of one of both runs."""
+    tested = d.verdict is not None
+    if tested and (d.run in faulty or d.baseline in faulty):
+        return replace(d, verdict="withheld")
+    return d
+
+
+def _meet(truth: Qrels, runs: Sequence[Run]) -> None:
+    """Refuse a run whose judged queries are in no other run: a comparison would be of nothing."""
+    judged = [[q for q in run.query_index if q in truth.query_index] for run in runs]
+    having = Counter(chain(*judged))
+    for run, mine in zip(runs, judged, strict=True):
+        others = having.keys() - set(mine)
+        if mine and others and all(having[q] == 1 for q in mine):
+            ours, theirs = (some(sorted(map(show_id, part))) for part in (mine, others))
+            raise InputError(
+                f"{run.name!r} has no judged query in common with another run: it has {ours}, "
+                f"others have {theirs}",
+                where="runs",
+                fix="run all systems on the same queries",
+            )
+
+
+def _common(truth: Qrels, runs: Sequence[Run]) -> list[bytes]:
+    """The queries that are judged and in every run."""
+    common = [q for q in truth.query_index if all(q in run.query_index for run in runs)]
+    if not common:
+        raise InputError(
+            "no judged query is in every run", where="queries",
+            fix="use the same query ids in all runs, or queries='all'",
+        )  # fmt: skip
+    return common
+
+
+def _baseline(names: Sequence[str], wanted: str | None) -> str:
+    if wanted is None:
+        return names[0]
+    if wanted not in names:
+        raise UnknownName(f"no run is called {wanted!r}", fix=f"runs are: {', '.join(names)}")
+    return wanted
+
+
+def _named(runs: Any) -> list[Run]:
+    if isinstance(runs, Mapping):
+        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str):
+        named = [Run.of(run) for run in runs]
+    else:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted",
+            fix='give them by name: {"bm25": run_a, "dense": run_b}',
+        )
+    _check_names([run.name for run in named])
+    return named
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if len(names) < 2:
+        raise InputError(
+            f"got {many(len(names), 'run')}, wanted two or more", where="runs", fix="give another"
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"two runs are called {twice!r}", where="runs",
+            fix='name them: {"first": run_a, "second": run_b}',
+        )  # fmt: skip
+
+
+def _measures(given: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    names = (given,) if isinstance(given, str | Measure) else given
+    found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
+    if not found:
+        raise InputError("no measure was asked for", where="measures", fix='name one: "nDCG@10"')
+    return found

@@ -1,0 +1,216 @@
+"""What a comparison says in words, and what speaks against taking its numbers as they stand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rankgauge.comparison.differences import Design, Difference, indistinct, paired
+from rankgauge.core.findings import explaining
+from rankgauge.core.text import many
+from rankgauge.data.model import Run
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.measures.measure import Measure
+
+__all__ = [
+    "sentences",
+    "units",
+    "warnings_of_evaluations",
+    "warnings_of_judgments",
+    "warnings_of_runs",
+]
+
+_FEW_QUERIES = 25
+# With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
+_FEW_CHANGES = 6
+_HOLES = 0.05
+_MOSTLY_ONE = 0.5
+_MANY_TIES = 0.1
+_NAMED = 5
+_CUT = 10
+# Beyond these, sentences are not read; the table has them all.
+_SENTENCES = 20
+_SURE = ("better", "worse", "higher", "lower")
+
+
+def sentences(
+    evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
+) -> Iterator[str]:
+    """Which run is best and how sure that is; then each difference that was tested.
+
+    Nothing is said of a run whose input explains its numbers, nor of which run is best beside it.
+    """
+    if not any(explaining(e.findings) for e in evaluations):
+        yield _winner(evaluations, design, found)
+    tested = [d for d in found if d.verdict not in {None, "withheld"}]
+    for d in tested[:_SENTENCES]:
+        yield _said(d)
+    if len(tested) > _SENTENCES:
+        verdicts = Counter(d.verdict for d in tested[_SENTENCES:])
+        said = ", ".join(f"{verdict} {number}" for verdict, number in verdicts.items())
+        yield f"{len(tested) - _SENTENCES} more comparisons were tested: {said}"
+
+
+def _winner(evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]) -> str:
+    primary = design.tested[0]
+    means = {e.run_name: e.mean()[str(primary)] for e in evaluations}
+    names = list(means)
+    best = [names[place] for place in primary.best(list(means.values()))]
+    if not best:
+        return f"{primary} has no better side: no run is ahead"
+    word = "lowest" if primary.declaration.better == "lower" else "highest"
+    verb = "has" if len(best) == 1 else "have"
+    text = f"{_listed(best)} {verb} the {word} {primary} ({means[best[0]]:.4f})"
+    near, how = _near(evaluations, design, found, best)
+    return f"{text}; not distinguishable from {_listed(near)}{how}" if near else text
+
+
+def _near(
+    evaluations: Sequence[Evaluation],
+    design: Design,
+    found: Sequence[Difference],
+    best: Sequence[str],
+) -> tuple[list[str], str]:
+    """The runs that the best one cannot be told from, and how that was found out."""
+    primary = design.tested[0]
+    verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
+    rest = [e.run_name for e in evaluations if e.run_name not in best]
+    unsure = {name for name in rest if verdicts.get(frozenset((best[0], name))) not in _SURE}
+    untested = {name for name in unsure if frozenset((best[0], name)) not in verdicts}
+    if not untested:
+        return [name for name in rest if name in unsure], ""
+    # The best run was found by looking: only a test over all runs may judge it then.
+    near = set(indistinct(evaluations, design, best[0]))
+    unsure = {name for name in unsure if name not in untested or name in near}
+    by = " (others than the baseline by randomised Tukey HSD over all runs)"
+    return [name for name in rest if name in unsure], by
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _NAMED + 1:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _said(d: Difference) -> str:
+    spread = f"difference {d.difference:+.3f} (95% CI {d.low:+.3f} to {d.high:+.3f})"
+    if d.verdict == "identical":
+        return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
+    if d.verdict in _SURE:
+        return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
+    word = (
+        "borderline (interval and p-value disagree)" if d.verdict == "borderline" else "cannot tell"
+    )
+    text = f"{d.run} and {d.baseline} by {d.measure}: {word}, {spread}"
+    if d.detectable is not None:
+        text += (
+            f"; with {many(d.queries, 'query')}, differences of {d.detectable:.3f} or more are "
+            "detectable with 80% power"
+        )
+        if d.queries_needed is not None:
+            text += (
+                f"; a difference of {abs(d.difference):.3f} would need about "
+                f"{d.queries_needed:,} queries"
+            )
+    return text
+
+
+def units(measures: Sequence[Measure]) -> Iterator[str]:
+    """What differences are in, where they are not those of the means."""
+    by_mean = {
+        "geometric": "differences are of natural logarithms: of the ratio of the means",
+        "sum": "means are sums, differences are per query",
+    }
+    for mean, said in by_mean.items():
+        names = [str(measure) for measure in measures if measure.declaration.mean == mean]
+        if names:
+            yield f"{_listed(names)}: {said}"
+
+
+def warnings_of_evaluations(
+    evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
+) -> Iterator[str]:
+    """What the values themselves say against the comparison."""
+    queries = len(evaluations[0].query_ids)
+    if queries < _FEW_QUERIES:
+        yield (
+            f"only {many(queries, 'query')}: intervals are wide, and a single query can change the "
+            "mean"
+        )
+    tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
+    loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
+    if loose:
+        yield (
+            f"equal scores: another order of them could change some of {queries} queries "
+            f"({', '.join(loose)})"
+        )
+    absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
+    gone = [f"{name} {number}" for name, number in absent.items() if number]
+    if gone:
+        yield f"queries missing from a run count as empty rankings ({', '.join(gone)})"
+    if any(e.weights is not None for e in evaluations):
+        yield "means are weighted, differences are not: in these every query counts the same"
+    for e in evaluations:
+        explains = explaining(e.findings)
+        yield from (f"{e.run_name}: {one}" for one in e.findings if one not in explains)
+    named = {e.run_name: e for e in evaluations}
+    primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
+    for d in primary[:_SENTENCES]:
+        yield from _few(named[d.run], named[d.baseline], d)
+
+
+def _few(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[str]:
+    apart = np.abs(paired(one, other, d.measure))
+    changed = int(np.count_nonzero(apart))
+    pair = f"{d.run} against {d.baseline}"
+    if 0 < changed < _FEW_CHANGES:
+        yield (
+            f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure "
+            "with so few: look at them one by one"
+        )
+        return
+    whole = len(apart) == len(one.query_ids)
+    if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
+        query = one.query_ids[int(apart.argmax())]
+        yield f"{pair}: query {query!r} alone carries most of the difference"
+
+
+def warnings_of_judgments(
+    evaluations: Sequence[Evaluation], primary: Measure, *, only_relevant: bool
+) -> Iterator[str]:
+    """What is not judged says against the comparison.
+
+    Args:
+        evaluations: One for each run.
+        primary: The measure that decides.
+        only_relevant: Whether no document is judged not relevant; Judged@k is then P@k.
+    """
+    if only_relevant:
+        yield (
+            "the judgments name relevant documents only: the share of unjudged documents in each "
+            "run is unknown"
+        )
+        return
+    cut = dict(primary.params).get("k") or _CUT
+    shares = {e.run_name: e.coverage[cut] for e in evaluations if cut in e.coverage}  # type: ignore[index] # k is a number
+    if shares and max(shares.values()) - min(shares.values()) > _HOLES:
+        said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
+        yield (
+            f"Judged@{cut} differs ({said}): unjudged documents count as not relevant, which "
+            "penalizes the run that has more of them"
+        )
+
+
+def warnings_of_runs(runs: Sequence[Run], primary: Measure) -> Iterator[str]:
+    """What the depth of the rankings says against the comparison."""
+    bound = dict(primary.params).get("k")
+    depth = {run.name: int(np.diff(run.table.offsets).max(initial=0)) for run in runs}
+    if len(set(depth.values())) > 1:
+        said = _listed([f"{name} {most}" for name, most in depth.items()])
+        yield f"different depths ({said}): measures without a cut-off favour the deeper run"
+    shallow = [name for name, most in depth.items() if bound and most < int(bound)]  # type: ignore[arg-type] # k is a number
+    if shallow:
+        yield f"{_listed(shallow)}: no ranking reaches rank {bound}, where {primary} is cut"

@@ -1,0 +1,536 @@
+"""``diff()`` and what it returns: what a change of the run did to each query.
+
+Values of all queries are columns; only the queries that are shown become text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.comparison.differences import changes
+from rankgauge.comparison.overlap import mean_known, meet, overlaps, whole_number
+from rankgauge.comparison.side_by_side import Place, Sides
+from rankgauge.core.escaping import for_json
+from rankgauge.core.findings import Finding
+from rankgauge.core.ids import Id, freeze, id_bytes, show_id
+from rankgauge.core.policies import Order
+from rankgauge.core.text import many, some
+from rankgauge.corpus.collection import Collection
+from rankgauge.data.join import ranked
+from rankgauge.data.judged_run import Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.input_checks import collection_findings
+from rankgauge.evaluation.notes import ties_note
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["QueryDiff", "RunDiff", "diff"]
+
+_WARNING = "WARNING: "
+_SCHEMA = "rankgauge/diff/1"
+_P = 0.9
+# With p = .9 what stands below this rank weighs less than a ten-thousandth.
+_RBO_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class QueryDiff:
+    """One query in both runs.
+
+    Attributes:
+        query: Its id, as text.
+        text: What is asked, in one printable line; empty if not known.
+        value_a: The value of A; NaN if undefined.
+        value_b: The value of B.
+        change: B minus A.
+        rbo: Rank-biased overlap of both rankings; NaN if both are empty.
+        first_a: The rank of the first relevant document in A; None if it retrieved none.
+        first_b: The same in B.
+        retrieved_a: Documents A retrieved; None if the query is not in A at all.
+        retrieved_b: Documents B retrieved.
+        ranking_a: The first documents of A.
+        ranking_b: The first documents of B.
+        came_in: Relevant documents among those shown of B that are not among those shown of A.
+        fell_out: Relevant documents among those shown of A that are not among those shown of B.
+    """
+
+    query: str
+    text: str
+    value_a: float
+    value_b: float
+    change: float
+    rbo: float
+    first_a: int | None
+    first_b: int | None
+    retrieved_a: int | None
+    retrieved_b: int | None
+    ranking_a: tuple[Place, ...]
+    ranking_b: tuple[Place, ...]
+    came_in: tuple[Place, ...]
+    fell_out: tuple[Place, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunDiff:
+    """What became of each query from run A to run B.
+
+    Made by :func:`diff`. Shows itself as a table in a notebook; :func:`report_diff` shows the
+    rankings, too.
+
+    Attributes:
+        run_a: What the first run is called.
+        run_b: What the second run is called.
+        measure: The measure.
+        mean_a: Its mean for A.
+        mean_b: Its mean for B.
+        level: The grade from which a document counts as relevant: `rel` of the measure, else 1.
+        depth: How many ranks are shown.
+        ties: Order of documents with equal scores.
+        query_ids: (Q,) the judged queries, as text.
+        values: (Q, 2) the values of A and of B; NaN where undefined.
+        changes: (Q,) B minus A. An undefined value counts 0, or, if the measure leaves such values
+            out of its mean, makes the change NaN.
+        rbo: (Q,) rank-biased overlap (p = .9, of the first 100 ranks); NaN if both are empty.
+        first_relevant: (Q, 2) rank of the first relevant document in A and in B; NaN without one.
+        same_top: (Q,) bool, whether the first `depth` documents are the same in the same order.
+        shown: The queries that are shown: the largest losses, then the largest gains, or those
+            asked for.
+        notes: What a reader of the numbers has to know, one sentence each.
+        findings: What the cheap checks of the input found, each with the run that has it. One of
+            severity ``error`` explains the numbers of its run.
+    """
+
+    run_a: str
+    run_b: str
+    measure: Measure
+    mean_a: float
+    mean_b: float
+    level: float
+    depth: int
+    ties: Order
+    query_ids: tuple[str, ...]
+    values: Values
+    changes: Values
+    rbo: Values
+    first_relevant: Values
+    same_top: npt.NDArray[np.bool_]
+    shown: tuple[QueryDiff, ...]
+    notes: tuple[str, ...]
+    findings: tuple[tuple[str, Finding], ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
+
+    @property
+    def wins(self) -> int:
+        """Queries in which B has the better value."""
+        return int((self.measure.gains(self.changes) > 0).sum())
+
+    @property
+    def losses(self) -> int:
+        """Queries in which A has the better value."""
+        return int((self.measure.gains(self.changes) < 0).sum())
+
+    @property
+    def unchanged(self) -> int:
+        """Queries in which both have the same value."""
+        return int((self.measure.gains(self.changes) == 0).sum())
+
+    @property
+    def loss_share(self) -> float:
+        """The share of all that was lost which the shown queries lost; NaN if nothing was."""
+        return _share(-self.measure.gains(self.changes), _shown_rows(self))
+
+    @property
+    def gain_share(self) -> float:
+        """The share of all that was gained which the shown queries gained; NaN if nothing was."""
+        return _share(self.measure.gains(self.changes), _shown_rows(self))
+
+    def query(self, query_id: Id) -> QueryDiff:
+        """One of the queries that are shown.
+
+        Raises:
+            InputError: If it is not.
+        """
+        wanted = show_id(id_bytes(query_id, "query id"))
+        for found in self.shown:
+            if found.query == wanted:
+                return found
+        raise InputError(
+            f"query {wanted!r} is not among those shown", fix=f"diff(..., queries=[{wanted!r}])"
+        )
+
+    def table(self) -> Table:
+        """One line for each query, shown or not."""
+        return Table(
+            columns=("query", self.run_a, self.run_b, "change", "RBO", *self.first_names()),
+            rows=tuple(
+                (query, *values, change, overlap, *map(_rank, firsts))
+                for query, values, change, overlap, firsts in zip(
+                    self.query_ids,
+                    self.values.tolist(),
+                    self.changes.tolist(),
+                    self.rbo.tolist(),
+                    self.first_relevant.tolist(),
+                    strict=True,
+                )
+            ),
+            title=self.title(),
+            notes=self.notes,
+        )
+
+    def title(self) -> str:
+        """What is compared, by what."""
+        return f"{self.run_a} → {self.run_b} by {self.measure}"
+
+    def first_names(self) -> tuple[str, str]:
+        """The heads of the ranks of the first relevant documents."""
+        return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
+
+    def to_json(self) -> str:
+        """The difference as JSON by the published schema ``diff-1.json``; NaN is null."""
+        from importlib.metadata import version
+
+        columns = (self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
+        rows = zip(self.query_ids, *(column.tolist() for column in columns), strict=True)
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "runs": [self.run_a, self.run_b],
+            "measure": str(self.measure),
+            "means": [_null(self.mean_a), _null(self.mean_b)],
+            "level": self.level,
+            "depth": self.depth,
+            "ties": self.ties,
+            "rbo": {
+                "p": _P, "depth": _RBO_DEPTH, "mean": _null(mean_known(self.rbo.tolist())),
+            },
+            "wins": self.wins,
+            "unchanged": self.unchanged,
+            "losses": self.losses,
+            "loss_share": _null(self.loss_share),
+            "gain_share": _null(self.gain_share),
+            "queries": [
+                {
+                    "query": query,
+                    "values": [_null(value) for value in values],
+                    "change": _null(change),
+                    "rbo": _null(overlap),
+                    "first_relevant": [_rank(first) for first in firsts],
+                    "same_top": same,
+                }
+                for query, values, change, overlap, firsts, same in rows
+            ],
+            "shown": [_shown_json(query) for query in self.shown],
+            "notes": list(self.notes),
+            "findings": [{"run": run, **asdict(found)} for run, found in self.findings],
+        }  # fmt: skip
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        counts = f"{self.wins} wins, {self.unchanged} ties, {self.losses} losses"
+        return f"<RunDiff of {self.run_a!r} and {self.run_b!r} by {self.measure}: {counts}>"
+
+
+def diff(
+    qrels: Any,
+    run_a: Any,
+    run_b: Any,
+    measure: str | Measure = "nDCG@10",
+    *,
+    collection: Collection | str | os.PathLike[str] | None = None,
+    queries: Id | Iterable[Id] | None = None,
+    most: int = 5,
+    depth: int = 10,
+    ties: Order = "trec",
+) -> RunDiff:
+    """Look at what changed from one run to another, query by query and document by document.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run_a: The run that was: anything that :meth:`Run.of` takes.
+        run_b: The run that is.
+        measure: The measure that says which queries gain and lose.
+        collection: The texts behind the ids, or the folder they are in: shows queries and titles.
+        queries: The queries to show, changed or not. If left out, those that changed most.
+        most: How many of the largest losses are shown, and how many of the largest gains; equal
+            changes in the order of their ids.
+        depth: How many ranks are shown.
+        ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
+            (the order given).
+
+    Returns:
+        Values of every judged query in both runs, and the shown ones with both rankings. A query
+        that a run does not have is an empty ranking there.
+
+    Raises:
+        UnknownName: For a measure nobody knows.
+        MismatchError: If a run has no judged query, or one to be shown is not judged.
+        InputError: If an input cannot be worked with; the message names the place.
+
+    Example:
+        >>> judgments = {"q1": {"d1": 1}, "q2": {"d5": 2}}
+        >>> old, new = {"q1": ["d1", "d2"], "q2": ["d5"]}, {"q1": ["d3", "d1"], "q2": ["d5"]}
+        >>> found = diff(judgments, old, new, "RR")
+        >>> found.wins, found.unchanged, found.losses
+        (0, 1, 1)
+        >>> [(at.rank, at.document, at.move, at.other_rank) for at in found.query("q1").ranking_b]
+        [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
+    """
+    measured = parse(measure)
+    depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
+    truth = Qrels.of(qrels)
+    given = _named(Run.of(run_a), Run.of(run_b))
+    # By score once, for all that follows: what is in order already is not sorted again.
+    runs = ranked(given[0], ties="input"), ranked(given[1], ties="input")
+    texts = _collection(collection)
+    level = _level(measured)
+    first = parse("FirstRel")(rel=level)
+    wanted = list(dict.fromkeys([measured, first]))
+    # The order given may tell of distances.
+    a, b = (evaluate(truth, run, wanted, ties=ties) for run in given)
+    column = wanted.index(measured), wanted.index(first)
+    values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
+    changed = changes(b, a, measured)
+    chosen = _chosen(queries, truth, changes=measured.gains(changed), most=most)
+    deepest = max(depth, _RBO_DEPTH)
+    top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
+    meeting = meet(top_a, top_b, truth.table.queries.tolist())
+    result = RunDiff(
+        run_a=runs[0].name,
+        run_b=runs[1].name,
+        measure=measured,
+        mean_a=a.mean()[str(measured)],
+        mean_b=b.mean()[str(measured)],
+        level=level,
+        depth=depth,
+        ties=ties,
+        query_ids=a.query_ids,
+        values=values,
+        changes=changed,
+        rbo=overlaps(meeting.upto(_RBO_DEPTH), _P)[0],
+        first_relevant=firsts,
+        same_top=meeting.same_top(depth),
+        shown=(),
+        notes=(),
+        findings=tuple(_findings(runs, (a, b), texts)),
+    )
+    sides = Sides.of(truth, runs, texts, rows=chosen, ties=ties)
+    result = replace(result, shown=tuple(_query(result, sides, row) for row in chosen))
+    return replace(result, notes=tuple(_notes(result, (a, b), texts)))
+
+
+def _findings(
+    runs: Iterable[Run], evaluations: Iterable[Evaluation], texts: Collection
+) -> Iterator[tuple[str, Finding]]:
+    """What is wrong with the input, each with the run that has it."""
+    for run, evaluation in zip(runs, evaluations, strict=True):
+        found = evaluation.findings
+        if texts.documents:
+            docs = (doc for query in run for doc in islice(run[query], 10))
+            found += collection_findings(docs, texts.documents)
+        yield from ((run.name, one) for one in found)
+
+
+def _query(found: RunDiff, sides: Sides, row: int) -> QueryDiff:
+    """One query with both rankings."""
+    ranking_a, ranking_b = sides.rankings(row, found.depth)
+    retrieved_a, retrieved_b = sides.retrieved(row)
+    return QueryDiff(
+        query=found.query_ids[row],
+        text=sides.asked(found.query_ids[row]),
+        value_a=float(found.values[row, 0]),
+        value_b=float(found.values[row, 1]),
+        change=float(found.changes[row]),
+        rbo=float(found.rbo[row]),
+        first_a=_rank(float(found.first_relevant[row, 0])),
+        first_b=_rank(float(found.first_relevant[row, 1])),
+        retrieved_a=retrieved_a,
+        retrieved_b=retrieved_b,
+        ranking_a=ranking_a,
+        ranking_b=ranking_b,
+        came_in=_crossed(ranking_b, found.depth, found.level),
+        fell_out=_crossed(ranking_a, found.depth, found.level),
+    )
+
+
+def _crossed(places: Iterable[Place], depth: int, level: float) -> tuple[Place, ...]:
+    """Those relevant that the other ranking does not show."""
+    return tuple(
+        at
+        for at in places
+        if at.grade is not None
+        and at.grade >= level
+        and (at.other_rank is None or at.other_rank > depth)
+    )
+
+
+def _named(run_a: Run, run_b: Run) -> tuple[Run, Run]:
+    """Both runs, told apart if they have one name."""
+    if run_a.name != run_b.name:
+        return run_a, run_b
+    return replace(run_a, name=f"{run_a.name} A"), replace(run_b, name=f"{run_b.name} B")
+
+
+def _collection(given: Any) -> Collection:
+    if given is None:
+        return Collection()
+    if isinstance(given, str | os.PathLike):
+        return Collection.read(given)
+    if isinstance(given, Collection):
+        return given
+    raise InputError(
+        f"got {type(given).__name__} for the collection", where="collection",
+        fix="give a folder, or Collection.of(documents, queries)",
+    )  # fmt: skip
+
+
+def _level(measure: Measure) -> float:
+    """The grade from which a document counts as relevant."""
+    return 1.0 if measure.level is None else measure.level
+
+
+def _chosen(
+    queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, most: int
+) -> list[int]:
+    """The numbers of the queries to show: those asked for, or the largest losses and gains."""
+    if queries is not None:
+        names = (queries,) if isinstance(queries, str | int | bytes) else queries
+        if not isinstance(names, Iterable):
+            raise InputError(
+                f"got {queries!r:.60} for the queries", where="queries", fix="give a list of ids"
+            )
+        chosen = list(dict.fromkeys(_number(qrels, query) for query in names))
+        if not chosen:
+            raise InputError("the list of queries is empty", where="queries", fix="name some")
+        return chosen
+    ids = qrels.table.queries
+    moved = sorted(
+        np.flatnonzero(np.nan_to_num(changes, nan=0.0)).tolist(),
+        key=lambda row: (-abs(changes[row]), ids[row]),
+    )
+    losses = [row for row in moved if changes[row] < 0][:most]
+    return losses + [row for row in moved if changes[row] > 0][:most]
+
+
+def _number(qrels: Qrels, query: Id) -> int:
+    wanted = id_bytes(query, "query id")
+    number = qrels.query_index.get(wanted)
+    if number is None and show_id(wanted) in qrels.query_ids:
+        number = qrels.query_ids.index(show_id(wanted))
+    if number is None:
+        raise MismatchError(
+            f"query '{show_id(wanted)}' is not judged", where="queries",
+            fix=f"judged are, among others: {some(qrels.query_ids)}",
+        )  # fmt: skip
+    return number
+
+
+def _notes(
+    found: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection
+) -> Iterator[str]:
+    for run, one in found.findings:
+        yield f"{_WARNING}{run}: {one}"
+    said = {f"{_WARNING}{one}" for _, one in found.findings}
+    for evaluation in evaluations:
+        for note in evaluation.notes:
+            if note.startswith(_WARNING) and note not in said:
+                yield f"{_WARNING}{evaluation.run_name}: {note.removeprefix(_WARNING)}"
+    yield (
+        f"{found.measure}: {found.mean_a:.4f} in {found.run_a}, {found.mean_b:.4f} in "
+        f"{found.run_b} ({found.mean_b - found.mean_a:+.4f})"
+    )
+    total = many(len(found.query_ids), "query")
+    yield f"{total}: {found.wins} gain, {found.unchanged} stay, {found.losses} lose"
+    unknown = int(np.isnan(found.changes).sum())
+    if unknown:
+        yield f"{many(unknown, 'query')} left out: {found.measure} is undefined in one run or both"
+    if found.measure.declaration.better == "neither":
+        yield f"{found.measure} has no better: what rises is shown as a gain"
+    yield from _shares(found)
+    same = int(found.same_top.sum())
+    yield (
+        f"mean RBO {mean_known(found.rbo.tolist()):.3f} (p={_P:g}, first {_RBO_DEPTH} ranks); "
+        f"the top {found.depth} is identical for {many(same, 'query')}"
+    )
+    yield from _inputs(evaluations)
+    shown = {at.document for query in found.shown for at in (*query.ranking_a, *query.ranking_b)}
+    unknown = len(shown - texts.documents.keys())
+    if texts.documents and unknown:
+        yield f"{many(unknown, 'document')} shown without text: not in {texts.name}"
+
+
+def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
+    """What was missing, and how equal scores stand."""
+    for evaluation in evaluations:
+        missing = evaluation.counts["missing_from_run"]
+        if missing:
+            count = many(missing, "judged query")
+            yield f"{count} not in {evaluation.run_name}: an empty ranking there"
+    said: dict[str, list[str]] = {}
+    for evaluation in evaluations:
+        note = ties_note(evaluation.counts, evaluation.policies)
+        said.setdefault(note, []).append(evaluation.run_name)
+    for note, names in said.items():
+        yield note if len(names) > 1 else f"{names[0]}: {note}"
+
+
+def _shown_rows(found: RunDiff) -> list[int]:
+    row_of = {query: row for row, query in enumerate(found.query_ids)}
+    return [row_of[query.query] for query in found.shown]
+
+
+def _shares(found: RunDiff) -> Iterator[str]:
+    gains = found.measure.gains(found.changes)[_shown_rows(found)]
+    for share, word, amounts in (
+        (found.loss_share, "lost", -gains), (found.gain_share, "gained", gains)
+    ):  # fmt: skip
+        number = int((amounts > 0).sum())
+        if number:
+            which = "query shown that" if number == 1 else f"{number} queries shown that"
+            carry = "carries" if number == 1 else "carry"
+            yield f"the {which} {word} {carry} {share:.0%} of all that was {word}"
+
+
+def _share(amounts: Values, rows: Sequence[int]) -> float:
+    """The share of these rows in all positive amounts."""
+    total = math.fsum(amount for amount in amounts.tolist() if amount > 0)
+    part = math.fsum(amount for amount in amounts[list(rows)].tolist() if amount > 0)
+    return part / total if total else math.nan
+
+
+def _shown_json(query: QueryDiff) -> dict[str, Any]:
+    return {
+        "query": query.query,
+        "text": query.text,
+        "values": [_null(query.value_a), _null(query.value_b)],
+        "change": _null(query.change),
+        "rbo": _null(query.rbo),
+        "first_relevant": [query.first_a, query.first_b],
+        "retrieved": [query.retrieved_a, query.retrieved_b],
+        "rankings": [[asdict(at) for at in r] for r in (query.ranking_a, query.ranking_b)],
+        "came_in": [at.document for at in query.came_in],
+        "fell_out": [at.document for at in query.fell_out],
+    }
+
+
+def _rank(value: float) -> int | None:
+    return None if math.isnan(value) else int(value)
+
+
+def _null(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,441 @@
+"""Differences between runs, query by query: their size, how sure they are, and what that means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rankgauge import stats
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.measures.measure import Measure, parse
+
+__all__ = [
+    "ALPHA",
+    "SAME",
+    "Correction",
+    "Design",
+    "Difference",
+    "Method",
+    "Pairing",
+    "Test",
+    "Verdict",
+    "changes",
+    "described",
+    "differences",
+    "indistinct",
+    "paired",
+    "seed_of",
+]
+
+Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
+Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
+Method: TypeAlias = Literal["t", "percentile", "bca"]
+Pairing: TypeAlias = Literal["baseline", "all"]
+Verdict: TypeAlias = Literal[
+    "better", "worse", "higher", "lower", "cannot tell", "borderline", "identical", "withheld"
+]
+
+ALPHA = 0.05
+# Values are sums of a few products; what is nearer than this is the same value.
+SAME = 1e-12
+_LEVEL = 0.95
+_SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
+_ALONE = {
+    "holm": stats.holm,
+    "bonferroni": stats.bonferroni,
+    "benjamini-hochberg": stats.benjamini_hochberg,
+}
+_OTHER_WAY: dict[Verdict | None, Verdict] = {
+    "better": "worse", "worse": "better", "higher": "lower", "lower": "higher",
+}  # fmt: skip
+_Key: TypeAlias = tuple[str, str, Measure]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A run against another by one measure, query by query.
+
+    Attributes:
+        run: The run.
+        baseline: The run it is held against.
+        measure: The measure.
+        mean: Its mean for the run.
+        baseline_mean: Its mean for the baseline.
+        difference: The mean of the differences per query, run minus baseline; of natural
+            logarithms where the mean of the measure is geometric.
+        low: Lower end of the confidence interval of the difference (95 % in a comparison).
+        high: Upper end.
+        p: Two-sided p-value; None where the measure is only described.
+        corrected: The same, corrected for everything that was tested.
+        sd: Standard deviation of the differences.
+        effect: Mean over standard deviation of the differences (d_z).
+        queries: How many queries were compared.
+        wins: Queries in which the run has the better value (the higher, if neither is better).
+        ties: Queries in which both have the same.
+        losses: Queries in which the baseline has the better value.
+        verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
+            side), ``cannot tell``, ``borderline`` (interval and p-value disagree about zero),
+            ``identical``, or ``withheld`` (a fault of the input explains the numbers of a run);
+            None where the measure is only described.
+    """
+
+    run: str
+    baseline: str
+    measure: Measure
+    mean: float
+    baseline_mean: float
+    difference: float
+    low: float
+    high: float
+    p: float | None
+    corrected: float | None
+    sd: float
+    effect: float
+    queries: int
+    wins: int
+    ties: int
+    losses: int
+    verdict: Verdict | None
+
+    @cached_property
+    def detectable(self) -> float | None:
+        """The smallest true difference that so many queries show with a chance of 80 %.
+
+        By the paired t test at .05, for differences that spread as these do. None if they do not
+        spread or there are fewer than two.
+        """
+        if self.queries < 2 or not self.sd:
+            return None
+        return stats.detectable_difference(self.sd, self.queries)
+
+    @cached_property
+    def queries_needed(self) -> int | None:
+        """How many queries show a true difference of the size seen with a chance of 80 %.
+
+        None where there is no difference or no spread, or where they would be millions.
+        """
+        if abs(self.difference) <= max(SAME, _SMALL * self.sd) or not self.sd:
+            return None
+        return stats.queries_needed(self.sd, abs(self.difference))
+
+    def power(self, difference: float) -> float:
+        """The chance that the paired t test at .05 sees a true difference of this size here.
+
+        Raises:
+            InputError: With fewer than two queries.
+        """
+        return stats.power(self.sd, self.queries, difference)
+
+    def mirrored(self) -> Difference:
+        """The same, seen from the other run."""
+        return replace(
+            self,
+            run=self.baseline,
+            baseline=self.run,
+            mean=self.baseline_mean,
+            baseline_mean=self.mean,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+            effect=-self.effect,
+            wins=self.losses,
+            losses=self.wins,
+            verdict=_OTHER_WAY.get(self.verdict, self.verdict),
+        )
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is compared and how it is tested, all of it decided before looking.
+
+    Attributes:
+        tested: The measures whose differences are tested, by name or as measures; the first is the
+            primary one.
+        baseline: The run that others are held against.
+        pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
+        test: ``randomisation``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
+        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
+        interval: How intervals are made: ``t``, ``percentile`` or ``bca``.
+        draws: Random draws of tests and bootstraps.
+        seed: What they start from.
+
+    Example:
+        >>> Design(("nDCG@10", "AP"), baseline="bm25", pairs="all").tested[1]
+        AP
+    """
+
+    tested: tuple[Measure, ...]
+    baseline: str
+    pairs: Pairing = "baseline"
+    test: Test = "randomisation"
+    correction: Correction = "holm"
+    interval: Method = "t"
+    draws: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.tested:
+            raise InputError("no measure is tested", where="tested", fix='name one: "nDCG@10"')
+        object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
+        choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                raise UnknownName(
+                    f"{name}={value!r} is not possible",
+                    fix=f"choose one of: {', '.join(get_args(allowed))}",
+                )
+        if self.correction == "max-t" and self.test != "randomisation":
+            raise InputError(
+                f"max-t corrects the randomisation test, not {self.test}",
+                where="correction",
+                fix="choose test='randomisation', or correction='holm'",
+            )
+
+    def in_words(self) -> str:
+        """How it is tested, for the foot of a table."""
+        names = ", ".join(map(str, self.tested))
+        drawn = f", {self.draws:,} draws, seed {self.seed}"
+        by = {"t": "paired t", "percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
+        text = f"tested: {names}, two-sided, "
+        if self.test == "tukey-hsd":
+            text += f"randomised Tukey HSD over all runs{drawn}"
+            if len(self.tested) > 1:
+                text += f", Bonferroni over {len(self.tested)} measures"
+        else:
+            text += f"paired {self.test}{drawn if self.test == 'randomisation' else ''}"
+            text += f", corrected by {self.correction}"
+        if self.interval != "t" and self.test in {"t", "wilcoxon"}:
+            by[self.interval] += drawn
+        return f"{text}; 95 % intervals by {by[self.interval]}; other measures are described only"
+
+
+def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[Difference]:
+    """Each pair of the design by each measure; p-values where it is tested."""
+    return _Work(evaluations, design).differences()
+
+
+def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
+    """A run against another by one measure, without a test, with an interval of this level."""
+    design = Design((measure,), baseline.run_name)
+    work = _Work((baseline, run), design, level)
+    return work.difference((run.run_name, baseline.run_name, measure), None, None)
+
+
+def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
+    """The runs that randomised Tukey HSD over all runs does not tell from this one."""
+    names = [evaluation.run_name for evaluation in evaluations]
+    p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
+    return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
+
+
+def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
+    """What draws start from: the values that are tested, whatever order they stand in."""
+    tables = [
+        np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
+    ]
+    return stats.seed_of(
+        *sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist)
+    )
+
+
+def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+    """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
+    found = changes(one, other, measure)
+    return found[~np.isnan(found)]
+
+
+def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+    """(Q,) the same for every query: NaN where it is left out."""
+    return measure.apart(
+        _column(one, measure),
+        _column(other, measure),
+        skip_undefined=one.policies.undefined == "skip",
+    )
+
+
+def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
+    column: FloatArray = evaluation.per_query[:, evaluation.measures.index(measure)]
+    return column
+
+
+def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
+    """(Q, S) the values of each run, from the first one, of the queries that count for all."""
+    return _in_order(np.stack([changes(e, evaluations[0], measure) for e in evaluations], axis=1))
+
+
+def _in_order(table: FloatArray) -> FloatArray:
+    """Known rows, sorted: so that no draw depends on the order of the queries."""
+    known = table[~np.isnan(table).any(axis=1)]
+    ordered: FloatArray = known[np.lexsort(known.T[::-1])]
+    return ordered
+
+
+def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
+    """(S, S) p-values of randomised Tukey HSD; 1 where there is nothing to test."""
+    values = _columns(evaluations, measure)
+    if len(values) < 2:
+        return np.ones((len(evaluations), len(evaluations)))
+    return stats.tukey_hsd(values, design.draws, design.seed).p
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The pairs of a design, with what is needed of each."""
+
+    evaluations: Sequence[Evaluation]
+    design: Design
+    level: float = _LEVEL
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [evaluation.run_name for evaluation in self.evaluations]
+
+    @cached_property
+    def named(self) -> dict[str, Evaluation]:
+        return dict(zip(self.names, self.evaluations, strict=True))
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Run and baseline of each comparison."""
+        base = self.design.baseline
+        rest = [name for name in self.names if name != base]
+        if self.design.pairs == "baseline":
+            return [(name, base) for name in rest]
+        return [(run, against) for against, run in combinations([base, *rest], 2)]
+
+    @cached_property
+    def means(self) -> dict[str, dict[str, float]]:
+        return {evaluation.run_name: evaluation.mean() for evaluation in self.evaluations}
+
+    def differences(self) -> Iterator[Difference]:
+        keys = [(run, base, m) for run, base in self.pairs for m in self.design.tested]
+        raw = self._raw(keys)
+        found = dict(zip(keys, zip(raw, self._corrected(keys, raw), strict=True), strict=True))
+        for run, base in self.pairs:
+            for measure in self.evaluations[0].measures:
+                p, corrected = found.get((run, base, measure), (None, None))
+                yield self.difference((run, base, measure), p, corrected)
+
+    def _apart(self, key: _Key) -> FloatArray:
+        """Sorted: the order of the queries decides nothing."""
+        run, base, measure = key
+        return np.sort(paired(self.named[run], self.named[base], measure))
+
+    def _raw(self, keys: Sequence[_Key]) -> list[float]:
+        """The p-value of each comparison by itself (of all runs together for Tukey HSD)."""
+        design = self.design
+        if design.test in {"t", "wilcoxon"}:
+            alone = stats.t_test if design.test == "t" else stats.wilcoxon
+            columns = map(self._apart, keys)
+            return [alone(c).p if len(c) >= 2 and c.any() else 1.0 for c in columns]
+        tables = {measure: self._table(measure) for measure in design.tested}
+        place = {name: number for number, name in enumerate(self.names)}
+        return [
+            1.0 if not self._apart(key).any() else float(tables[m][place[run], place[base]])
+            for key in keys
+            for run, base, m in (key,)
+        ]
+
+    def _table(self, measure: Measure) -> FloatArray:
+        """(S, S) p-values of all pairs that are needed by one measure."""
+        design = self.design
+        if design.test == "tukey-hsd":
+            return _hsd(self.evaluations, measure, design)
+        whole = _columns(self.evaluations, measure)
+        # Where no query is left out, all pairs cost little more than a few.
+        if design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
+            return stats.pairwise_test(whole, design.draws, design.seed).p
+        p = np.ones((len(self.names), len(self.names)))
+        for run, base in self.pairs:
+            apart = self._apart((run, base, measure))
+            if len(apart) >= 2:
+                at = self.names.index(run), self.names.index(base)
+                p[at] = stats.randomisation_test(apart, design.draws, design.seed).p[0]
+        return p
+
+    def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
+        design = self.design
+        if design.test == "tukey-hsd":
+            return [min(1.0, p * len(design.tested)) for p in raw]
+        if design.correction != "max-t":
+            return _ALONE[design.correction](raw).tolist()
+        columns = [changes(self.named[run], self.named[base], m) for run, base, m in keys]
+        if len({tuple(np.isnan(column)) for column in columns}) > 1:
+            raise InputError(
+                "max-t needs one set of queries, and a tested measure leaves some out",
+                where="correction",
+                fix="choose correction='holm'",
+            )
+        table = _in_order(np.stack(columns, axis=1))
+        if len(table) < 2:
+            return [1.0] * len(columns)
+        return stats.max_t(table, design.draws, design.seed).p.tolist()
+
+    def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
+        """One pair by one measure, with the p-values that were found for it."""
+        run, base, measure = key
+        moved = self._apart(key)
+        better = measure.gains(moved)
+        mean, low, high, sd = self._interval(moved)
+        effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
+        return Difference(
+            run=run,
+            baseline=base,
+            measure=measure,
+            mean=self.means[run][str(measure)],
+            baseline_mean=self.means[base][str(measure)],
+            difference=mean,
+            low=low,
+            high=high,
+            p=p,
+            corrected=corrected,
+            sd=sd,
+            effect=effect,
+            queries=len(moved),
+            wins=int((better > 0).sum()),
+            ties=int((better == 0).sum()),
+            losses=int((better < 0).sum()),
+            verdict=None
+            if corrected is None
+            else _verdict(measure, better, corrected, sure_by_interval=low > 0 or high < 0),
+        )
+
+    def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
+        """Mean, lower and upper end, standard deviation."""
+        if len(moved) < 2:
+            only = float(moved[0]) if len(moved) else 0.0
+            return only, only, only, 0.0
+        design = self.design
+        mean, sd = stats.mean_and_sd(moved)
+        if design.interval == "t":
+            reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
+            half = reach * sd / math.sqrt(len(moved))
+            return mean, mean - half, mean + half, sd
+        found = stats.bootstrap_interval(
+            moved, self.level, design.draws, design.seed, method=design.interval
+        )
+        return mean, found.low, found.high, sd
+
+
+def _verdict(
+    measure: Measure, better: FloatArray, corrected: float, *, sure_by_interval: bool
+) -> Verdict:
+    if not better.any():
+        return "identical"
+    if (corrected < ALPHA) != sure_by_interval:
+        return "borderline"
+    if not sure_by_interval:
+        return "cannot tell"
+    up = better.mean() > 0
+    if measure.declaration.better == "neither":
+        return "higher" if up else "lower"
+    return "better" if up else "worse"

@@ -1,0 +1,360 @@
+"""How alike two rankings are, without judgments: rank-biased overlap.
+
+A document that both rankings hold is common to both from the deeper of its two ranks on. So all
+sums of the paper are sums over common documents, and these come out of the join: run B stands in
+the place of the judgments, with its ranks for grades.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.core.policies import Order
+from rankgauge.core.text import many, some
+from rankgauge.data.join import join, ranked
+from rankgauge.data.judged_run import Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["Meeting", "Overlap", "meet", "overlaps", "rbo", "whole_number"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Overlap:
+    """How alike the rankings of two runs are, query by query.
+
+    Made by :func:`rbo`. Shows itself as a table in a notebook.
+
+    Attributes:
+        run_a: What the first run is called.
+        run_b: What the second run is called.
+        p: The persistence.
+        k: The cut-off of `common`.
+        depth: Ranks looked at; None for whole rankings.
+        query_ids: (Q,) the queries of either run: those of the first, then those only the second
+            has.
+        ext: (Q,) RBO extrapolated from what was seen: the one number to report.
+        low: (Q,) RBO_min, the least it can be, whatever stands below the end of the rankings.
+        residual: (Q,) how far above `low` it can be.
+        common: (Q,) the share of common documents in the first k, of those the longer ranking has.
+        notes: What a reader of the numbers has to know, one sentence each.
+    """
+
+    run_a: str
+    run_b: str
+    p: float
+    k: int
+    depth: int | None
+    query_ids: tuple[str, ...]
+    ext: Values
+    low: Values
+    residual: Values
+    common: Values
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self.ext, self.low, self.residual, self.common)
+
+    def mean(self) -> float:
+        """The mean of `ext` over the queries; NaN if there is none that is defined."""
+        return mean_known(self.ext.tolist())
+
+    def value(self, query_id: Id) -> float:
+        """The extrapolated RBO of one query; NaN if neither run returned anything.
+
+        Raises:
+            InputError: If neither run has the query.
+        """
+        wanted = show_id(id_bytes(query_id, "query id"))
+        if wanted not in self.query_ids:
+            raise InputError(
+                f"neither run has query {wanted!r}",
+                fix=f"they have, among others: {some(self.query_ids)}",
+            )
+        return float(self.ext[self.query_ids.index(wanted)])
+
+    def table(self) -> Table:
+        """One line a query."""
+        columns = zip(
+            self.query_ids,
+            self.ext.tolist(),
+            self.low.tolist(),
+            self.residual.tolist(),
+            self.common.tolist(),
+            strict=True,
+        )
+        return Table(
+            columns=("query", "RBO", "RBO_min", "residual", f"common@{self.k}"),
+            rows=tuple(columns),
+            title=f"{self.run_a} and {self.run_b}",
+            notes=(f"mean RBO {self.mean():.4f} (p={self.p:g})", *self.notes),
+        )
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        runs = f"{self.run_a!r} and {self.run_b!r}"
+        return f"<Overlap of {runs}: {len(self.query_ids)} queries; RBO={self.mean():.4f}>"
+
+
+def rbo(
+    run_a: Any,
+    run_b: Any,
+    p: float = 0.9,
+    *,
+    k: int = 10,
+    depth: int | None = None,
+    ties: Order = "trec",
+) -> Overlap:
+    r"""Rank-biased overlap of two runs, query by query.
+
+    With :math:`X_d` documents common to the first d ranks of both,
+
+    .. math:: RBO = (1 - p) \sum_{d \ge 1} p^{d-1} X_d / d
+
+    from 0 (nothing in common) to 1 (the same ranking). A reader goes on from each rank to the next
+    with the chance p: with p = .9 the first ten ranks carry 86 % of the weight. Rankings end
+    somewhere, and what stands below is not known. `ext` extrapolates what was seen, also where one
+    ranking is longer than the other (equation 32 of the paper); `low` counts nothing as common that
+    was not seen (RBO_min); `low` + `residual` everything that could still be (RBO_max).
+
+    An empty ranking has nothing in common with another: `ext` 0. Where both are empty there is
+    nothing to compare: `ext` NaN, left out of the mean.
+
+    Documents with equal scores stand in one order, by `ties`, as in an evaluation. An order by
+    document id is the same in both runs and makes them look more alike than they are; with many
+    ties keep that in mind (variants of RBO for ties are not computed here).
+
+    Args:
+        run_a: A run: anything that :meth:`Run.of` takes.
+        run_b: Another.
+        p: The persistence, above 0 and below 1: the higher, the deeper it looks.
+        k: The cut-off of the share of common documents, `Overlap.common`.
+        depth: Only the first so many ranks are looked at, which is quicker where runs are deep; all
+            of them if left out.
+        ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
+            (the order given).
+
+    Returns:
+        Values per query, and their mean. A query that only one run has is an empty ranking in the
+        other.
+
+    Raises:
+        InputError: If p, k or depth is out of its range, or a document stands twice in a ranking.
+        MismatchError: If the runs have no query in common.
+
+    Source: Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings, ACM TOIS
+    28(4). On ties: Corsi and Urbano (2024), The treatment of ties in rank-biased overlap, SIGIR.
+
+    Example:
+        >>> found = rbo({"q1": ["a", "b", "c"]}, {"q1": ["b", "a", "c", "d"]}, p=0.5)
+        >>> round(found.value("q1"), 4)
+        0.5
+    """
+    patience = _persistence(p)
+    k = whole_number(k, "k")
+    if depth is not None:
+        depth = whole_number(depth, "depth")
+    first = ranked(Run.of(run_a), ties=ties, depth=depth)
+    second = ranked(Run.of(run_b), ties=ties, depth=depth)
+    known = dict.fromkeys([*first.query_index, *second.query_index])
+    _refuse_strangers(first, second)
+    meeting = meet(first, second, list(known))
+    ext, low, residual = overlaps(meeting, patience)
+    common, _ = meeting.top(k)
+    longest = np.minimum(np.maximum(meeting.length_a, meeting.length_b), k)
+    return Overlap(
+        run_a=first.name,
+        run_b=second.name,
+        p=patience,
+        k=k,
+        depth=depth,
+        query_ids=tuple(map(show_id, known)),
+        ext=ext,
+        low=low,
+        residual=residual,
+        common=np.where(longest > 0, common / np.maximum(longest, 1), np.nan),
+        notes=tuple(_notes(first, second)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """The documents that two runs have in common, with their ranks in both.
+
+    Attributes:
+        length_a: (Q,) documents that the first run has for each query.
+        length_b: (Q,) documents that the second run has.
+        query: (n,) the number of the query of each common document, ascending.
+        rank_a: (n,) its rank in the first run.
+        rank_b: (n,) its rank in the second run.
+    """
+
+    length_a: IntArray
+    length_b: IntArray
+    query: IntArray
+    rank_a: IntArray
+    rank_b: IntArray
+
+    def top(self, k: int) -> tuple[IntArray, IntArray]:
+        """(Q,) documents common to the first k of both, and those of them at the same rank."""
+        queries = len(self.length_a)
+        inside = (self.rank_a <= k) & (self.rank_b <= k)
+        alike = inside & (self.rank_a == self.rank_b)
+        return (
+            np.bincount(self.query[inside], minlength=queries),
+            np.bincount(self.query[alike], minlength=queries),
+        )
+
+    def same_top(self, k: int) -> npt.NDArray[np.bool_]:
+        """(Q,) whether the first k of both are the same documents in the same order."""
+        _, alike = self.top(k)
+        shown_a, shown_b = np.minimum(self.length_a, k), np.minimum(self.length_b, k)
+        return (alike == shown_a) & (alike == shown_b)
+
+    def upto(self, depth: int) -> Meeting:
+        """The same for the first ranks only."""
+        kept = (self.rank_a <= depth) & (self.rank_b <= depth)
+        return Meeting(
+            length_a=np.minimum(self.length_a, depth),
+            length_b=np.minimum(self.length_b, depth),
+            query=self.query[kept],
+            rank_a=self.rank_a[kept],
+            rank_b=self.rank_b[kept],
+        )
+
+
+def meet(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> Meeting:
+    """Find what two runs in rank order (see `ranked`) have in common for these queries."""
+    number_of = {query: number for number, query in enumerate(queries)}
+    first, second = run_a.table, run_b.table
+    starts = np.repeat(second.offsets[:-1], np.diff(second.offsets))
+    ranks = (np.arange(1, len(second) + 1) - starts).astype(np.float64)
+    joined = join(Qrels(replace(second, values=ranks)), run_a, ties="input", table=first)
+    of_b = _numbers(run_b, number_of)[np.repeat(joined.numbers, np.diff(joined.offsets))]
+    kept = np.flatnonzero(of_b >= 0)
+    kept = kept[np.argsort(of_b[kept], kind="stable")]
+    return Meeting(
+        length_a=_lengths(run_a, number_of),
+        length_b=_lengths(run_b, number_of),
+        query=of_b[kept],
+        rank_a=joined.rank[kept],
+        rank_b=joined.grade[kept].astype(np.int64),
+    )
+
+
+def overlaps(meeting: Meeting, p: float) -> tuple[Values, Values, Values]:
+    """(Q,) RBO extrapolated (equation 32), RBO_min, and the residual (equation 30)."""
+    short = np.minimum(meeting.length_a, meeting.length_b)
+    long = np.maximum(meeting.length_a, meeting.length_b)
+    queries, of = len(long), meeting.query
+    # The depth from which on a common document is seen in both; in order, so that sums are, too.
+    since = np.maximum(meeting.rank_a, meeting.rank_b)
+    order = np.lexsort((since, of))
+    of, since = of[order], since[order]
+    seen = np.bincount(of, minlength=queries)
+    seen_short = np.bincount(of[since <= short[of]], minlength=queries)
+    # Beyond this depth both would hold the same documents, if all that is unseen were common.
+    full = long + short - seen
+    powers, shares = _weights(p, int(full.max(initial=0)))
+    power = np.power(np.float64(p), np.stack([short, long, full]))
+    weight = 1 - p
+    rest = -math.log1p(-p) / p
+    gathered = np.bincount(of, weights=shares[long[of]] - shares[since - 1], minlength=queries)
+    reach = seen_short / np.maximum(short, 1)
+    tail = reach * (powers[long] - powers[short] - short * (shares[long] - shares[short]))
+    last = (seen - seen_short) / np.maximum(long, 1) + reach
+    ext = weight * (gathered + tail) + last * power[1]
+    # Where both agree at every depth, rounding shall not say otherwise.
+    since_all = np.bincount(of, weights=since, minlength=queries)
+    ext[(seen == long) & (since_all == long * (long + 1) / 2)] = 1.0
+    ext[long == 0] = np.nan
+    low = weight * (gathered + seen * (rest - shares[long]))
+    open_ = short * (shares[full] - shares[short]) + long * (shares[full] - shares[long])
+    residual = power.sum(axis=0) - 2 * power[2] - weight * (open_ + seen * (rest - shares[full]))
+    return np.clip(ext, 0, 1), np.clip(low, 0, 1), np.clip(residual, 0, 1)
+
+
+def mean_known(values: Sequence[float]) -> float:
+    """The mean of the values that are not NaN."""
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def whole_number(given: Any, what: str, least: int = 1) -> int:
+    """A whole number of at least so much.
+
+    Raises:
+        InputError: For anything else.
+    """
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not whole or given < least:
+        raise InputError(
+            f"{what}={given!r:.40} is not possible", where=what,
+            fix=f"give a whole number from {least} on",
+        )  # fmt: skip
+    return int(given)
+
+
+def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:
+    """The sums of p^(d-1) and of p^(d-1) / d over the first ranks d, by how many they are."""
+    powers = [p ** (rank - 1) for rank in range(1, depth + 1)]
+    shares = [power / rank for rank, power in enumerate(powers, start=1)]
+    return np.array([0.0, *accumulate(powers)]), np.array([0.0, *accumulate(shares)])
+
+
+def _persistence(p: Any) -> float:
+    number = isinstance(p, int | float | np.number) and not isinstance(p, bool)
+    if not number or not 0 < p < 1:
+        raise InputError(
+            f"p={p!r:.40} is not possible", where="rbo",
+            fix="give a number above 0 and below 1, such as 0.9",
+        )  # fmt: skip
+    return float(p)
+
+
+def _numbers(run: Run, number_of: dict[bytes, int]) -> IntArray:
+    """The number that each query of a run has among those wanted, -1 if it is not."""
+    return np.array([number_of.get(query, -1) for query in run.query_index], dtype=np.int64)
+
+
+def _lengths(run: Run, number_of: dict[bytes, int]) -> IntArray:
+    lengths = np.zeros(len(number_of), dtype=np.int64)
+    numbers = _numbers(run, number_of)
+    wanted = numbers >= 0
+    lengths[numbers[wanted]] = np.diff(run.table.offsets)[wanted]
+    return lengths
+
+
+def _refuse_strangers(run_a: Run, run_b: Run) -> None:
+    if run_a.query_index.keys() & run_b.query_index.keys():
+        return
+    raise MismatchError(
+        f"the runs have no query in common: {run_a.name} has {some(run_a.query_ids)}, "
+        f"{run_b.name} has {some(run_b.query_ids)}",
+        fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
+    )
+
+
+def _notes(run_a: Run, run_b: Run) -> list[str]:
+    notes = []
+    for one, other in ((run_a, run_b), (run_b, run_a)):
+        missing = one.query_index.keys() - other.query_index.keys()
+        alone = [show_id(query) for query in one.query_index if query in missing]
+        if alone:
+            count = many(len(alone), "query")
+            notes.append(
+                f"{count} only in {one.name}, an empty ranking in {other.name}: {some(alone)}"
+            )
+    return notes

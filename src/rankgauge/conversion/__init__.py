@@ -1,0 +1,1 @@
+"""``convert()``: judgments, runs, and texts from one format into another."""

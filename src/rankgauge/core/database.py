@@ -1,0 +1,480 @@
+"""One database: a file of SQLite, or PostgreSQL by its URL. Whatever goes wrong is told in words.
+
+It knows tables and their version, and nothing of what stands in them. Nothing is made before the
+first write, and a database that is not ours is never written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankgauge.core.redaction import Secrets, redact
+from rankgauge.errors import InputError, MissingExtra, RankgaugeError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine, MetaData, Table
+
+__all__ = ["Database", "Schema", "escaped_login"]
+
+_OURS = "rankgauge_"
+_VERSIONS = "rankgauge_schema"
+# Any number will do, as long as every writer asks for the same lock.
+_LOCK = 7_265_001
+_LOOKS = 5
+_POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
+_URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
+_PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
+_PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The tables of a store.
+
+    Attributes:
+        name: What the store is called, in messages and in the table of versions.
+        version: The version of its tables that this code reads and writes.
+        tables: The tables; their names begin with ``rankgauge_``.
+    """
+
+    name: str
+    version: int
+    tables: MetaData
+
+
+class Database:
+    """A database, opened when it is used.
+
+    Args:
+        where: The path of a file of SQLite, or a URL (``sqlite:///...``, ``postgresql://...``).
+        schema: What it holds.
+        patience: Seconds to wait for another writer.
+        missing: What to say in `fix` to one who reads before anything was written.
+
+    Raises:
+        InputError: For a URL that cannot be understood, or a database of another kind.
+        MissingExtra: If the driver is not installed.
+    """
+
+    def __init__(self, where: str, schema: Schema, *, patience: float, missing: str) -> None:
+        self._schema = schema
+        self._patience = patience
+        self._missing = missing
+        self._engines: dict[bool, Engine] = {}
+        if "\0" in where or not where:
+            raise InputError(
+                f"{where!r:.60} is no path", where=schema.name, fix="name a file or a URL"
+            )
+        self._url = _url_of(where) if _URL.match(where) else None
+        self.path: Path | None = None
+        if self._url is None:
+            self.path = Path(where)
+        elif self._url.get_backend_name() == "sqlite":
+            self.path = _file_of(self._url)
+        self._secrets = Secrets()
+        if self._url is not None:
+            self._secrets.add_login(self._url.username or "", self._url.password or "")
+            for name, value in self._url.normalized_query.items():
+                if _PASSWORD.fullmatch(name):
+                    self._secrets.add(value[0], name)
+            where = self._url.render_as_string(hide_password=True)
+        self.where = redact(where)
+
+    def close(self) -> None:
+        """Let go of what is open; it opens again when it is used again."""
+        for engine in self._engines.values():
+            engine.dispose()
+        self._engines.clear()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads.
+
+        Raises:
+            InputError: If there is nothing yet, or the database cannot be read.
+        """
+        with self._told("read"):
+            if self.path is not None:
+                self._refuse_folder()
+                if not self.path.exists():
+                    raise self._nothing()
+                self._refuse_cut_off(self.path)
+            with self._engine(create=False).begin() as connection:
+                self._be_patient(connection)
+                if not self._is_made(connection):
+                    raise self._nothing()
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes: all of it is kept or, if anything fails, nothing.
+
+        One writer at a time; others wait. The tables are made by the first.
+
+        Raises:
+            InputError: If the database cannot be written to, or is not ours.
+        """
+        with self._told("written"):
+            if self.path is not None:
+                self._refuse_folder()
+                self._make_folder()
+                self._refuse_cut_off(self.path)
+                self._prepare_file()
+            with self._engine(create=True).begin() as connection:
+                self._be_patient(connection)
+                if self.path is None:
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                if not self._is_made(connection):
+                    self._make(connection)
+                yield connection
+
+    # ---- how it is opened
+
+    def _be_patient(self, connection: Connection) -> None:
+        """Do not wait for others for ever (SQLite was told so when it was opened)."""
+        if self.path is None:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")
+
+    def _engine(self, *, create: bool) -> Engine:
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.pool import NullPool
+
+        if create in self._engines:
+            return self._engines[create]
+        if self._url is not None and self.path is None:
+            known = self._url.query
+            wait = {} if "connect_timeout" in known else {"connect_timeout": 10}
+            try:
+                engine = create_engine(self._url, poolclass=NullPool, connect_args=wait)
+            except ImportError:
+                raise MissingExtra(
+                    "PostgreSQL needs the driver psycopg, which is not installed",
+                    where=self.where,
+                    fix="pip install 'rankgauge[postgres]'",
+                ) from None
+        else:
+            engine = create_engine(
+                "sqlite://", poolclass=NullPool, creator=lambda: self._open(create=create)
+            )
+            how = "BEGIN IMMEDIATE" if create else "BEGIN"
+            event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(how))
+        self._engines[create] = engine
+        return engine
+
+    def _open(self, *, create: bool) -> sqlite3.Connection:
+        path = Path(os.path.abspath(self.path or ""))  # noqa: PTH100 - a link stays a link
+        mode = "rwc" if create else "rw"
+        if not create and not os.access(path.parent, os.W_OK):
+            # Reading needs two files beside it, unless nobody can be writing.
+            mode = "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
+        raw = sqlite3.connect(
+            f"{path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        raw.execute("PRAGMA synchronous = FULL")
+        return raw
+
+    def _prepare_file(self) -> None:
+        """Put a file of ours, or a new one, in a mode where readers and a writer do not wait."""
+        with contextlib.closing(self._open(create=True)) as raw:
+            self._refuse_others([row[0] for row in raw.execute("SELECT name FROM sqlite_master")])
+            if raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+                return
+            until = time.monotonic() + self._patience
+            while True:
+                try:
+                    raw.execute("PRAGMA journal_mode = WAL")
+                except sqlite3.OperationalError as error:
+                    # SQLite does not wait for this one by itself.
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                        raise
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.02)
+                else:
+                    return
+
+    def _refuse_folder(self) -> None:
+        if self.path is not None and self.path.is_dir():
+            raise InputError("this is a folder", where=self.where, fix="name a file in it")
+
+    def _refuse_cut_off(self, path: Path) -> None:
+        """Refuse a file shorter than it says it is: SQLite may write on over the missing end."""
+        for _ in range(_LOOKS):
+            if not path.exists() or _is_whole(path) or Path(f"{path}-wal").exists():
+                return
+            # Another program may be at work in it right now; what is cut off stays cut off.
+            time.sleep(0.05)
+        raise self.damaged("its end is missing")
+
+    def _make_folder(self) -> None:
+        """The folder of the default place is made; another that is missing may be a misspelling."""
+        folder = Path(os.path.abspath(self.path or "")).parent  # noqa: PTH100 - a link stays a link
+        if folder.name == ".rankgauge" and not folder.exists() and folder.parent.is_dir():
+            folder.mkdir(exist_ok=True)
+        if not folder.is_dir():
+            raise InputError(
+                f"there is no folder {str(folder)!r}", where=self.where, fix="make it first: mkdir"
+            )
+
+    # ---- what is in it
+
+    def _is_made(self, connection: Connection) -> bool:
+        """Whether the tables are there, in a version this code knows; False if nothing is."""
+        from sqlalchemy import inspect, select
+
+        names = inspect(connection).get_table_names()
+        if self.path is not None:
+            self._refuse_others(names)
+        if _VERSIONS not in names:
+            return False
+        versions = self._version_table()
+        version = connection.scalar(
+            select(versions.c.version).where(versions.c.name == self._schema.name)
+        )
+        if version is None:
+            return False
+        if not isinstance(version, int):
+            raise self.damaged(f"its version is {version!r:.60}")
+        if version > self._schema.version:
+            raise InputError(
+                f"this {self._schema.name} is of version {version}; this rankgauge knows versions "
+                f"up to {self._schema.version}",
+                where=self.where,
+                fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
+            )
+        if version < 1 or not {table.name for table in self._schema.tables.sorted_tables} <= {
+            *names
+        }:
+            raise self.damaged("tables are missing")
+        return True
+
+    def _make(self, connection: Connection) -> None:
+        from sqlalchemy import insert
+
+        versions = self._version_table()
+        versions.create(connection, checkfirst=True)
+        self._schema.tables.create_all(connection, checkfirst=True)
+        connection.execute(
+            insert(versions).values(name=self._schema.name, version=self._schema.version)
+        )
+
+    @staticmethod
+    def _version_table() -> Table:
+        from sqlalchemy import Column, Integer, MetaData, String, Table
+
+        return Table(
+            _VERSIONS,
+            MetaData(),
+            Column("name", String(40), primary_key=True),
+            Column("version", Integer, nullable=False),
+        )
+
+    # ---- what goes wrong
+
+    def _refuse_others(self, names: list[str]) -> None:
+        others = [name for name in names if not name.startswith((_OURS, "sqlite_"))]
+        if others:
+            raise InputError(
+                f"this is a database of something else: it holds {others[0]!r:.60}",
+                where=self.where,
+                fix=f"name another file for the {self._schema.name}",
+            )
+
+    def _nothing(self) -> InputError:
+        return InputError(
+            f"there is no {self._schema.name} yet", where=self.where, fix=self._missing
+        )
+
+    def damaged(self, how: str) -> InputError:
+        """The error for what cannot be read as it was written."""
+        return InputError(
+            f"this {self._schema.name} is damaged: {how}",
+            where=self.where,
+            fix="put a copy back that is whole; nothing was changed here",
+        )
+
+    @contextmanager
+    def _told(self, done: str) -> Iterator[None]:
+        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            raw = error.orig if isinstance(error, DBAPIError) else error
+            if isinstance(raw, sqlite3.Error):
+                raise self._sqlite_error(raw, done) from None
+            raise self._server_error(raw) from None
+        except SQLAlchemyError as error:
+            raise InputError(
+                f"the database cannot be {done}: {self._plain(error)}",
+                where=self.where,
+                fix="check the URL",
+            ) from None
+        except (OSError, ValueError) as error:
+            if isinstance(error, RankgaugeError):
+                raise
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"cannot be {done}: {reason}",
+                where=self.where,
+                fix="check the path, and that its folder may be written to",
+            ) from None
+
+    def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return self._locked()
+            case sqlite3.SQLITE_NOTADB:
+                return InputError(
+                    "this is no database of SQLite",
+                    where=self.where,
+                    fix=f"name another file for the {self._schema.name}",
+                )
+            case sqlite3.SQLITE_CORRUPT:
+                return self.damaged(str(error))
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                return InputError(
+                    f"cannot be {done}: {error}",
+                    where=self.where,
+                    fix="check that you may write to the file and to its folder",
+                )
+            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                return InputError(
+                    f"cannot be {done}: {error}",
+                    where=self.where,
+                    fix="check the disk; what was kept before is still there",
+                )
+            case _:
+                return self.damaged(str(error))
+
+    def _locked(self) -> InputError:
+        return InputError(
+            f"another program is writing to this {self._schema.name}, and was not done in "
+            f"{self._patience:g} seconds",
+            where=self.where,
+            fix="wait for it to end, then try again; nothing was written",
+        )
+
+    def _server_error(self, error: Any) -> InputError:
+        state = getattr(error, "sqlstate", None) or ""
+        said = self._plain(error)
+        if state in {"55P03", "57014"}:
+            return self._locked()
+        if state == "42501":
+            what, fix = (
+                f"the server does not allow it: {said}",
+                "ask for the right to create tables",
+            )
+        elif state and not state.startswith(("08", "28", "3D", "57P")):
+            what, fix = f"the server says: {said}", "check the database"
+        else:
+            what = f"the server cannot be reached: {said}"
+            fix = "check host, port, name and password in the URL, and that the server runs"
+        return InputError(what, where=self.where, fix=fix)
+
+    def _plain(self, error: object) -> str:
+        """What the driver says, in one line and without the password."""
+        return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file is as long as its header says (https://sqlite.org/fileformat2.html, 1.3)."""
+    with path.open("rb") as stream:
+        header = stream.read(100)
+        size = stream.seek(0, os.SEEK_END)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        return True  # empty, or no database: that is told elsewhere
+    page, pages, changed, valid = (
+        int.from_bytes(header[begin:end], "big")
+        for begin, end in ((16, 18), (28, 32), (24, 28), (92, 96))
+    )
+    return changed != valid or size >= pages * (65_536 if page == 1 else page)
+
+
+def _url_of(where: str) -> URL:
+    """The URL; what it says is never repeated in full, for it may hold a password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    scheme = where.partition("://")[0]
+    try:
+        url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
+    except (ArgumentError, ValueError):
+        raise InputError(
+            "this URL cannot be understood",
+            where=f"{scheme}://...",
+            fix="write postgresql://user:password@host:port/database; in the password, @ is %40, "
+            "/ is %2F, : is %3A",
+        ) from None
+    if scheme in _POSTGRES:
+        return url.set(drivername="postgresql+psycopg")
+    if scheme in {"sqlite", "sqlite+pysqlite"}:
+        return url
+    raise InputError(
+        "this kind of database is not known",
+        where=f"{scheme}://...",
+        fix="give the path of a file (SQLite), or postgresql://user:password@host/database",
+    )
+
+
+def _file_of(url: URL) -> Path:
+    if not url.database or url.database == ":memory:":
+        raise InputError(
+            "this URL names no file",
+            where=url.render_as_string(hide_password=True),
+            fix="write sqlite:///history.db, or the path",
+        )
+    return Path(url.database)
+
+
+def escaped_login(url: str) -> str:
+    """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
+
+    Whoever writes such a password as it is would have its end taken for the host, and printed.
+
+    Raises:
+        ValueError: If nobody can tell where the password ends.
+
+    Example:
+        >>> escaped_login("postgresql://me:p@ss/word@host/name")
+        Traceback (most recent call last):
+        ...
+        ValueError: several @
+        >>> escaped_login("postgresql://me:p@ss@host/name")
+        'postgresql://me:p%40ss@host/name'
+    """
+    scheme, mark, rest = url.partition("://")
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    behind = rest[len(host) :]
+    if "@" in host:
+        login, _, host = host.rpartition("@")
+        if "@" in behind.partition("?")[0]:
+            raise ValueError("several @")
+    elif (
+        host
+        and "@" in behind
+        and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
+    ):
+        # What looks like a host is the beginning of the login.
+        if behind.count("@") > 1:
+            raise ValueError("several @")
+        login, _, host = rest.partition("@")
+        behind = ""
+    else:
+        return url
+    for char in "@/#?":
+        login = login.replace(char, f"%{ord(char):02X}")
+    return f"{scheme}{mark}{login}@{host}{behind}"

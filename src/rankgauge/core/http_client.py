@@ -1,0 +1,556 @@
+"""An HTTP client for JSON: one time limit for the whole answer, a size limit, no leaked secrets."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+from rankgauge.core.keyed_hash import keyed_hash
+from rankgauge.core.libraries import library
+from rankgauge.core.redaction import Secrets, redact
+from rankgauge.errors import InputError, RankgaugeError
+
+__all__ = ["MAX_BYTES", "Endpoint", "EndpointError", "patiently"]
+
+Answer = TypeVar("Answer")
+
+# Bytes of an answer, decompressed.
+MAX_BYTES = 64 * 2**20
+_MAX_FAULT = 2**16  # of an answer that is an error: it is only quoted
+_TOO_MANY = 429
+# Another attempt may succeed: the server was too slow, too early, too busy, or broken for now.
+_PASSING = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_FIXES = {
+    401: "give the key: name its environment variable in key_env",
+    403: "give a key that may do this: name its environment variable in key_env",
+    404: "look at the URL; it is what stands before the path that is asked for",
+    413: "send less at once: a smaller batch, or shorter texts",
+    429: "wait, or ask for less at once",
+}
+_SHOWN = 300
+_FIRST_WAIT = 0.5
+# Parameters of a URL that are told; the rest may be secret.
+_PLAIN = frozenset({"api-version", "version"})
+_PLAIN_HEADERS = frozenset({
+    "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
+})  # fmt: skip
+_AGENT = {"Accept": "*/*", "Accept-Encoding": "gzip", "User-Agent": "rankgauge"}
+_PIECE = 2**14  # bytes written under one time limit
+
+
+class EndpointError(RankgaugeError):
+    """A server did not answer as it should.
+
+    Attributes:
+        status: The status of its answer; None if there was none, or none that could be read.
+        retryable: Whether the same request may succeed later.
+        retry_after: Seconds after which the server wants to be asked again; None if it said none.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        fix: str = "",
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Endpoint:
+    """A server that takes JSON and returns JSON. It can be asked from several threads at once.
+
+    Args:
+        url: Where it is: ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
+        headers: Sent with every request.
+        key_env: The environment variable that holds the key. The key is read for each request,
+            sent, and neither shown nor kept.
+        key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
+        key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
+        timeout: Seconds that an answer may take in all, from the connection to its last byte.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the URL is none, a header is no text, or the variable is not set.
+
+    Example:
+        >>> Endpoint("http://localhost:8000/v1/?token=abc")
+        <Endpoint http://localhost:8000/v1?token=...>
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        key_scheme: str = "Bearer",
+        timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._httpx = library("httpx", extra="http", of="an endpoint")
+        self._core = library("httpcore", extra="http", of="an endpoint")
+        self._parts = _parts(url)
+        self._headers = _headers(headers)
+        self._key_env = key_env
+        self._key_header = key_header
+        self._key_scheme = key_scheme
+        self._timeout = _seconds(timeout)
+        self._max_bytes = _bytes(max_bytes)
+        self.secrets = Secrets()
+        self._register()
+        if self._sent_headers() and self._parts.username and key_env is not None and (
+            key_header.lower() == "authorization"
+        ):  # fmt: skip
+            raise InputError(
+                f"{self.shown} is given a user and a key, both for one header", where="key_env",
+                fix="take the user out of the URL, or name another key_header",
+            )  # fmt: skip
+        self._pool = self._connections()
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.shown}>"
+
+    @property
+    def shown(self) -> str:
+        """The URL without what may be secret, for settings and messages."""
+        host = self._parts.netloc.rpartition("@")[2]
+        query = "&".join(f"{k}={v if _is_plain(k) else '...'}" for k, v in self._query())
+        return urlunsplit((self._parts.scheme, host, self._parts.path, query, ""))
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What decides the answers of a server: the URL, and what is sent to it.
+
+        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parameters and
+        values of headers. The key is told by the name of its variable only: keys expire, and a run
+        goes on with the next one. Two accounts with different answers need two variables.
+
+        Args:
+            more: Further values that are sent and not shown.
+        """
+        told: dict[str, Any] = {"url": self.shown}
+        if self._headers:
+            told["headers"] = sorted(self._headers)
+        if self._key_env is not None:
+            told["key_env"] = self._key_env
+        hidden: dict[str, Any] = {
+            "user": self._parts.netloc.rpartition("@")[0],
+            "query": [row for row in self._query() if not _is_plain(row[0])],
+            "headers": self._headers,
+            **more,
+        }
+        hidden = {name: value for name, value in hidden.items() if value}
+        return told | ({"hidden": keyed_hash(hidden)} if hidden else {})
+
+    def quoted(self, said: object) -> str:
+        """Words of the server for a message: without secrets (some send them back), on one line."""
+        text = self.secrets.redact(str(said)[:_MAX_FAULT])
+        line = " ".join(redact(text).split())
+        return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def post(self, path: str, body: Any) -> Any:
+        """Send a body and return the answer.
+
+        Args:
+            path: What stands behind the URL, such as ``embeddings``; nothing if it is empty.
+            body: What is sent as JSON.
+
+        Raises:
+            EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
+        """
+        return self.ask("POST", path, json.dumps(body).encode())
+
+    def ask(
+        self,
+        method: str,
+        path: str = "",
+        content: bytes | None = None,
+        *,
+        kind: str = "application/json",
+        params: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send a request of any method and return the answer.
+
+        Args:
+            method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
+            path: What stands behind the URL; nothing if it is empty.
+            content: What is sent, if anything.
+            kind: What the content is.
+            params: Sent behind the path, ``?name=value``.
+
+        Raises:
+            EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
+        """
+        where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
+        headers = self._sent_headers({} if content is None else {"Content-Type": kind})
+        url = self._url(path, params or {})
+        # Causes are left out: their texts may hold what was sent.
+        try:
+            status, got, content = self._sent(method, url, headers, content)
+        except self._core.TimeoutException:
+            raise EndpointError(
+                f"no whole answer within {self._timeout:g} seconds", where=where, retryable=True,
+                fix="ask for less at once, or give a longer timeout",
+            ) from None  # fmt: skip
+        except (
+            self._core.NetworkError, self._core.ProtocolError, self._core.ProxyError,
+            self._core.UnsupportedProtocol, self._httpx.InvalidURL,
+        ) as error:  # fmt: skip
+            raise EndpointError(
+                f"the server cannot be reached: {type(error).__name__}: {self.quoted(error)}",
+                where=where, retryable=True, fix="see that it runs, and look at the URL",
+            ) from None  # fmt: skip
+        except zlib.error:
+            raise EndpointError(
+                "the answer is not compressed as gzip, which it was asked for", where=where,
+                fix="look at the server, or at a proxy before it",
+            ) from None  # fmt: skip
+        text = content.decode("utf-8", "replace")
+        if not 200 <= status < 300:
+            raise EndpointError(
+                f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
+                retryable=status in _PASSING, retry_after=_retry_after(got),
+                fix=_FIXES.get(status, "see what the server says"),
+            )  # fmt: skip
+        if len(content) > self._max_bytes:
+            raise EndpointError(
+                f"the answer has more than {self._max_bytes:,} bytes", where=where, status=status,
+                fix="ask for less at once (fewer documents, a smaller batch), or raise max_bytes",
+            )  # fmt: skip
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise EndpointError(
+                f"the answer is no JSON: {self.quoted(text)}", where=where, status=status,
+                fix="look at the URL; something else answers there",
+            ) from None  # fmt: skip
+
+    def _sent(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+    ) -> tuple[int, Any, bytes]:
+        """Status, headers and content; all of it within the time limit."""
+        request = self._httpx.Request(method, url, headers=headers, content=content)
+        latest = time.monotonic() + self._timeout
+        answer = self._pool.handle_request(
+            self._core.Request(
+                method,
+                self._core.URL(
+                    scheme=request.url.raw_scheme, host=request.url.raw_host,
+                    port=request.url.port, target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                content=content,
+                # What the connections of _Clock take for a time limit is the moment of its end.
+                extensions={
+                    "timeout": {
+                        "connect": latest, "read": latest, "write": latest, "pool": self._timeout
+                    }
+                },
+            )
+        )  # fmt: skip
+        got = self._httpx.Headers(answer.headers)
+        most = self._max_bytes if 200 <= answer.status < 300 else _MAX_FAULT
+        try:
+            read = _read(answer.stream, got.get("content-encoding", ""), most)
+        finally:
+            answer.close()
+        return answer.status, got, read
+
+    def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The headers of a request, with the key as the environment has it now."""
+        headers = self._httpx.Headers({**_AGENT, **(first or {})})
+        headers.update(self._headers)
+        if self._parts.username or self._parts.password:
+            user, password = (unquote(part or "") for part in self._login())
+            headers["Authorization"] = f"Basic {_base64(f'{user}:{password}')}"
+        key = self._key()
+        if key and self._key_header.lower() == "authorization":
+            plain = self._key_scheme != "Basic"
+            headers[self._key_header] = f"{self._key_scheme} {key if plain else _base64(key)}"
+        elif key:
+            headers[self._key_header] = key
+        return dict(headers)
+
+    def _connections(self) -> Any:
+        """A pool of connections, through the proxy of the environment if there is one."""
+        # Certificates take a while to load.
+        secure = self._httpx.create_ssl_context() if self._parts.scheme == "https" else None
+        options = {
+            "ssl_context": secure,
+            "max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0,
+            "network_backend": _Clock(self._core),
+        }  # fmt: skip
+        proxies = {} if proxy_bypass(self._parts.hostname) else getproxies()
+        url = proxies.get(self._parts.scheme) or proxies.get("all")
+        if not url:
+            return self._core.ConnectionPool(**options)
+        proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
+        if proxy.raw_auth:
+            self.secrets.add_login(*(part.decode("utf-8", "replace") for part in proxy.raw_auth))
+        kind = self._core.SOCKSProxy if "socks" in proxy.url.scheme else self._core.HTTPProxy
+        return kind(str(proxy.url), proxy_auth=proxy.raw_auth, **options)
+
+    def _register(self) -> None:
+        """Remember what must not be shown; the key follows when it is read."""
+        user, password = (unquote(part or "") for part in self._login())
+        if password:
+            self.secrets.add_login(user, password)
+        elif user:
+            self.secrets.add(user)
+        for name, value in self._query():
+            if not _is_plain(name):
+                self.secrets.add(value, name)
+        for name, value in self._headers.items():
+            if name not in _PLAIN_HEADERS:
+                self.secrets.add(value, name)
+                self._register_login(*value.split(None, 1), name=name)
+
+    def _register_login(self, scheme: str = "", value: str = "", *, name: str) -> None:
+        """The part of a header behind the scheme, such as ``Bearer``."""
+        self.secrets.add(value, name)
+        if scheme.lower() == "basic":
+            with suppress(ValueError):
+                login = base64.b64decode(value, validate=True).decode("utf-8", "replace")
+                self.secrets.add_login(*login.partition(":")[::2])
+
+    def _login(self) -> tuple[str, str]:
+        """User and password of the URL, as they are written in it."""
+        user, _, password = self._parts.netloc.rpartition("@")[0].partition(":")
+        return user, password
+
+    def _query(self) -> list[tuple[str, str]]:
+        return parse_qsl(self._parts.query, keep_blank_values=True)
+
+    def _url(self, path: str, params: Mapping[str, str]) -> str:
+        whole = "/".join(part for part in (self._parts.path, path.strip("/")) if part)
+        query = urlencode([*self._query(), *params.items()])
+        host = self._parts.netloc.rpartition("@")[2]
+        return urlunsplit((self._parts.scheme, host, whole, query, ""))
+
+    def _key(self) -> str:
+        if self._key_env is None:
+            return ""
+        key = os.environ.get(self._key_env, "").strip()
+        self.secrets.add(key, self._key_header, self._key_env)
+        if self._key_scheme == "Basic":
+            self.secrets.add(key.partition(":")[2], self._key_header, self._key_env)
+        if not key:
+            raise InputError(
+                f"the environment variable {self._key_env} is not set", where=self.shown,
+                fix=f"export {self._key_env}=..., or leave key_env out where no key is wanted",
+            )  # fmt: skip
+        if self._key_scheme != "Basic" and not (key.isascii() and key.isprintable()):
+            raise InputError(
+                f"the environment variable {self._key_env} holds a line break or a character that "
+                "is not ASCII, which no header can carry", where=self.shown,
+                fix=f"export {self._key_env}=... with the key on one line",
+            )  # fmt: skip
+        return key
+
+
+class _Clock:
+    """Connections of httpcore whose time limits are moments: one limit for all their operations.
+
+    What httpcore passes to each operation as a number of seconds is here the moment, by
+    ``time.monotonic()``, at which the whole answer is to be there. So a server that sends a byte
+    now and then, in its headers or behind them, does not put off the end.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._plain = core.SyncBackend()
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, **options: Any
+    ) -> _Stream:
+        """Connect to the first address of a host that can be reached."""
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise self._core.ConnectError(str(error)) from error
+        addresses = list(dict.fromkeys(row[4][0] for row in found))
+        for address in addresses[:-1]:
+            with suppress(self._core.ConnectError):
+                return self._connected(address, port, timeout, options)
+        return self._connected(addresses[-1], port, timeout, options)
+
+    def _connected(self, host: Any, port: int, end: float | None, options: Any) -> _Stream:
+        seconds = _left(self._core, end)
+        return _Stream(self._core, self._plain.connect_tcp(host, port, seconds, **options))
+
+
+class _Stream:
+    """One connection of :class:`_Clock`."""
+
+    def __init__(self, core: Any, plain: Any) -> None:
+        self._core = core
+        self._plain = plain
+        self.close = plain.close
+        self.get_extra_info = plain.get_extra_info
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Bytes as they come."""
+        read: bytes = self._plain.read(max_bytes, _left(self._core, timeout))
+        return read
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes, in pieces: the limit below is for each packet."""
+        for start in range(0, len(buffer), _PIECE):
+            self._plain.write(buffer[start : start + _PIECE], _left(self._core, timeout))
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> _Stream:
+        """The same connection, encrypted."""
+        seconds = _left(self._core, timeout)
+        return _Stream(self._core, self._plain.start_tls(ssl_context, server_hostname, seconds))
+
+
+def _left(core: Any, end: float | None) -> float | None:
+    """Seconds until a moment."""
+    if end is None:
+        return None
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise core.ReadTimeout("the time is up")
+    return seconds
+
+
+def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
+    """What a stream holds, decompressed: at most one byte more than `most`."""
+    packed = None
+    if encoding.strip().lower() in {"gzip", "x-gzip", "deflate"}:
+        packed = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
+    elif encoding.strip().lower() not in {"", "identity"}:
+        raise zlib.error(encoding)
+    found = bytearray()
+    for chunk in stream:
+        room = most + 1 - len(found)
+        found += chunk[:room] if packed is None else packed.decompress(chunk, room)
+        if len(found) > most:
+            break
+    return bytes(found)
+
+
+def patiently(call: Callable[[], Answer], *, attempts: int = 5, longest: float = 60.0) -> Answer:
+    """What a call returns, asked again where a server is busy: for work nobody else repeats.
+
+    Waits as long as the server said, else 0.5, 1, 2, ... seconds.
+
+    Args:
+        call: What is done.
+        attempts: How often it is tried.
+        longest: Seconds to wait at most, each time.
+
+    Raises:
+        EndpointError: The last one, or the first that says that waiting does not help.
+    """
+    for attempt in range(1, attempts):
+        try:
+            return call()
+        except EndpointError as error:
+            if not error.retryable:
+                raise
+            told = error.retry_after
+            time.sleep(min(_FIRST_WAIT * 2 ** (attempt - 1) if told is None else told, longest))
+    return call()
+
+
+def _parts(url: Any) -> Any:
+    try:
+        parts = urlsplit(url.strip()) if isinstance(url, str) else None
+        fits = parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
+        fits = fits and (parts is None or parts.port is None or parts.port > 0)
+    except ValueError:
+        fits = False
+    if not fits or parts is None:
+        raise InputError(
+            f"got {type(url).__name__ if not isinstance(url, str) else 'text that is none'} "
+            "for a URL", where="url", fix="give it whole: http://localhost:8000/v1",
+        )  # fmt: skip
+    return parts._replace(path=parts.path.rstrip("/"), fragment="")
+
+
+def _headers(given: Any) -> dict[str, str]:
+    if given is None:
+        return {}
+    fits = isinstance(given, Mapping) and all(
+        isinstance(part, str) and part.isascii() and part.isprintable()
+        for row in given.items()
+        for part in row
+    )
+    if not fits:
+        raise InputError(
+            "headers are names and values in ASCII text", where="headers",
+            fix='give them as {"x-team": "search"}',
+        )  # fmt: skip
+    return {name.lower(): value for name, value in given.items()}
+
+
+def _seconds(given: Any) -> float:
+    wanted = isinstance(given, int | float) and not isinstance(given, bool)
+    if not wanted or not 0 < given < math.inf:
+        raise InputError(
+            f"timeout={given!r:.60} is not possible", where="timeout",
+            fix="give a number of seconds above 0",
+        )  # fmt: skip
+    return float(given)
+
+
+def _bytes(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise InputError(
+            f"max_bytes={given!r:.60} is not possible", where="max_bytes",
+            fix="give a whole number of bytes, 1 or more",
+        )  # fmt: skip
+    return given
+
+
+def _is_plain(name: str) -> bool:
+    """Whether the value of a parameter may be told."""
+    return name.lower() in _PLAIN
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a number or a date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        said = headers.get(name, "").strip()
+        try:
+            seconds = float(said) / unit
+        except ValueError:
+            continue
+        return seconds if 0 <= seconds < math.inf else None
+    try:
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max((then - datetime.now(UTC)).total_seconds(), 0.0)

@@ -1,0 +1,571 @@
+"""A column of ids, kept as packed bytes.
+
+Ids come as text, whole numbers or bytes (one kind within a column) and are kept as UTF-8 bytes in
+one buffer with a start and a length for each: no Python object per row. Equality, hashing and order
+are done eight bytes at a time in NumPy; a hash only ever proposes, :meth:`Ids.same` decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.escaping import visible
+from rankgauge.errors import InputError
+
+__all__ = [
+    "Blame", "Id", "Ids", "freeze", "id_bytes", "id_text", "near_match", "renumbered", "show_id",
+]  # fmt: skip
+
+Id: TypeAlias = str | int | bytes
+IntArray: TypeAlias = npt.NDArray[np.int64]
+# Makes the error for a row (from 0) out of what is wrong and the fix: the reader knows the place.
+Blame: TypeAlias = Callable[[int, str, str], InputError]
+
+_WORD = 8
+_LINE_FEED = 10
+# Row n keeps the first n bytes of a little-endian word.
+_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
+_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX_2 = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+# What stands beyond this many bytes is left to Python: one step per eight bytes would not pay.
+_SPARSE = 16
+# Rows of a piece: what is made of them on the way stays in the cache of a core.
+_PIECE = 1 << 15
+_FEW = 8
+_MANY = 10_000
+_LONG = 128
+_SHOWN = 60
+# A longer number is no count, and takes long to read.
+_DIGITS = 19
+_LOOKED_AT = 10_000
+_LEAVE = "leave it out, or give it an id"
+_WANTED = "text, a whole number or bytes"
+_SAID: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
+
+
+def freeze(*arrays: npt.NDArray[Any] | None) -> None:
+    """Make arrays read-only."""
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+
+
+def _by_row(row: int, what: str, fix: str) -> InputError:
+    return InputError(what, where=f"row {row + 1}", fix=fix)
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """N ids as packed bytes. Immutable.
+
+    Attributes:
+        data: All bytes, with at least eight spare ones behind the last id.
+        starts: (N,) where each id starts in ``data``.
+        lengths: (N,) bytes of each id.
+    """
+
+    data: npt.NDArray[np.uint8]
+    starts: IntArray
+    lengths: IntArray
+    # Where a reader made them on the way, while the bytes were at hand.
+    _hashed: npt.NDArray[np.uint64] | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self.data, self.starts, self.lengths, self._hashed)
+
+    @classmethod
+    def of(cls, values: Iterable[Any], what: str = "id", blame: Blame = _by_row) -> Ids:
+        """Pack ids.
+
+        Args:
+            values: Text, whole numbers or bytes: one kind.
+            what: The word for messages, such as ``"document id"``.
+            blame: Makes the error for a row.
+
+        Raises:
+            InputError: For another kind, two kinds, an empty id, a NUL or a lone surrogate.
+
+        Example:
+            >>> Ids.of([7, 42]).tolist()
+            [b'7', b'42']
+        """
+        if isinstance(values, np.ndarray):
+            rows = values.tolist()
+        else:
+            rows = values if isinstance(values, list) else list(values)
+        quick = _text_lines(rows)
+        if quick is not None:
+            return _checked(quick, what, blame)
+        kind = _kind_of(rows, what, blame)
+        if kind is bytes:
+            return _checked(_packed(b"".join(rows), map(len, rows)), what, blame)
+        if kind is int:
+            rows = [str(int(value)) for value in rows]
+        text = "".join(rows)
+        if text.isascii():
+            return _checked(_packed(text.encode("ascii"), map(len, rows)), what, blame)
+        encoded = [value.encode("utf-8", "surrogatepass") for value in rows]
+        packed = b"".join(encoded)
+        if not _is_text(packed):
+            row = next(row for row, value in enumerate(encoded) if not _is_text(value))
+            raise blame(row, *_surrogate(rows[row], what))
+        return _checked(_packed(packed, map(len, encoded)), what, blame)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ids]) -> Ids:
+        """One column of several, over their bytes one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        ends = np.cumsum([len(part.data) for part in parts])
+        starts = [part.starts + end - len(part.data) for part, end in zip(parts, ends, strict=True)]
+        data = np.concatenate([part.data for part in parts])
+        return cls(data, np.concatenate(starts), np.concatenate([p.lengths for p in parts]))
+
+    @classmethod
+    def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
+        r"""One id of each two, with a NUL between them, which no id holds.
+
+        Example:
+            >>> Ids.keyed([(b"d1", b"a")]).tolist()
+            [b'd1\x00a']
+        """
+        keys = [b"%b\0%b" % pair for pair in pairs]
+        return _packed(b"".join(keys), map(len, keys))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes can be made again; they need not travel.
+        return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays come out of a pickle writeable.
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> bytes:
+        start = int(self.starts[row])
+        return self.data[start : start + int(self.lengths[row])].tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ids):
+            return NotImplemented
+        if len(self) != len(other):
+            return False
+        rows = np.arange(len(self))
+        return bool(self.same(rows, other, rows).all())
+
+    __hash__ = None  # type: ignore[assignment] # a column is compared, never a dictionary key
+
+    def tolist(self) -> list[bytes]:
+        """Every id as a bytes object."""
+        if not len(self):
+            return []
+        # The ids of one query lie together: a part of a column must not cost as much as all of it.
+        first = int(self.starts.min())
+        starts = self.starts - first
+        ends = starts + self.lengths
+        if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
+            # The ids of queries lie far apart, among those of their documents.
+            spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
+            return [self.data[start:end].tobytes() for start, end in spans]
+        data = self.data[first : first + int(ends.max())].tobytes()
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [data[start:end] for start, end in pairs]
+
+    def shown(self) -> list[str]:
+        """Every id as text, escaped where it is not printable UTF-8."""
+        return [show_id(value) for value in self.tolist()]
+
+    def not_text(self) -> int:
+        """How many different ids are not UTF-8."""
+        if int(self.data.max()) < 128:
+            return 0
+        return sum(not _is_text(value) for value in set(self.tolist()))
+
+    def take(self, rows: npt.NDArray[Any] | slice) -> Ids:
+        """The ids of these rows, over the same bytes."""
+        hashed = None if self._hashed is None else self._hashed[rows]
+        return Ids(self.data, self.starts[rows], self.lengths[rows], hashed)
+
+    def compact(self) -> Ids:
+        """The same ids over no more bytes than they need (for pickling a part of a column)."""
+        return _packed(b"".join(self.tolist()), self.lengths)
+
+    @cached_property
+    def longest(self) -> int:
+        """Bytes of the longest id, 0 without rows."""
+        return int(self.lengths.max()) if len(self) else 0
+
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
+        if self._hashed is not None:
+            return self._hashed
+        hashed = np.empty(len(self), dtype=np.uint64)
+        for start in range(0, len(self), _PIECE):
+            part: Ids = self.take(slice(start, start + _PIECE))
+            hashed[start : start + _PIECE] = part._hash()
+        freeze(hashed)
+        # Judgments and runs are looked at more than once.
+        object.__setattr__(self, "_hashed", hashed)
+        return hashed
+
+    def _hash(self) -> npt.NDArray[np.uint64]:
+        hashed = self.lengths.astype(np.uint64)
+        hashed *= _MIX_1
+        if not len(self):
+            return hashed
+        for row in np.flatnonzero(self.lengths > _LONG).tolist() if self.longest > _LONG else ():
+            hashed[row] ^= np.uint64(zlib.crc32(self[row]))
+        shortest = int(self.lengths.min())
+        for number in range(-(-min(self.longest, _LONG) // _WORD)):
+            # Only ids that reach this far: the hash must not depend on the longest of the column.
+            all_reach = shortest > number * _WORD
+            rows = None if all_reach else np.flatnonzero(self.lengths > number * _WORD)
+            part = hashed if rows is None else hashed[rows]
+            part ^= self._words(number, rows)
+            part *= _MIX_2
+            part ^= part >> _HALF
+            if rows is not None:
+                hashed[rows] = part
+        return hashed
+
+    def same(self, rows: IntArray, other: Ids, other_rows: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether each of these ids is, byte for byte, the other column's."""
+        equal: npt.NDArray[np.bool_] = self.lengths[rows] == other.lengths[other_rows]
+        longest = min(self.longest, other.longest)
+        for number in range(-(-min(longest, _LONG) // _WORD)):
+            if number == 0:
+                equal &= self._words(0, rows) == other._words(0, other_rows)
+                continue
+            left = np.flatnonzero(equal & (self.lengths[rows] > number * _WORD))
+            if not len(left):
+                break
+            equal[left] = self._words(number, rows[left]) == other._words(number, other_rows[left])
+        for place in np.flatnonzero(equal & (self.lengths[rows] > _LONG)).tolist():
+            equal[place] = self[int(rows[place])] == other[int(other_rows[place])]
+        return equal
+
+    def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
+        """The order of ``rows`` by group ascending, then by id descending, byte by byte."""
+        longest = int(self.lengths[rows].max()) if len(rows) else 0
+        if longest > _LONG:
+            ids = self.take(rows).tolist()
+            order = sorted(range(len(rows)), key=ids.__getitem__, reverse=True)
+            by_id = np.array(order, dtype=np.int64)
+            return by_id[np.argsort(groups[by_id], kind="stable")]
+        keys: list[npt.NDArray[Any]] = [~self.lengths[rows].astype(np.uint64)]
+        keys += [~self._words(number, rows).byteswap() for number in range(-(-longest // _WORD))][
+            ::-1
+        ]
+        return np.lexsort((*keys, groups))
+
+    def ascending(self) -> IntArray:
+        """(n,) a number for each id: the same for the same, ascending by their bytes."""
+        codes, names = self.unique()
+        every = np.arange(len(names))
+        numbers = np.empty(len(names), dtype=np.int64)
+        numbers[names.descending(every, np.zeros(len(names), dtype=np.int64))[::-1]] = every
+        return numbers[codes]
+
+    def unique(self) -> tuple[IntArray, Ids]:
+        """The number of each id, in order of first appearance, and the ids themselves."""
+        count = len(self)
+        if count == 0:
+            return np.zeros(0, dtype=np.int64), self
+        # Rows of one query mostly stand together: look up only where the id changes.
+        heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
+        codes, first = self._numbered(heads)
+        lengths = np.diff(np.append(heads, count))
+        return np.repeat(codes, lengths), self.take(first).compact()
+
+    def _changes(self, start: int) -> IntArray:
+        """The rows of the piece behind this row whose id is not that of the row before."""
+        part: Ids = self.take(slice(start, start + _PIECE + 1))
+        other = part.lengths[1:] != part.lengths[:-1]
+        moved = np.flatnonzero(other | (part.starts[1:] != part.starts[:-1]))
+        if _FEW * len(moved) < len(part):  # most rows share their bytes, as entries of a dictionary
+            return moved[~part.same(moved + 1, part, moved)] + start + 1
+        words = part._words(0, None)
+        other |= words[1:] != words[:-1]
+        alike = np.flatnonzero(~other & (part.lengths[1:] > _WORD))
+        other[alike] = ~part.same(alike + 1, part, alike)
+        return np.flatnonzero(other) + start + 1
+
+    def _numbered(self, heads: IntArray) -> tuple[IntArray, IntArray]:
+        """The number of each of these ids by first appearance, and a row of each number."""
+        if len(heads) > _MANY:
+            found = self._numbered_by_hash(heads)
+            if found is not None:
+                return found
+        numbers_of: dict[bytes, int] = {}
+        first: list[int] = []
+        codes = np.empty(len(heads), dtype=np.int64)
+        for place, (row, value) in enumerate(
+            zip(heads.tolist(), self.take(heads).tolist(), strict=True)
+        ):
+            code = numbers_of.setdefault(value, len(first))
+            if code == len(first):
+                first.append(row)
+            codes[place] = code
+        return codes, np.array(first, dtype=np.int64)
+
+    def _numbered_by_hash(self, heads: IntArray) -> tuple[IntArray, IntArray] | None:
+        """The same without a look at each; None where two different ids have one hash."""
+        _, first, codes = np.unique(
+            self.take(heads).hashes(), return_index=True, return_inverse=True
+        )
+        if not self.same(heads, self, heads[first[codes]]).all():
+            return None
+        by_appearance = np.argsort(first)
+        number = np.empty(len(first), dtype=np.int64)
+        number[by_appearance] = np.arange(len(first))
+        return number[codes], heads[first[by_appearance]]
+
+    def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
+        """The ``number``-th eight bytes of each id, zero behind its end."""
+        starts = self.starts if rows is None else self.starts[rows]
+        lengths = self.lengths if rows is None else self.lengths[rows]
+        left = lengths - number * _WORD if number else lengths
+        places = starts + number * _WORD if number else starts
+        if len(left) and int(left.min()) >= _WORD:
+            whole: npt.NDArray[np.uint64] = self._unaligned[places]
+            return whole
+        if number:
+            # There is a whole word where an id begins, but not always where one has ended.
+            places = np.minimum(places, len(self.data) - _WORD)
+        words: npt.NDArray[np.uint64] = self._unaligned[places]
+        words &= _MASKS.take(np.clip(left, 0, _WORD))
+        return words
+
+    @property
+    def _unaligned(self) -> npt.NDArray[np.uint64]:
+        """A word starting at every byte."""
+        return np.ndarray(
+            (len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,)
+        )
+
+
+def id_bytes(value: Any, what: str = "id") -> bytes:
+    """One id as it is kept: UTF-8 bytes.
+
+    Raises:
+        InputError: If it is no text, whole number or bytes, or cannot be written as UTF-8.
+
+    Example:
+        >>> id_bytes("d1"), id_bytes(7)
+        (b'd1', b'7')
+    """
+    kind = _kind(value)
+    if kind is bytes:
+        return bytes(value)
+    if kind is int:
+        return b"%d" % int(value)
+    if kind is None:
+        said, fix = _no_id(value, what)
+        raise InputError(said, fix=fix)
+    try:
+        return str(value).encode("utf-8")
+    except UnicodeEncodeError:
+        said, fix = _surrogate(value, what)
+        raise InputError(said, fix=fix) from None
+
+
+def id_text(value: Any, what: str = "id") -> str:
+    """One id of a text as text, as ids are shown.
+
+    Raises:
+        InputError: As :func:`id_bytes`, and if it holds a NUL, where other tools cut ids.
+
+    Example:
+        >>> id_text(b"d1"), id_text(7)
+        ('d1', '7')
+    """
+    raw = id_bytes(value, what)
+    if b"\0" in raw:
+        said, fix = _nul(raw, what)
+        raise InputError(said, fix=fix)
+    return show_id(raw)
+
+
+def show_id(value: bytes) -> str:
+    r"""An id as text for people: UTF-8, with what is not printable written as an escape.
+
+    Example:
+        >>> show_id(b"d\xff1")
+        'd\\xff1'
+    """
+    return visible(value.decode("utf-8", "backslashreplace"))
+
+
+def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, bytes] | None:
+    """Two ids, one of each side, that differ only in leading zeros, blanks around them, or case.
+
+    None if there are no such two, or if any id stands on both sides: then both mean the same ids.
+    Looks at the first 10,000 of each side; what it takes grows with their number alone.
+
+    Args:
+        ours: Ids.
+        theirs: Those that they should have met.
+
+    Returns:
+        The first of ours that comes near one of theirs, and the first of theirs it comes near.
+
+    Example:
+        >>> near_match([b"007", b"8"], [b"7"])
+        (b'007', b'7')
+        >>> near_match([b"007", b"8"], [b"7", b"8"])
+    """
+    left = list(itertools.islice(ours, _LOOKED_AT))
+    right = list(itertools.islice(theirs, _LOOKED_AT))
+    if not set(left).isdisjoint(right):
+        return None
+    near: dict[str, bytes] = {}
+    for value in right:
+        near.setdefault(_plain(value), value)
+    return next(((value, near[_plain(value)]) for value in left if _plain(value) in near), None)
+
+
+def renumbered(value: bytes, step: int) -> bytes:
+    """An id that is a whole number, some steps further, with the zeros that it begins with.
+
+    Example:
+        >>> renumbered(b"009", 1), renumbered(b"d9", 1)
+        (b'010', b'd9')
+    """
+    if not value.isdigit() or len(value) >= _DIGITS:
+        return value
+    moved = b"%d" % (int(value) + step)
+    return moved.zfill(len(value)) if len(value) > 1 and value.startswith(b"0") else moved
+
+
+def _plain(value: bytes) -> str:
+    """An id without what people add or drop by accident."""
+    text = value.decode("utf-8", "surrogateescape").strip().lower()
+    return text.lstrip("0") or text[-1:]
+
+
+def _kind(value: Any) -> type[str | int | bytes] | None:
+    """What an id is; None if it is none."""
+    if isinstance(value, str):
+        return str
+    if isinstance(value, bytes):
+        return bytes
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    return int if whole else None
+
+
+def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | bytes]:
+    """The one kind of these ids."""
+    types = set(map(type, rows))
+    if types <= {str}:
+        return str
+    kinds: dict[type, type[str | int | bytes]] = {}
+    first = rows[0]
+    for row, value in enumerate(rows):
+        if type(value) in kinds:
+            continue
+        kind = _kind(value)
+        if kind is None:
+            raise blame(row, *_no_id(value, what))
+        kinds[type(value)] = kind
+        if kind is not kinds[type(first)]:
+            raise blame(
+                row,
+                f"{what} {_short(value)} is {_SAID[kind]}, "
+                f"but {_short(first)} is {_SAID[kinds[type(first)]]}",
+                f"make all {what}s of this input text: str(...)",
+            )
+        if len(kinds) == len(types):
+            break
+    return kinds[type(first)]
+
+
+def _no_id(value: Any, what: str) -> tuple[str, str]:
+    """What is wrong with a value that is no id, and the fix."""
+    # Only what is missing differs from itself (NaN), or cannot say whether it does (pandas.NA).
+    if value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked:
+        return f"the {what} is missing ({value})", _LEAVE
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return f"the {what} is missing (NaN)", _LEAVE
+        fix = "make it whole or text, as in the other input (pandas: .astype('int64'))"
+        return f"{what} {float(value)} is a decimal number; wanted {_WANTED}", fix
+    said = f"{what} {_short(value)} is of type {type(value).__name__}; wanted {_WANTED}"
+    return said, "turn it into text: str(...)"
+
+
+def _nul(raw: bytes, what: str) -> tuple[str, str]:
+    return (
+        f"{what} '{show_id(raw[:_SHOWN])}' holds a NUL byte",
+        "remove the NUL; UTF-16 text must be turned into UTF-8 first",
+    )
+
+
+def _surrogate(value: str, what: str) -> tuple[str, str]:
+    return (
+        f"{what} {_short(value)} holds a lone surrogate, which is no character",
+        "read the source as UTF-8, or pass the id as bytes",
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text_lines(rows: list[Any]) -> Ids | None:
+    """Ids that are all ASCII text without a line feed, which is nearly always; else None.
+
+    Joining them tells both whether they are text and, by the line feeds between, how long they
+    are, without another look at each object.
+    """
+    try:
+        text = "\n".join(rows)
+    except TypeError:
+        return None
+    if not rows or not text.isascii():
+        return None
+    data = np.frombuffer(text.encode("ascii") + bytes(_WORD), dtype=np.uint8)
+    ends = np.flatnonzero(data[:-_WORD] == _LINE_FEED)
+    if len(ends) != len(rows) - 1:
+        return None
+    starts = np.concatenate([[0], ends + 1])
+    return Ids(data, starts, np.append(ends, len(text)) - starts)
+
+
+def _packed(data: bytes, lengths: Iterable[int] | IntArray) -> Ids:
+    sizes = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, dtype=np.int64)
+    padded = np.frombuffer(data + bytes(_WORD), dtype=np.uint8)
+    return Ids(padded, np.cumsum(sizes) - sizes, sizes)
+
+
+def _checked(ids: Ids, what: str, blame: Blame) -> Ids:
+    """Refuse what no id may be: empty, or holding a NUL, where other tools cut it."""
+    if not ids.lengths.all():
+        row = int(np.argmin(ids.lengths))
+        raise blame(row, f"the {what} is empty", _LEAVE)
+    if not ids.data[:-_WORD].all():
+        place = int(np.argmin(ids.data[:-_WORD]))
+        row = int(np.searchsorted(ids.starts, place, side="right")) - 1
+        raise blame(row, *_nul(ids[row], what))
+    return ids

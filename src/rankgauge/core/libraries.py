@@ -1,0 +1,61 @@
+"""Libraries that retrievers are made of: loaded when one is made, and named when one is missing."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from types import ModuleType
+
+from rankgauge.core.redaction import redact
+from rankgauge.errors import InputError, MissingExtra
+
+__all__ = ["library", "loading", "versions"]
+
+
+def library(name: str, *, extra: str, of: str) -> ModuleType:
+    """Load a library.
+
+    Args:
+        name: What is imported.
+        extra: The extra of this package that installs it.
+        of: What needs it.
+
+    Raises:
+        MissingExtra: If it cannot be imported.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        root = name.partition(".")[0]
+        why = "is not installed" if error.name == root else f"cannot be imported: {error}"
+        raise MissingExtra(
+            f"{of} needs {root}, which {why}", fix=f"pip install 'rankgauge[{extra}]'"
+        ) from error
+
+
+@contextmanager
+def loading(model: str, of: str) -> Iterator[None]:
+    """Say which model cannot be loaded, in place of the many errors that hubs and files have.
+
+    Args:
+        model: Its name, or its folder.
+        of: What needs it.
+
+    Raises:
+        InputError: For what is raised inside when a model is not there.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = next(iter(redact(str(error)).splitlines()), type(error).__name__)
+        raise InputError(
+            f"the model {model!r} cannot be loaded: {why:.200}", where=of,
+            fix="give the folder that holds it, or the name of one that can be fetched from here",
+        ) from error  # fmt: skip
+
+
+def versions(*distributions: str) -> dict[str, str]:
+    """The versions of libraries that are installed, for settings: another may rank otherwise."""
+    return {name: metadata.version(name) for name in distributions}

@@ -1,0 +1,279 @@
+"""Pairs of query and document with a number each, in columns.
+
+A :class:`PairTable` is what every reader makes and what judgments and runs are made of: the rows of
+a query stand together, ids are packed bytes, numbers are 64-bit floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Ids, IntArray, freeze, show_id
+from rankgauge.errors import InputError
+
+__all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_keys"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+_T = TypeVar("_T", bound=np.integer[Any])
+
+# So many rankings tell of most runs that scores do not rise in the order given.
+_FIRST = 8
+
+_MIX = np.uint64(0xC2B2AE3D27D4EB4F)
+_LEAST_BITS, _MOST_BITS = 10, 22
+# So many queries are of the same length, on average, where they are sorted by length.
+_ALIKE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """N rows of (query, document, value), grouped by query. Immutable.
+
+    Two are equal if their rows are, whatever they were read from.
+
+    Attributes:
+        queries: Q different query ids, in order of first appearance.
+        offsets: (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``.
+        docs: N document ids.
+        values: (N,) float64: scores or grades.
+        unique: True if no pair can stand twice (the source was a mapping).
+        source: Where it came from, for messages: a path or ``"run"``.
+        lines: (N,) line numbers in the source, if it has lines.
+        ranks: (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
+        notes: What the reader has to say about how it read.
+        paired: True if every ranking came as a list of documents with numbers, best first.
+    """
+
+    queries: Ids
+    offsets: IntArray
+    docs: Ids
+    values: FloatArray
+    unique: bool = False
+    source: str = ""
+    lines: IntArray | None = None
+    notes: tuple[str, ...] = field(default=())
+    ranks: FloatArray | None = None
+    paired: bool = False
+
+    def __post_init__(self) -> None:
+        freeze(self.offsets, self.values, self.lines, self.ranks)
+
+    @classmethod
+    def of_rows(
+        cls,
+        queries: Ids,
+        docs: Ids,
+        values: FloatArray,
+        *,
+        lines: IntArray | None = None,
+        ranks: FloatArray | None = None,
+    ) -> PairTable:
+        """Group rows by query: queries in order of first appearance, rows in the order given."""
+        codes, names = queries.unique()
+        counts = np.bincount(codes, minlength=len(names))
+        if len(codes) and (codes[1:] < codes[:-1]).any():
+            order = np.argsort(codes, kind="stable")
+            docs, values = docs.take(order), values[order]
+            lines = None if lines is None else lines[order]
+            ranks = None if ranks is None else ranks[order]
+        return cls(names, offsets_of(counts), docs, values, lines=lines, ranks=ranks)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PairTable):
+            return NotImplemented
+        return (
+            self.queries == other.queries
+            and self.docs == other.docs
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays come out of a pickle writeable.
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def said(self, *notes: str, source: str = "") -> PairTable:
+        """The same table with more notes, and a source if it had none."""
+        return replace(self, notes=self.notes + notes, source=self.source or source)
+
+    def query_numbers(self) -> IntArray:
+        """(N,) the number of each row's query."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def rising(self) -> tuple[int, int]:
+        """Count the rankings whose values rise from row to row, and those with unequal values.
+
+        Rankings with fewer than three rows are ignored, since their order may be chance; lists of
+        pairs need two. If less than half of the first eight rankings rise, the others are not
+        looked at, and count as not rising.
+
+        Example:
+            >>> from rankgauge import Run
+            >>> Run.of({"q1": [("d1", 0.1), ("d2", 0.9)], "q2": [("d1", 0.5)]}).table.rising()
+            (1, 1)
+        """
+        least = 2 if self.paired else 3
+        count = len(self.queries)
+        rising, varied = self._rising(min(count, _FIRST), least)
+        if count <= _FIRST:
+            return rising, varied
+        return (rising, count) if 2 * rising < varied else self._rising(count, least)
+
+    def _rising(self, count: int, least: int) -> tuple[int, int]:
+        """The same of the first rankings, if they have at least so many rows."""
+        starts, ends = self.offsets[:count], self.offsets[1 : count + 1]
+        longer = ends - starts >= least
+        starts, last = starts[longer], ends[longer] - 1
+        values = self.values[: self.offsets[count]]
+        up, down = (
+            (steps[last] - steps[starts]) > 0
+            for steps in (
+                np.append(0, np.cumsum(values[1:] > values[:-1])),
+                np.append(0, np.cumsum(values[1:] < values[:-1])),
+            )
+        )
+        return int(np.count_nonzero(up & ~down)), int(np.count_nonzero(up | down))
+
+    def keep(self, rows: IntArray) -> PairTable:
+        """Only these rows (ascending); queries stay, even without rows."""
+        counts = np.bincount(self.query_numbers()[rows], minlength=len(self.queries))
+        lines = None if self.lines is None else self.lines[rows]
+        ranks = None if self.ranks is None else self.ranks[rows]
+        return replace(
+            self,
+            offsets=offsets_of(counts),
+            docs=self.docs.take(rows),
+            values=self.values[rows],
+            lines=lines,
+            ranks=ranks,
+        )
+
+    def repeats(self) -> list[list[int]]:
+        """Rows of each pair that stands more than once, in the order given."""
+        if self.unique or len(self) < 2:
+            return []
+        hashes = self.docs.hashes()
+        if self._all_differ(hashes):
+            return []
+        numbers = self.query_numbers()
+        keys = pair_keys(hashes, numbers)
+        ordered = np.sort(keys)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if not len(twice):
+            return []
+        some = np.flatnonzero(np.isin(keys, twice))
+        order = some[np.argsort(keys[some], kind="stable")]
+        alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+        # Equal keys only propose: the ids themselves decide.
+        rows, after = order[alike], order[alike + 1]
+        sure = numbers[rows] == numbers[after]
+        sure &= self.docs.same(rows, self.docs, after)
+        if not sure.all():
+            return self._repeats_among(some)
+        ends = np.flatnonzero(np.diff(alike) > 1) + 1
+        groups = [order[run[0] : run[-1] + 2].tolist() for run in np.split(alike, ends)]
+        return sorted(groups)
+
+    def _repeats_among(self, rows: IntArray) -> list[list[int]]:
+        """The same, by a look at each of these rows."""
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        numbers = self.query_numbers()[rows].tolist()
+        for row, number, doc in zip(
+            rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True
+        ):
+            groups.setdefault((number, doc), []).append(row)
+        return [group for group in groups.values() if len(group) > 1]
+
+    def _all_differ(self, hashes: npt.NDArray[np.uint64]) -> bool:
+        """Whether the hashes of each query surely differ; asked only where many are equally long.
+
+        To sort queries beside each other is quicker than to sort the rows of all.
+        """
+        sizes = np.diff(self.offsets)
+        widths = distinct(sizes)
+        if len(widths) * _ALIKE > len(sizes):
+            return False
+        for width in widths.tolist():
+            starts = self.offsets[:-1][sizes == width]
+            if len(widths) == 1:
+                ordered = np.sort(hashes.reshape(-1, width), axis=1)
+            else:
+                ordered = hashes[starts[:, None] + np.arange(width)]
+                ordered.sort(axis=1)
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                return False
+        return True
+
+    def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
+        """The error for a pair that stands more than once."""
+        query = show_id(self.queries[int(self.query_numbers()[group[0]])])
+        doc = show_id(self.docs[group[0]])
+        many = "twice" if len(group) == 2 else f"{len(group)} times"
+        where = self.source
+        if self.lines is not None:
+            where += ", lines " + " and ".join(str(int(self.lines[row])) for row in group[:2])
+        return InputError(
+            f"document '{doc}' stands {many} for query '{query}'",
+            where=where,
+            fix=fix,
+        )
+
+
+def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.NDArray[np.uint64]:
+    """A 64-bit key of each (hash of a document, number of a query): equal pairs have equal keys."""
+    mixed = (query_numbers.astype(np.uint64) + np.uint64(1)) * _MIX
+    mixed ^= mixed >> np.uint64(29)
+    mixed ^= hashes
+    mixed *= _MIX
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+class Sieve:
+    """Lets hashes pass that may be among some known ones: all that are, and few others.
+
+    For many rows a table of bits is quicker than a search.
+    """
+
+    def __init__(self, known: npt.NDArray[np.uint64]) -> None:
+        bits = min(_MOST_BITS, max(_LEAST_BITS, len(known).bit_length() + 4))
+        self._shift = np.uint64(64 - bits)
+        self._seen = np.zeros(1 << bits, dtype=bool)
+        self._seen[self._places(known)] = True
+
+    def likely(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
+        """The rows of hashes that pass, ascending."""
+        return np.flatnonzero(self._seen[self._places(hashes)])
+
+    def _places(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
+        return (hashes >> self._shift).view(np.int64)
+
+
+def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
+    """The different ones among these numbers, ascending.
+
+    As ``np.unique`` has them, which loads all of numpy.ma when it is first asked.
+    """
+    ordered = np.sort(numbers, axis=None)
+    new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
+def offsets_of(counts: npt.ArrayLike) -> IntArray:
+    """Where each group starts, and behind the last one where it ends."""
+    sizes = np.asarray(counts, dtype=np.int64)
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets

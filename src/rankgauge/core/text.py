@@ -1,0 +1,22 @@
+"""Numbers and ids as parts of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["SHOWN", "many", "some"]
+
+SHOWN = 3
+
+
+def some(ids: Iterable[str]) -> str:
+    """The first few ids, for a message."""
+    shown = [repr(str(value)) for _, value in zip(range(SHOWN), ids, strict=False)]
+    return ", ".join(shown) + ", ..." if len(shown) == SHOWN else ", ".join(shown) or "none"
+
+
+def many(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"

@@ -1,0 +1,88 @@
+"""Which measures suit which use, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["USE_CASES", "UseCase", "use_case"]
+
+
+@dataclass(frozen=True)
+class UseCase:
+    """A use of retrieval and the measures that tell whether it works.
+
+    Attributes:
+        name: The word for it.
+        title: What it is.
+        measures: Names of measures, the most telling first.
+        why: Why these.
+    """
+
+    name: str
+    title: str
+    measures: tuple[str, ...]
+    why: str
+
+
+USE_CASES: Mapping[str, UseCase] = {
+    case.name: case
+    for case in (
+        UseCase(
+            "qa",
+            "question answering",
+            ("RR", "Success@1"),
+            "one good document is enough, and it should stand first: RR falls with every rank it "
+            "is late, Success@1 says how often it is first",
+        ),
+        UseCase(
+            "search",
+            "search pages",
+            ("nDCG@10", "P@10"),
+            "a person reads a page of ten: nDCG@10 rewards the better document further up, P@10 "
+            "says how much of the page is of use",
+        ),
+        UseCase(
+            "rag",
+            "retrieval for a language model",
+            ("R@5", "P@5", "RR"),
+            "what is not among the passages handed on cannot be answered from (R@5), what is there "
+            "and does not belong distracts (P@5), and models favour what comes first (RR)",
+        ),
+        UseCase(
+            "legal",
+            "legal discovery and other reviews that must miss nothing",
+            ("R@100", "P@100"),
+            "a missed document is the costly mistake (R@100), every other one is work (P@100)",
+        ),
+        UseCase(
+            "recommendation",
+            "recommendation",
+            ("nDCG@5", "P@5"),
+            "a short list is shown once: order and share of good items in the first five",
+        ),
+        UseCase(
+            "fact-check",
+            "fact checking",
+            ("Success@3", "RR"),
+            "one piece of evidence decides: whether it is among the first three, and how early",
+        ),
+    )
+}
+
+
+def use_case(name: str) -> UseCase:
+    """The use case of a name.
+
+    Raises:
+        UnknownName: With the nearest names.
+
+    Example:
+        >>> use_case("qa").measures
+        ('RR', 'Success@1')
+    """
+    if name not in USE_CASES:
+        from rankgauge.core.grammar import unknown
+
+        raise unknown("use case", name, USE_CASES)
+    return USE_CASES[name]

@@ -1,0 +1,1 @@
+"""Collections: documents and queries, loaded, chunked, and described."""

@@ -1,0 +1,395 @@
+"""Documents cut into chunks, which are retrieved in their place.
+
+A chunk knows where it stands: ``text[chunk.start:chunk.end] == chunk.text``, in characters. So what
+was retrieved can be held against the spans that are relevant, however the text was cut.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.collection import Document
+from rankgauge.errors import InputError, MissingExtra
+
+__all__ = [
+    "FIRST",
+    "Chunk", "Chunker", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
+    "chunk_documents",
+]  # fmt: skip
+
+Cut: TypeAlias = Callable[[str], Sequence[str]]
+
+# A word with the blanks behind it, so that the pieces of a text are the text.
+_WORD = re.compile(r"^\s+|\S+\s*")
+_MARK = "#"
+# How the id of the chunk ends that a document begins with.
+FIRST = f"{_MARK}0001"
+# UTF-8 has no letter for half a pair, and chonkie wants UTF-8; one letter stands for one.
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a text.
+
+    Attributes:
+        start: Where it begins, in characters from 0.
+        end: Where it ends: the character behind its last one.
+        text: The part itself.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+@runtime_checkable
+class Chunker(Protocol):
+    """Anything that cuts a text: called with it, it gives its chunks in their order.
+
+    It may have ``settings`` (a mapping of plain values): with equal settings it cuts a text alike.
+    A text without a letter, digit or mark (empty, or blanks only) has no chunk.
+    """
+
+    def __call__(self, text: str, /) -> Sequence[Chunk]:
+        """The chunks of a text."""
+        ...
+
+
+class FixedChunker:
+    """Chunks of so many characters, whatever they cut through. It needs no library.
+
+    Args:
+        size: Characters of a chunk.
+        overlap: How many of them the next one begins with; less than `size`.
+
+    Raises:
+        InputError: If that is not possible.
+
+    Example:
+        >>> [chunk.text for chunk in FixedChunker(8, 3)("We open at nine.")]
+        ['We open ', 'en at ni', ' nine.']
+    """
+
+    def __init__(self, size: int = 1000, overlap: int = 0) -> None:
+        _check(type(self).__name__, size, overlap)
+        self._size, self._overlap = size, overlap
+        self.settings: Mapping[str, Any] = {"type": "fixed", "size": size, "overlap": overlap}
+
+    def __call__(self, text: str) -> list[Chunk]:
+        """The chunks of a text."""
+        if not text.strip():
+            return []
+        step = self._size - self._overlap
+        # What begins in the last overlap is in the chunk before.
+        starts = range(0, max(len(text) - self._overlap, 1), step)
+        return [_part(text, start, min(start + self._size, len(text))) for start in starts]
+
+
+class TokenChunker:
+    """Chunks of so many tokens with an overlap, by chonkie (needs ``rankgauge[chunking]``).
+
+    Args:
+        size: Tokens of a chunk.
+        overlap: How many of them the next one begins with; less than `size`.
+        tokenizer: ``word`` (what stands between blanks), ``character``, or a function that cuts a
+            text into pieces that joined are the text. Nothing is ever downloaded.
+
+    Raises:
+        InputError: If that is not possible.
+        MissingExtra: If chonkie is not installed.
+
+    Example:
+        >>> [chunk.text for chunk in TokenChunker(3, 1)("We open at nine and close at five.")]
+        ['We open at ', 'at nine and ', 'and close at ', 'at five.']
+    """
+
+    def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word") -> None:
+        _check(type(self).__name__, size, overlap)
+        cut = _cut_of(tokenizer)
+        chonkie = _chonkie()
+        self._inner = chonkie.TokenChunker(
+            tokenizer=_chonkie_pieces(cut), chunk_size=size, chunk_overlap=overlap
+        )
+        self.settings = _settings("token", tokenizer, size=size, overlap=overlap)
+
+    def __call__(self, text: str) -> list[Chunk]:
+        """The chunks of a text."""
+        return _chunks(self._inner, text)
+
+
+class SentenceChunker:
+    """Chunks of whole sentences, as many as fit, by chonkie (needs ``rankgauge[chunking]``).
+
+    A sentence ends with a period, question or exclamation mark and a blank, or with a line. One
+    that is longer than `size` is a chunk of its own, uncut.
+
+    Args:
+        size: The most tokens of a chunk.
+        overlap: The most tokens of whole sentences that the next one begins with; chonkie counts
+            one more for each sentence.
+        tokenizer: As for :class:`TokenChunker`.
+        shortest: What has fewer bytes is joined with the sentence beside it.
+
+    Raises:
+        InputError: If that is not possible.
+        MissingExtra: If chonkie is not installed.
+
+    Example:
+        >>> text = "We open at nine. We close at five. On Sundays we are closed."
+        >>> [chunk.text for chunk in SentenceChunker(8)(text)]
+        ['We open at nine. We close at five. ', 'On Sundays we are closed.']
+    """
+
+    def __init__(
+        self,
+        size: int = 256,
+        overlap: int = 0,
+        *,
+        tokenizer: str | Cut = "word",
+        shortest: int = 12,
+    ) -> None:
+        _check(type(self).__name__, size, overlap)
+        _whole(type(self).__name__, "shortest", shortest, 1)
+        cut = _cut_of(tokenizer)
+        chonkie = _chonkie()
+        self._inner = chonkie.SentenceChunker(
+            tokenizer=_chonkie_pieces(cut),
+            chunk_size=size,
+            chunk_overlap=overlap,
+            min_characters_per_sentence=shortest,
+        )
+        self.settings = _settings(
+            "sentence", tokenizer, size=size, overlap=overlap, shortest=shortest
+        )
+
+    def __call__(self, text: str) -> list[Chunk]:
+        """The chunks of a text."""
+        return _chunks(self._inner, text)
+
+
+class RecursiveChunker:
+    r"""Paragraphs, cut further only where they are too long (needs ``rankgauge[chunking]``).
+
+    A text is cut into paragraphs and lines; what is longer than `size` into sentences; what still
+    is, at commas and brackets, then at blanks, then anywhere. Neighbours are joined as long as they
+    fit. By chonkie.
+
+    Args:
+        size: The most tokens of a chunk.
+        tokenizer: As for :class:`TokenChunker`.
+        shortest: What has fewer bytes is joined with what stands beside it.
+
+    Raises:
+        InputError: If that is not possible.
+        MissingExtra: If chonkie is not installed.
+
+    Example:
+        >>> text = "Opening hours of the library\n\nWe open at nine. We close at five."
+        >>> [chunk.text for chunk in RecursiveChunker(8)(text)]
+        ['Opening hours of the library\n\n', 'We open at nine. We close at five.']
+    """
+
+    def __init__(
+        self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24
+    ) -> None:
+        _check(type(self).__name__, size, 0)
+        _whole(type(self).__name__, "shortest", shortest, 1)
+        cut = _cut_of(tokenizer)
+        chonkie = _chonkie()
+        self._inner = chonkie.RecursiveChunker(
+            tokenizer=_chonkie_pieces(cut), chunk_size=size, min_characters_per_chunk=shortest
+        )
+        self.settings = _settings("recursive", tokenizer, size=size, shortest=shortest)
+
+    def __call__(self, text: str) -> list[Chunk]:
+        """The chunks of a text."""
+        return _chunks(self._inner, text)
+
+
+# ---- chunks as documents
+
+
+def chunk_documents(
+    documents: Iterable[Document], chunker: Chunker, *, titles: bool = True
+) -> Iterable[Document]:
+    """The chunks of documents as documents, one after the other as they are asked for.
+
+    The third chunk of document ``d7`` is called ``d7#0003``; its fields say where it stands:
+    ``{"document": "d7", "start": 812, "end": 1204}``, in characters of the text (without the
+    title). Other fields are those of the document. A document without text is one chunk if it has
+    a title that is kept, and none otherwise.
+
+    Args:
+        documents: The documents. What is returned can be iterated as often as they can.
+        chunker: Anything that cuts a text.
+        titles: Whether each chunk has the title of its document.
+
+    Raises:
+        InputError: When a chunk is met that is no part of its text.
+
+    Example:
+        >>> hours = Document("d7", text="We open at nine.")
+        >>> [(chunk.id, chunk.text) for chunk in chunk_documents([hours], FixedChunker(8))]
+        [('d7#0001', 'We open '), ('d7#0002', 'at nine.')]
+    """
+    if not callable(chunker):
+        raise InputError(
+            f"got {chunker!r:.60} for a chunker", where="chunk_documents",
+            fix="give one of rankgauge.corpus.chunking, such as TokenChunker(256, 32)",
+        )  # fmt: skip
+    return _ChunkedDocuments(documents, chunker, titles)
+
+
+@dataclass(frozen=True, eq=False)
+class _ChunkedDocuments:
+    documents: Iterable[Document]
+    chunker: Chunker
+    titles: bool
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self.documents:
+            title = document.title if self.titles else ""
+            chunks = self.chunker(document.text)
+            if not chunks and title:
+                chunks = [Chunk(0, len(document.text), document.text)]
+            for number, chunk in enumerate(chunks, start=1):
+                _check_chunk(chunk, document)
+                fields = {"document": document.id, "start": chunk.start, "end": chunk.end}
+                name = f"{document.id}{_MARK}{number:04d}"
+                yield Document(name, title, chunk.text, {**document.fields, **fields})
+
+
+def _check_chunk(chunk: Any, document: Document) -> None:
+    fits = isinstance(chunk, Chunk) and 0 <= chunk.start <= chunk.end <= len(document.text)
+    if not fits or document.text[chunk.start : chunk.end] != chunk.text:
+        raise InputError(
+            f"got {chunk!r:.80}, which is no part of the text of {document.id!r}", where="chunker",
+            fix="give Chunk(start, end, text) with text[start:end] == chunk.text",
+        )  # fmt: skip
+
+
+# ---- what chonkie wants, and what it gives
+
+
+def _chonkie() -> Any:
+    try:
+        import chonkie
+    except ImportError:
+        raise MissingExtra(
+            "chonkie is not installed, which cuts texts by tokens and sentences",
+            fix="pip install 'rankgauge[chunking]'",
+        ) from None
+    return chonkie
+
+
+def _chonkie_pieces(cut: Cut) -> Any:
+    """A tokenizer that gives back what it was given.
+
+    Those of chonkie drop a blank between chunks of words, so that offsets no longer fit. Tokens are
+    the pieces themselves: no vocabulary that grows, nothing that threads share. (Some
+    versions take a class without the name of chonkie in its own for one that only counts.)
+    """
+    from chonkie.tokenizer import WordTokenizer
+
+    class Pieces(WordTokenizer):
+        def __init__(self) -> None:
+            self.vocab = []
+
+        def tokenize(self, text: str) -> Any:
+            return list(cut(text))
+
+        def encode(self, text: str) -> Any:
+            return list(cut(text))
+
+        def decode(self, tokens: Any) -> str:
+            return "".join(tokens)
+
+        def count_tokens(self, text: str) -> int:
+            return len(cut(text))
+
+    return Pieces()
+
+
+def _chunks(inner: Any, text: str) -> list[Chunk]:
+    if not text.strip():
+        return []
+    found = inner.chunk(_HALVES.sub("\ufffd", text))
+    chunks = [_part(text, chunk.start_index, chunk.end_index) for chunk in found]
+    ends = [0, *(chunk.end for chunk in chunks)]
+    gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
+    if gap or ends[-1] != len(text):
+        raise InputError(
+            "the pieces of a text, joined, are not the text", where="tokenizer",
+            fix="cut a text without leaving out or adding anything: ''.join(pieces) == text",
+        )  # fmt: skip
+    return chunks
+
+
+def _part(text: str, start: int, end: int) -> Chunk:
+    return Chunk(start, end, text[start:end])
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+_CUTS: Mapping[str, Cut] = {"word": _words, "character": list}
+
+
+def _cut_of(tokenizer: Any) -> Cut:
+    if isinstance(tokenizer, str):
+        if tokenizer not in _CUTS:
+            raise unknown("tokenizer", tokenizer, _CUTS)
+        return _CUTS[tokenizer]
+    if not callable(tokenizer):
+        raise InputError(
+            f"got {tokenizer!r:.60} for a tokenizer", where="tokenizer",
+            fix="name 'word' or 'character', or give a function that cuts a text into pieces",
+        )  # fmt: skip
+    given: Cut = tokenizer
+
+    @functools.wraps(given)
+    def checked(text: str) -> list[str]:
+        pieces = list(given(text))
+        if "".join(pieces) != text:
+            raise InputError(
+                f"the pieces of {text!r:.40}, joined, are not the text", where="tokenizer",
+                fix="cut a text without leaving out or adding anything: ''.join(pieces) == text",
+            )  # fmt: skip
+        return pieces
+
+    return checked
+
+
+def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | None:
+    """What tells it from others; None for a function, which two may share the name of."""
+    if not isinstance(tokenizer, str):
+        return None
+    from importlib.metadata import version
+
+    versions = {"chonkie": version("chonkie")}
+    return {"type": kind, **sizes, "tokenizer": tokenizer, "versions": versions}
+
+
+def _check(name: str, size: Any, overlap: Any) -> None:
+    _whole(name, "size", size, 1)
+    _whole(name, "overlap", overlap, 0)
+    if overlap >= size:
+        raise InputError(
+            f"an overlap of {overlap} is not possible in chunks of {size}", where=name,
+            fix=f"give an overlap from 0 to {size - 1}",
+        )  # fmt: skip
+
+
+def _whole(name: str, word: str, given: Any, least: int) -> None:
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise InputError(
+            f"{word}={given!r:.60} is not possible", where=name,
+            fix=f"{word} is a whole number from {least}",
+        )  # fmt: skip

@@ -1,0 +1,519 @@
+"""The texts behind the ids: documents and queries of a test collection."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn, get_args
+
+from rankgauge.core.ids import id_text
+from rankgauge.corpus.loading import load
+from rankgauge.corpus.loading.folders import documents_in, place_of, queries_in
+from rankgauge.data.model import Qrels
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.stored_texts import Streamed, kept
+from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, read_texts
+
+__all__ = [
+    "Collection", "Document", "Query", "fingerprint_documents", "read_documents", "read_queries",
+]  # fmt: skip
+
+Broken = Literal["error", "skip"]
+
+_SNIPPET = 160
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("fields of a document or query are read-only; change a copy: dict(fields)")
+
+
+class _FrozenDict(dict[Any, Any]):
+    """Fields that everybody shares: a dict, also for JSON and ``isinstance``, that is read-only."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen, (dict(self),)
+
+
+class _FrozenList(list[Any]):
+    """A list in such fields."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = _refuse
+    reverse = sort = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return copy.deepcopy(list(self), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen, (list(self),)
+
+
+_NO_FIELDS = _FrozenDict()
+_PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList})
+
+
+def _frozen(value: Any) -> Any:
+    """A read-only copy of dicts, lists and sets, down to the last; anything else as it is."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return _FrozenDict(
+            {k: one if type(one) in _PLAIN else _frozen(one) for k, one in value.items()}
+        )
+    if isinstance(value, list):
+        return _FrozenList(map(_frozen, value))
+    if kind is tuple:
+        return tuple(map(_frozen, value))
+    return frozenset(value) if isinstance(value, set) else value
+
+
+def _freeze(row: Document | Query) -> None:
+    try:
+        object.__setattr__(row, "fields", _frozen(row.fields) if row.fields else _NO_FIELDS)
+    except RecursionError:  # what holds itself is refused where it is written down
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document.
+
+    Attributes:
+        id: Its id, as text.
+        title: Its title, empty without one.
+        text: Its text, without the title.
+        fields: What else is known of it; a read-only copy of what was given.
+
+    Example:
+        >>> Document("d1", title="Opening hours", text="Daily from nine to five.").whole
+        'Opening hours. Daily from nine to five.'
+    """
+
+    id: str
+    title: str = ""
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not _FrozenDict:
+            _freeze(self)
+
+    @property
+    def whole(self) -> str:
+        """Title and text, the title once where the text begins with it."""
+        if not self.title or self.text.startswith(self.title):
+            return self.text
+        joint = " " if self.title.endswith((".", "?", "!")) else ". "
+        return self.title + joint + self.text if self.text else self.title
+
+    def snippet(self, most: int = _SNIPPET) -> str:
+        """The title, or the beginning of the text: one line of at most so many characters."""
+        line = " ".join((self.title or self.text).split())
+        return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query.
+
+    Attributes:
+        id: Its id, as text.
+        text: What is asked.
+        fields: What else is known of it, such as its type or language; a read-only copy of what
+            was given.
+    """
+
+    id: str
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS)
+
+    def __post_init__(self) -> None:
+        if type(self.fields) is not _FrozenDict:
+            _freeze(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Collection:
+    """Documents and queries by id, perhaps with judgments. Immutable; each may be missing.
+
+    Make it with :meth:`load` (whatever holds a collection), or with :meth:`of` (what is at hand).
+    Documents of more than 32 MiB of text stay in their file: going through them reads it again, one
+    document at a time.
+
+    Attributes:
+        documents: Document id to document.
+        queries: Query id to query.
+        name: What it is called.
+        qrels: The judgments that came with it.
+        notes: What the reader has to say about how it read.
+        faults: What it passed over, where it was told to.
+
+    Example:
+        >>> collection = Collection.of({"d1": "We open at nine."}, {"q1": "opening hours"})
+        >>> collection.documents["d1"].text, collection.queries["q1"].text
+        ('We open at nine.', 'opening hours')
+    """
+
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    name: str = "collection"
+    qrels: Qrels | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    faults: Faults = field(default_factory=Faults, compare=False)
+
+    def __post_init__(self) -> None:
+        for part in ("documents", "queries"):
+            given = getattr(self, part)
+            # What stays in a file cannot be changed anyway.
+            if not isinstance(given, _Documents):
+                object.__setattr__(self, part, MappingProxyType(dict(given)))
+
+    @classmethod
+    def of(
+        cls, documents: Any = None, queries: Any = None, *, name: str = "collection"
+    ) -> Collection:
+        """A collection of what is at hand.
+
+        Args:
+            documents: The path of a file (see :func:`read_documents`), or a mapping of document id
+                to text, to ``{"title": ..., "text": ...}`` or to a :class:`Document`.
+            queries: The path of a file, or a mapping of query id to text, to ``{"text": ...}`` or
+                to a :class:`Query`.
+            name: What it is called.
+
+        Raises:
+            InputError: If it is neither.
+        """
+        return cls(_documents(documents), _queries(queries), name)
+
+    @classmethod
+    def load(
+        cls,
+        source: Any = None,
+        *,
+        documents: Any = None,
+        queries: Any = None,
+        qrels: Any = None,
+        split: str | None = None,
+        broken: Broken = "error",
+    ) -> Collection:
+        """A collection from whatever holds it: the one way in.
+
+        Args:
+            source: A folder as BEIR lays it out (``corpus.jsonl``, ``queries.jsonl``,
+                ``qrels/test.tsv``) or a zip archive of one; a folder with documents, topics and
+                judgments of TREC; a folder of Markdown or text files; a file of documents (JSON
+                lines, CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, ``mteb:NAME``; or a
+                dataset, a mapping of datasets or a task of these libraries.
+            documents: Documents that take the place of those there: a path, or as :meth:`of`.
+            queries: Queries: the same; or a file of questions that names the relevant documents of
+                each, which gives the judgments, too.
+            qrels: Judgments: anything that :meth:`Qrels.of` takes.
+            split: Which judgments, where there are several; ``test``, or the only ones.
+            broken: ``error`` stops at the first line or file that does not fit; ``skip`` passes
+                over it and counts it in ``faults``.
+
+        Raises:
+            InputError: If there is no such collection.
+            FormatError: With the first line that does not fit, or for an id that stands twice.
+            MissingExtra: If the library that has it is not installed.
+
+        Example:
+            >>> from rankgauge.sample import sample_path
+            >>> Collection.load(sample_path("qrels.txt").parent)
+            <Collection 'sample': 66 documents, 30 queries, 30 judged>
+        """
+        if broken not in get_args(Broken):
+            raise UnknownName(
+                f"broken={broken!r} is not possible", fix="choose one of: error, skip"
+            )
+        faults = Faults()
+        held = _held(documents), _held(queries)
+        found = load(
+            source,
+            documents=None if held[0] else documents,
+            queries=None if held[1] else queries,
+            qrels=qrels,
+            split=split,
+            faults=faults if broken == "skip" else None,
+        )
+        return cls(
+            _documents(documents) if held[0] else _made(found.documents),
+            _queries(queries) if held[1] else {k: _query(row) for k, row in found.queries.items()},
+            found.name,
+            found.qrels,
+            found.notes,
+            faults,
+        )
+
+    @classmethod
+    def read(cls, folder: Source) -> Collection:
+        """The texts of a folder as BEIR lays it out: ``corpus.jsonl``, ``queries.jsonl``.
+
+        Each may be packed (``.gz``) or a ``.tsv`` of id and text; one of the two may be missing.
+        Judgments are not looked at; :meth:`load` reads them, too.
+
+        Raises:
+            InputError: If there is no such folder, or neither file in it.
+
+        Example:
+            >>> from rankgauge.sample import sample_path
+            >>> collection = Collection.read(sample_path("qrels.txt").parent)
+            >>> len(collection.documents), len(collection.queries)
+            (66, 30)
+        """
+        path = Path(folder)
+        if not path.is_dir():
+            raise InputError(
+                "there is no such folder", where=source_name(folder),
+                fix="name the folder that holds corpus.jsonl and queries.jsonl",
+            )  # fmt: skip
+        place = place_of(path)
+        found = None if place is None else (documents_in(place), queries_in(place))
+        if found is None or found == (None, None):
+            raise InputError(
+                "the folder holds neither documents nor queries",
+                where=source_name(folder),
+                fix="wanted corpus.jsonl or queries.jsonl (.gz, .tsv)",
+            )
+        return cls.of(
+            *(None if name is None else path / name for name in found), name=path.resolve().name
+        )
+
+    @property
+    def documents_fingerprint(self) -> str:
+        """SHA-256 of what the documents say, whatever they were read from."""
+        return self._digests[0]
+
+    @property
+    def order_fingerprint(self) -> str:
+        """SHA-256 of the ids of the documents in their order, which may break ties."""
+        return self._digests[1]
+
+    @cached_property
+    def _digests(self) -> tuple[str, str]:
+        """Both fingerprints of the documents, of one pass through them."""
+        order = hashlib.sha256(b"rankgauge order of documents 1\n")
+
+        def passing() -> Iterator[Document]:
+            for document in self.documents.values():
+                raw = document.id.encode("utf-8", "surrogatepass")
+                order.update(len(raw).to_bytes(8, "little") + raw)
+                yield document
+
+        return fingerprint_documents(passing()), order.hexdigest()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what documents and queries say, whatever they were read from."""
+        queries = _digest(b"rankgauge queries 1\n", ((q, (q.text,)) for q in self.queries.values()))
+        both = f"rankgauge collection 1\n{self.documents_fingerprint}{queries}"
+        return hashlib.sha256(both.encode()).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A view of a mapping does not travel.
+        return {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Collection {self.name!r}: {len(self.documents)} documents, "
+            f"{len(self.queries)} queries"
+            + ("" if self.qrels is None else f", {len(self.qrels)} judged")
+            + ">"
+        )
+
+
+class _Documents(Streamed[Document]):
+    """Documents that stay where their texts are."""
+
+    def __init__(self, rows: Streamed[TextRow]) -> None:
+        self._rows = rows
+
+    def stream(self) -> Iterator[tuple[str, Document]]:
+        return ((key, _document(row)) for key, row in self._rows.stream())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, key: str) -> Document:
+        return _document(self._rows[key])
+
+
+def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
+    if isinstance(rows, Streamed):
+        return _Documents(rows)
+    return {key: _document(row) for key, row in rows.items()}
+
+
+def _held(given: Any) -> bool:
+    """Whether texts are given themselves, and are no dataset of another library."""
+    if isinstance(given, str | os.PathLike) or given is None:
+        return False
+    return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")
+
+
+def read_documents(path: Source) -> dict[str, Document]:
+    """Read documents from a file.
+
+    Args:
+        path: JSON lines with an id (``_id``, ``id``, ``doc_id``, ``docno``), a ``text`` and
+            perhaps a ``title``; or TSV or CSV of id and text or of id, title and text. Packed, too
+            (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input.
+
+    Raises:
+        FormatError: With the line that does not fit, or for an id that stands twice.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_documents(sample_path("corpus.jsonl"))["loans-periods"].title
+        'How long you can keep items'
+    """
+    return {row.id: _document(row) for row in read_texts(path)}
+
+
+def read_queries(path: Source) -> dict[str, Query]:
+    """Read queries from a file, of the same kinds as documents; other keys become fields.
+
+    Raises:
+        FormatError: With the line that does not fit, or for an id that stands twice.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_queries(sample_path("queries.jsonl"))["q05"].text
+        'late fees'
+    """
+    return {row.id: _query(row) for row in read_texts(path)}
+
+
+def fingerprint_documents(documents: Iterable[Document]) -> str:
+    """SHA-256 of what documents say, as 64 hexadecimal digits.
+
+    It does not depend on the format they were read from, nor on their order; it changes with any
+    id, title, text or field. A field without a value (None, empty) is as good as none.
+
+    Each document has a SHA-256 of its id, title, text and fields (JSON with sorted keys, all in
+    UTF-8), each behind its length; these are added as whole numbers, modulo 2^256, and sum and
+    count are hashed again. So one document is in memory at a time.
+
+    Args:
+        documents: The documents, in any order.
+
+    Raises:
+        InputError: If fields are no mapping of text to values.
+
+    Example:
+        >>> one, other = Document("d1", text="We open at nine."), Document("d2", "Fees")
+        >>> fingerprint_documents([one, other]) == fingerprint_documents([other, one])
+        True
+    """
+    return _digest(b"rankgauge documents 1\n", ((d, (d.title, d.text)) for d in documents))
+
+
+def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]]) -> str:
+    added = count = 0
+    for row, texts in rows:
+        one = hashlib.sha256()
+        for part in (row.id, *texts, _fields_text(row)):
+            # A lone surrogate is no UTF-8, and no reason to stop.
+            raw = part.encode("utf-8", "surrogatepass")
+            one.update(len(raw).to_bytes(8, "little"))
+            one.update(raw)
+        added += int.from_bytes(one.digest(), "little")
+        count += 1
+    total = (added % (1 << 256)).to_bytes(32, "little")
+    return hashlib.sha256(kind + count.to_bytes(8, "little") + total).hexdigest()
+
+
+def _fields_text(row: Document | Query) -> str:
+    if not row.fields:
+        return ""
+    said = {
+        str(key): value
+        for key, value in row.fields.items()
+        if not (value is None or (isinstance(value, str | Mapping | list | tuple) and not value))
+    }
+    try:
+        return json.dumps(said, sort_keys=True, default=str) if said else ""
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
+            fix="give fields as a mapping of text to plain values",
+        ) from None  # fmt: skip
+
+
+def _document(row: TextRow) -> Document:
+    return Document(row.id, row.title, row.text, row.fields)
+
+
+def _query(row: TextRow) -> Query:
+    text = row.text or row.title
+    return Query(row.id, text, row.fields)
+
+
+def _documents(given: Any) -> Mapping[str, Document]:
+    if isinstance(given, str | os.PathLike):
+        return _made(kept(TextReader(TextSource.of(given))))
+    rows = _items(given, "document", '{"d1": "its text", ...}')
+    return {k: v if isinstance(v, Document) else _document(_row(k, v, "document")) for k, v in rows}
+
+
+def _queries(given: Any) -> Mapping[str, Query]:
+    if isinstance(given, str | os.PathLike):
+        return read_queries(given)
+    rows = _items(given, "query", '{"q1": "what is asked", ...}')
+    return {k: v if isinstance(v, Query) else _query(_row(k, v, "query")) for k, v in rows}
+
+
+def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"got {type(given).__name__} for the texts, wanted a mapping or a path", where=what,
+            fix=f"give a path or a mapping: {example}",
+        )  # fmt: skip
+    for key, value in given.items():
+        yield id_text(key), value
+
+
+def _row(key: str, value: Any, what: str) -> TextRow:
+    """One text given as text or as a mapping."""
+    if isinstance(value, str):
+        return TextRow(key, "", value, {})
+    if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
+        raise InputError(
+            f"got {value!r:.60} for a {what}", where=f"{what} {key!r}",
+            fix='give its text, or {"text": "..."}',
+        )  # fmt: skip
+    rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}
+    return TextRow(key, str(value.get("title") or ""), value["text"], rest)

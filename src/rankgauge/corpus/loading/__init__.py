@@ -1,0 +1,111 @@
+"""Collections from where they lie: folders, archives, other libraries -> texts and judgments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rankgauge.corpus.loading.folders import load_folder, place_of
+from rankgauge.corpus.loading.libraries import load_hub, load_ir_datasets, load_mteb, rows_reader
+from rankgauge.corpus.loading.parts import Loaded
+from rankgauge.corpus.loading.questions import read_questions
+from rankgauge.data.model import Qrels
+from rankgauge.errors import InputError
+from rankgauge.formats.stored_texts import kept
+from rankgauge.formats.texts import Faults, TextReader, TextSource
+
+__all__ = ["Loaded", "load"]
+
+_LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
+_FIX = (
+    "give a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
+    "object of one of these libraries"
+)
+
+
+def load(
+    source: Any = None,
+    *,
+    documents: Any = None,
+    queries: Any = None,
+    qrels: Any = None,
+    split: str | None = None,
+    faults: Faults | None = None,
+) -> Loaded:
+    """A collection from whatever holds it; the parts that are named replace those it has.
+
+    Args:
+        source: A folder, an archive, a file of documents, the name of a collection of another
+            library behind its prefix, or an object of such a library.
+        documents: Documents: a path, or a dataset of Hugging Face.
+        queries: Queries, or questions with their documents: the same.
+        qrels: Anything that :meth:`Qrels.of` takes.
+        split: Which judgments, where there are several.
+        faults: Where given, what does not fit is counted there and passed over.
+
+    Raises:
+        InputError: If there is nothing of the kind.
+        FormatError: With the first line that does not fit.
+        MissingExtra: If the library is not installed.
+    """
+    found = _whole(source, split, faults)
+    if documents is not None:
+        found = replace(found, documents=kept(_reader(documents, "documents"), faults))
+    if queries is not None:
+        asked, judged = _queries(queries, found, faults)
+        # Judgments of other queries would be of no use.
+        found = replace(found, queries=asked, qrels=judged)
+    if qrels is not None:
+        found = replace(found, qrels=Qrels.of(qrels))
+    return found
+
+
+def _whole(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    if source is None:
+        return Loaded()
+    if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:
+        prefix, _, name = source.partition(":")
+        return _LIBRARIES[prefix](name, split, faults)
+    if isinstance(source, str | os.PathLike):
+        return _from_path(source, split, faults)
+    return _from_object(source, split, faults)
+
+
+def _from_path(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    path = Path(source)
+    place = None if source == "-" else place_of(path)
+    if place is not None:
+        return load_folder(place, split=split, faults=faults)
+    texts = kept(TextReader(TextSource.of(source)), faults)
+    return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
+
+
+def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    library = type(source).__module__.partition(".")[0]
+    if hasattr(source, "docs_iter") or hasattr(source, "queries_iter"):
+        return load_ir_datasets(source, split, faults)
+    if library == "datasets" or (isinstance(source, Mapping) and "corpus" in source):
+        return load_hub(source, split, faults)
+    if hasattr(source, "metadata") and hasattr(source, "load_data"):
+        return load_mteb(source, split, faults)
+    raise InputError(
+        f"got {type(source).__name__}, which is no collection", where="collection", fix=_FIX
+    )
+
+
+def _reader(given: Any, what: str) -> Any:
+    if isinstance(given, str | os.PathLike):
+        return TextReader(TextSource.of(given))
+    return rows_reader(given, what)
+
+
+def _queries(given: Any, found: Loaded, faults: Faults | None) -> tuple[Any, Qrels | None]:
+    if not isinstance(given, str | os.PathLike):
+        return kept(_reader(given, "queries"), faults), None if found.beside else found.qrels
+    asked, judged = read_questions(TextSource.of(given), found.documents, faults)
+    if judged is None and not found.beside:
+        judged = found.qrels
+    return asked, judged

@@ -1,0 +1,264 @@
+"""Collections of other libraries: ir_datasets, Hugging Face datasets, MTEB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from rankgauge.corpus.loading.parts import Loaded, RowReader
+from rankgauge.data.model import Qrels
+from rankgauge.errors import InputError
+from rankgauge.formats.libraries import (
+    FETCHED,
+    TEST,
+    got_from,
+    hub_judgments,
+    ir_dataset,
+    ir_judgments,
+    judged_rows,
+    library_named,
+    no_split,
+    one_split,
+    splits_in,
+)
+from rankgauge.formats.stored_texts import kept
+from rankgauge.formats.texts import Faults, TextRow
+
+__all__ = ["load_hub", "load_ir_datasets", "load_mteb", "rows_reader"]
+
+# More than this many documents are not held in memory.
+_MANY = 20_000
+_EACH = 2_000
+_TITLES = ("title", "headline", "name")
+_JUDGED = ("qrels", "default", "relevant_docs")
+
+
+# ---- ir_datasets
+
+
+def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    """A collection of ir_datasets, by its id or as an object.
+
+    Raises:
+        MissingExtra: If ir_datasets is not installed.
+        InputError: If there is no such collection, or a split is asked for.
+    """
+    name = source if isinstance(source, str) else ""
+    no_split(name, split)
+    data = ir_dataset(name, split) if name else source
+    shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
+    # It is only now that the library fetches what it does not have.
+    return got_from(lambda: _ir_parts(data, shown, faults), shown, FETCHED)
+
+
+def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
+    documents: Mapping[str, TextRow] = {}
+    queries: Mapping[str, TextRow] = {}
+    if hasattr(data, "docs_iter"):
+        count = data.docs_count()
+        reader = RowReader(
+            lambda: map(_ir_row, data.docs_iter()), shown, row=_ir_at(data),
+            size=_EACH * (_MANY + 1 if count is None else count),
+        )  # fmt: skip
+        documents = kept(reader, faults)
+    if hasattr(data, "queries_iter"):
+        queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), faults)
+    qrels = Qrels(ir_judgments(data)) if hasattr(data, "qrels_iter") else None
+    return Loaded(documents, queries, qrels, shown.partition(":")[2])
+
+
+def _ir_at(data: Any) -> Callable[[int], Mapping[str, Any]] | None:
+    if not hasattr(data.docs_iter(), "__getitem__"):
+        return None
+    return lambda place: _ir_row(next(iter(data.docs_iter()[place : place + 1])))
+
+
+def _ir_row(found: Any) -> dict[str, Any]:
+    """One of its documents or queries as id, title, text, and the rest as fields."""
+    row = found._asdict()
+    key = row.pop("doc_id" if "doc_id" in row else "query_id")
+    title = next((row.pop(name) for name in _TITLES if isinstance(row.get(name), str)), "")
+    text = next((row.pop(n) for n in ("text", "body") if isinstance(row.get(n), str)), None)
+    if text is None:
+        text, title = (title, "") if title else (found.default_text(), "")
+    plain = {k: v for k, v in row.items() if isinstance(v, str | int | float) and v != ""}
+    return {"id": key, "title": title, "text": text, **plain}
+
+
+# ---- Hugging Face
+
+
+def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    """A collection of Hugging Face: ``corpus``, ``queries`` and judgments, by name or as objects.
+
+    Args:
+        source: The name of a repository with these configurations (judgments in ``qrels`` or
+            ``default``, or in a repository of the same name with ``-qrels``); a mapping of these
+            words to datasets; or a dataset of documents.
+        split: Which judgments; ``test``, or the only ones, if left out.
+        faults: Where given, what does not fit is counted there and passed over.
+
+    Raises:
+        MissingExtra: If datasets is not installed.
+        InputError: If it has no documents, or cannot be loaded.
+    """
+    if isinstance(source, str):
+        return _from_parts(_hub_parts(source), f"hf:{source}", split, faults)
+    if isinstance(source, Mapping) and "corpus" in source:
+        return _from_parts(source, "collection", split, faults)
+    data = one_split(source, split, "documents", ["corpus", "train"])
+    return Loaded(kept(rows_reader(data, "documents"), faults))
+
+
+def _hub_parts(name: str) -> dict[str, Any]:
+    library = library_named("datasets", "huggingface")
+    where, fix = f"hf:{name}", "check the name, and that it has the parts corpus and queries"
+    configs = got_from(lambda: library.get_dataset_config_names(name), where, fix)
+    wanted = [part for part in ("corpus", "queries") if part in configs]
+    if "corpus" not in wanted:
+        raise InputError(
+            f"it has no part that is called corpus, only: {', '.join(configs[:8])}", where=where,
+            fix="load its parts with datasets.load_dataset, and give them: Collection.load("
+            '{"corpus": ..., "queries": ..., "qrels": ...})',
+        )  # fmt: skip
+    parts = {
+        part: got_from(partial(library.load_dataset, name, part), where, fix) for part in wanted
+    }
+    parts["qrels"] = hub_judgments(name, configs)
+    return parts
+
+
+def _from_parts(
+    parts: Mapping[str, Any], name: str, split: str | None, faults: Faults | None
+) -> Loaded:
+    corpus = one_split(parts["corpus"], None, f"{name}, corpus", ["corpus", split])
+    documents = kept(rows_reader(corpus, f"{name}, corpus"), faults)
+    queries: Mapping[str, TextRow] = {}
+    if "queries" in parts:
+        asked = one_split(parts["queries"], None, f"{name}, queries", ["queries", split])
+        queries = kept(rows_reader(asked, f"{name}, queries"), faults)
+    judged = next((parts[part] for part in _JUDGED if parts.get(part) is not None), None)
+    notes: tuple[str, ...] = ()
+    qrels = None
+    if judged is not None:
+        several = splits_in(judged)
+        chosen = one_split(judged, split, f"{name}, judgments", [TEST])
+        qrels = _judgments(chosen)
+        if len(several) > 1 and len(qrels) < len(queries):
+            mine = {key: row for key, row in queries.items() if key in qrels}
+            said = f"{len(mine)} of {len(queries)} queries: those that are judged in "
+            notes, queries = (f"{said}{split or TEST}",), mine
+    return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
+
+
+def _judgments(data: Any) -> Qrels:
+    if isinstance(data, Mapping) or not hasattr(data, "column_names"):
+        return Qrels.of(data)
+    return Qrels(judged_rows(data))
+
+
+def rows_reader(data: Any, name: str) -> RowReader:
+    """A reader of a dataset of Hugging Face, or of any sequence of mappings.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
+        raise InputError(
+            f"got {type(data).__name__} for texts", where=name,
+            fix="give a path, or a dataset whose rows have an id and a text",
+        )  # fmt: skip
+    if iter(data) is data:
+        raise InputError(
+            f"got {type(data).__name__}, which can be gone through only once", where=name,
+            fix="give a list, or a dataset",
+        )  # fmt: skip
+    if not hasattr(data, "__len__"):
+        return RowReader(lambda: data, name, size=_EACH * (_MANY + 1))
+    at = data.__getitem__ if hasattr(data, "__getitem__") else None
+    return RowReader(lambda: data, name, row=at, size=_EACH * len(data))
+
+
+# ---- MTEB
+
+
+def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+    """A retrieval task of MTEB, by its name (and ``/subset``) or as an object.
+
+    Raises:
+        MissingExtra: If mteb is not installed.
+        InputError: If there is no such task, or it is not about retrieval.
+    """
+    task, subset = source, ""
+    if isinstance(source, str):
+        name, _, subset = source.partition("/")
+        library = library_named("mteb", "mteb")
+        where, fix = f"mteb:{name}", "choose the name of a retrieval task: mteb.get_tasks()"
+        task = got_from(lambda: library.get_task(name), where, fix)
+        got_from(task.load_data, where, fix)
+    elif not getattr(task, "data_loaded", True):
+        got_from(task.load_data, "mteb", "check that the task can be downloaded")
+    name = str(task.metadata.name)
+    parts = dict(_mteb_parts(task, f"mteb:{name}"))
+    part = _mteb_chosen(parts, subset, split, f"mteb:{name}")
+    corpus, queries = _mteb_rows(part["corpus"]), _mteb_rows(part["queries"])
+    return Loaded(
+        kept(rows_reader(corpus, f"mteb:{name}, corpus"), faults),
+        kept(rows_reader(queries, f"mteb:{name}, queries"), faults),
+        _judgments(part["relevant_docs"]),
+        name if subset in {"", "default"} else f"{name}/{subset}",
+    )
+
+
+def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """The parts by subset and split, as version 2 of MTEB keeps them, or version 1."""
+    data = getattr(task, "dataset", None)
+    if isinstance(data, Mapping) and data:
+        for subset, splits in data.items():
+            for split, part in splits.items():
+                if not isinstance(part, Mapping) or "relevant_docs" not in part:
+                    raise _no_retrieval(where)
+                yield (str(subset), str(split)), dict(part)
+        return
+    corpus = getattr(task, "corpus", None)
+    if not isinstance(corpus, Mapping):
+        raise _no_retrieval(where)
+    for split in corpus:
+        words = {"corpus": corpus, "queries": task.queries, "relevant_docs": task.relevant_docs}
+        yield ("default", split), {word: found[split] for word, found in words.items()}
+
+
+def _no_retrieval(where: str) -> InputError:
+    return InputError(
+        "the task has no documents, queries and judgments", where=where,
+        fix="choose a task of the type Retrieval",
+    )  # fmt: skip
+
+
+def _mteb_chosen(
+    parts: Mapping[tuple[str, str], dict[str, Any]], subset: str, split: str | None, where: str
+) -> dict[str, Any]:
+    fitting = [
+        key for key in parts if subset in {"", key[0]} and (split is None or split == key[1])
+    ]
+    if len(fitting) > 1 and split is None:
+        fitting = [key for key in fitting if key[1] == TEST] or fitting
+    if len(fitting) != 1:
+        raise InputError(
+            "there is none such" if not fitting else "there are several subsets or splits",
+            where=where,
+            fix="choose one, as mteb:NAME/SUBSET and split=...: "
+            + ", ".join(f"{subset} {split}" for subset, split in parts),
+        )
+    return parts[fitting[0]]
+
+
+def _mteb_rows(data: Any) -> Any:
+    """Rows with ids; version 1 has a mapping of id to text or to its parts."""
+    if not isinstance(data, Mapping):
+        return data
+    return [
+        {"id": key, **({"text": value} if isinstance(value, str) else value)}
+        for key, value in data.items()
+    ]

@@ -1,0 +1,79 @@
+"""What every source of a collection is turned into, and rows of other libraries as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankgauge.data.model import Qrels
+from rankgauge.errors import FormatError
+from rankgauge.formats.texts import Faults, Placed, TextRow, row_of
+
+__all__ = ["Loaded", "RowReader"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A collection as it was read.
+
+    Attributes:
+        documents: Document id to its text.
+        queries: Query id to its text.
+        qrels: The judgments, if there are any.
+        name: What it is called.
+        notes: What the reader has to say about how it read.
+        beside: Whether the judgments stood beside the queries: they are for these queries alone.
+    """
+
+    documents: Mapping[str, TextRow] = field(default_factory=dict)
+    queries: Mapping[str, TextRow] = field(default_factory=dict)
+    qrels: Qrels | None = None
+    name: str = "collection"
+    notes: tuple[str, ...] = ()
+    beside: bool = False
+
+
+class RowReader:
+    """Reads texts from what hands out rows again and again.
+
+    Args:
+        rows: Gives all rows: mappings with an id and a text.
+        name: Its name for messages.
+        row: Gives the row at a place, if that is quick.
+        size: Bytes of all texts, about.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[[], Iterable[Mapping[str, Any]]],
+        name: str,
+        *,
+        row: Callable[[int], Mapping[str, Any]] | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.name, self.size = name, size
+        self.seekable = row is not None
+        self._rows, self._row = rows, row
+
+    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
+        """Every text, in order."""
+        for place, row in enumerate(self._rows()):
+            try:
+                yield Placed(place + 1, place, self._text(row, place))
+            except FormatError as error:
+                if faults is None:
+                    raise
+                faults.add(error)
+
+    def at(self, offset: int) -> TextRow | None:
+        """The text at this place, from 0."""
+        return None if self._row is None else self._text(self._row(offset), offset)
+
+    def stamp(self) -> object:
+        """Always the same: rows are taken to stay what they are."""
+        return None
+
+    def _text(self, row: Mapping[str, Any], place: int) -> TextRow:
+        said = {key: value for key, value in row.items() if value is not None or key == "text"}
+        return row_of(said, self.name, place + 1)

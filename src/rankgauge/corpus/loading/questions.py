@@ -1,0 +1,250 @@
+"""Files of questions that name the relevant documents beside each, and plain files of queries."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import itertools
+import re
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+
+from rankgauge.core.ids import id_text
+from rankgauge.data.model import Qrels
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.names import format_of, unpacked
+from rankgauge.formats.tables import objects
+from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
+
+__all__ = ["read_questions"]
+
+_ASKED = (*QUESTIONS, "text", "title")
+_RELEVANT = (
+    "relevant", "expected", "relevant_documents", "relevant_docs", "relevant_ids",
+    "expected_documents", "expected_docs", "doc_ids", "doc_id",
+)  # fmt: skip
+# Where queries have ids of their own, these are fields of them.
+_WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "file")
+_GRADES = ("grade", "relevance", "score")
+# An id column of a question must not be mistaken for that of a document.
+_OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
+_SEPARATOR = re.compile(r"[;|\n]")
+# What programs in some countries write between columns.
+_OTHERS = re.compile(r"[;|\t]")
+# A file of this name is no table of id and text.
+_QUESTIONS = re.compile(r"questions\.[a-z]+$")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
+
+Questions = tuple[Mapping[str, TextRow], Qrels | None]
+
+
+def read_questions(
+    source: TextSource, documents: Mapping[str, Any], faults: Faults | None = None
+) -> Questions:
+    """Queries from a file, and judgments where it names relevant documents.
+
+    Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
+    ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
+    with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
+    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may stand beside them; questions
+    without an id are counted from q1.
+
+    Args:
+        source: The file.
+        documents: The documents, to see that those that are named are there; may be empty.
+        faults: Where given, lines that do not fit are counted there and passed over.
+
+    Raises:
+        FormatError: With the first line that does not fit.
+    """
+    # Standard input cannot be looked at first.
+    names = _names(source) if source.path else ()
+    torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
+    if _column(names, _ASKED) is None and (
+        torn or (names and _QUESTIONS.search(unpacked(source.name)))
+    ):
+        raise FormatError(
+            f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
+            path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",
+        )  # fmt: skip
+    if _column(names, _ASKED) is None or (
+        _relevant(names) is None and _column(names, _OWN_IDS) is not None
+    ):
+        return {row.id: row for row in read_texts(source, faults)}, None
+    return _Answers(source.name, documents, faults).of(_rows(source, faults))
+
+
+class _Answers:
+    """Gathers questions and their documents."""
+
+    def __init__(self, name: str, documents: Mapping[str, Any], faults: Faults | None) -> None:
+        self._name, self._documents, self._faults = name, documents, faults
+        self._queries: dict[str, TextRow] = {}
+        self._keys: dict[str, str] = {}
+        self._grades: dict[str, dict[str, float]] = {}
+        # Where a column is for documents, no other judgments are meant, even if it is empty.
+        self._named = False
+
+    def of(self, rows: Iterator[tuple[int, dict[str, Any]]]) -> Questions:
+        for number, row in rows:
+            try:
+                self._add(number, row)
+            except FormatError as error:
+                if self._faults is None:
+                    raise
+                self._faults.add(error)
+        judged = {query: grades for query, grades in self._grades.items() if grades}
+        return self._queries, Qrels.of(judged) if judged or self._named else None
+
+    def _add(self, number: int, row: dict[str, Any]) -> None:
+        asked, relevant = _column(row, _ASKED), _relevant(row)
+        self._named |= relevant is not None
+        own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
+        text = "" if asked is None else row[asked]
+        if not isinstance(text, str) or not text.strip():
+            raise self._fault(number, "there is no question", f"give {_EXAMPLE}")
+        text = text.strip()
+        key = self._key(number, None if own is None else row[own], text)
+        used = {asked, relevant, own, grade if relevant else None}
+        fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
+        found = self._documents_of(number, None if relevant is None else row[relevant])
+        if grade is not None and relevant is not None and row[grade] not in {None, ""}:
+            found = dict.fromkeys(found, self._grade(number, row[grade]))
+        known = self._queries.setdefault(key, TextRow(key, "", text, fields))
+        if known.text != text:
+            raise self._fault(
+                number, f"question {key!r} stands before with another text",
+                "give each question an id of its own",
+            )  # fmt: skip
+        self._grades.setdefault(key, {}).update(found)
+
+    def _key(self, number: int, given: Any, text: str) -> str:
+        if given is None or given == "":
+            # One line for each pair: the same question is the same query.
+            return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
+        if not isinstance(given, str | int) or isinstance(given, bool):
+            raise self._fault(number, f"got {given!r:.60} for an id", "give text or a whole number")
+        return self._id(number, given)
+
+    def _id(self, number: int, given: str | int) -> str:
+        try:
+            return id_text(given.strip() if isinstance(given, str) else given)
+        except InputError as error:
+            raise self._fault(number, error.what, error.fix) from None
+
+    def _documents_of(self, number: int, given: Any) -> dict[str, float]:
+        if isinstance(given, str):
+            # An id may hold the sign that stands between ids.
+            whole = given.strip()
+            parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
+            given = [part.strip() for part in parts]
+        elif isinstance(given, int) and not isinstance(given, bool):
+            given = [given]
+        if given is None:
+            return {}
+        if isinstance(given, Mapping):
+            return {self._doc(number, k): self._grade(number, v) for k, v in given.items()}
+        if not isinstance(given, list):
+            raise self._fault(number, f"got {given!r:.60} for documents", f"give {_EXAMPLE}")
+        return {self._doc(number, one): 1.0 for one in given if one not in {"", None}}
+
+    def _doc(self, number: int, given: Any) -> str:
+        if not isinstance(given, str | int) or isinstance(given, bool):
+            raise self._fault(number, f"got {given!r:.60} for a document", "give its id as text")
+        key = self._id(number, given)
+        if not self._documents or key in self._documents:
+            return key
+        plain = key.replace("\\", "/").removeprefix("./")
+        if plain in self._documents:
+            return plain
+        raise self._fault(number, f"there is no document {key!r}", self._fix(plain))
+
+    def _fix(self, key: str) -> str:
+        """What to write instead of the id of a document that is not there."""
+        if all(part in self._documents for part in re.split(r"[,\s]+", key)):
+            return "separate documents with ';'"
+        known = list(itertools.islice(self._documents, 5000))
+        near = [name for name in known if name.casefold() == key.casefold()]
+        near = near or difflib.get_close_matches(key, known, 1, 0.5)
+        return f"did you mean {near[0]!r}?" if near else "give the id of a document: its path"
+
+    def _grade(self, number: int, given: Any) -> float:
+        try:
+            grade = float(given)
+        except (TypeError, ValueError):
+            grade = float("nan")
+        if not abs(grade) < 1e100 or isinstance(given, bool):
+            raise self._fault(number, f"got {given!r:.60} for a grade", "give a number: 1, 2, 3")
+        return grade
+
+    def _fault(self, number: int, what: str, fix: str) -> FormatError:
+        return FormatError(what, path=self._name, line=number, fix=fix)
+
+
+def _column(row: Container[str], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in row), None)
+
+
+def _relevant(row: Container[str]) -> str | None:
+    strong = _column(row, _RELEVANT)
+    return strong if strong or _column(row, _OWN_IDS) else _column(row, _WEAK)
+
+
+def _names(source: TextSource) -> tuple[str, ...]:
+    """The names of the columns or keys; none where there are none, or no row below them."""
+    form = format_of(source.name)
+    if form not in _DELIMITERS:
+        return tuple(next((row for _, row in _rows(source, Faults())), ()))
+    with source.open() as stream:
+        lines = (line for _, line in numbered_lines(stream, source.name) if line.strip())
+        head = [line.decode("utf-8", "replace") for line in itertools.islice(lines, 2)]
+    cells = next(csv.reader(head[:1], delimiter=_DELIMITERS[form]), []) if len(head) > 1 else []
+    return tuple(cell.strip().lower() for cell in cells)
+
+
+def _rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with names; none of a file that has no names, which another reader reads."""
+    form = format_of(source.name)
+    if form not in {"csv", "tsv", "json", "jsonl"}:
+        return
+    with source.open() as stream:
+        lines = numbered_lines(stream, source.name)
+        if form in _DELIMITERS:
+            yield from _named_cells(lines, source.name, _DELIMITERS[form], faults)
+            return
+        for number, line in lines:
+            try:
+                for _, found in objects([(number, line)], source.name):
+                    yield number, {str(k).strip().lower(): v for k, v in found.items()}
+            except FormatError as error:
+                if faults is None:
+                    raise
+                faults.add(error)
+
+
+def _named_cells(
+    lines: Iterator[tuple[int, bytes]], name: str, by: str, faults: Faults | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    columns: list[str] = []
+    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    while True:
+        try:
+            number, _, cells = next(rows)
+            if not columns:
+                columns = [cell.strip().lower() for cell in cells]
+                continue
+            if not any(cell.strip() for cell in cells):
+                continue
+            check_width(cells, columns, name, (number, by))
+        except StopIteration:
+            return
+        except FormatError as error:
+            # Behind a fault of the file itself there is nothing more: the rows have ended.
+            if faults is None:
+                raise
+            faults.add(error)
+            continue
+        yield number, dict(zip(columns, cells, strict=False))

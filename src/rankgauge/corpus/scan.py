@@ -1,0 +1,198 @@
+"""One pass through the documents of a collection: lengths, repeats, and queries inside them."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import IntArray
+from rankgauge.corpus.collection import Collection, Document
+from rankgauge.data.model import Qrels, Run
+
+__all__ = ["Scan", "folded", "scan"]
+
+# A long text is looked at in pieces of so many characters.
+_PIECE = 1 << 20
+_EXAMPLES = 3
+# Shorter queries stand in documents by chance.
+_LEAST_WORDS = 4
+
+
+class _Blanked(dict[int, str]):
+    """For ``str.translate``: a blank for whatever is neither letter nor digit."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = chr(code) if chr(code).isalnum() else " "
+        return found
+
+
+_BLANKED = _Blanked()
+
+
+@dataclass
+class Scan:
+    """What was seen in the documents."""
+
+    characters: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    words: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    empty: int = 0
+    first_empty: list[str] = field(default_factory=list)
+    # A document, and the first one of the same text; all that share one with a relevant document.
+    repeats: int = 0
+    first_repeats: list[tuple[str, str]] = field(default_factory=list)
+    twins: list[tuple[str, ...]] = field(default_factory=list)
+    # A query, and the first document in which its words stand.
+    leaks: dict[str, str] = field(default_factory=dict)
+    same_ids: list[str] = field(default_factory=list)
+    judged_ids: dict[str, None] = field(default_factory=dict)
+    judged: set[str] = field(default_factory=set)
+    relevant_empty: list[str] = field(default_factory=list)
+    missing: list[list[str]] = field(default_factory=list)
+
+
+def folded(text: str) -> Iterator[str]:
+    """A text in small letters with one blank between words, in pieces that join without a sign."""
+    begun = gap = False
+    for start in range(0, len(text), _PIECE):
+        piece = text[start : start + _PIECE].casefold()
+        words = " ".join(piece.split())
+        if not words:
+            gap = True
+            continue
+        yield (" " if begun and (gap or piece[0].isspace()) else "") + words
+        begun, gap = True, piece[-1].isspace()
+
+
+def plain_words(text: str) -> str:
+    """The words of a text in small letters, with one blank between."""
+    return " ".join(text.casefold().translate(_BLANKED).split())
+
+
+class _Leaks:
+    """Queries to be looked for in documents, each by its longest word."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._by_word: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
+        self.found: dict[str, str] = {}
+        self._longest = 0
+        for query in collection.queries.values():
+            text = plain_words(query.text)
+            words = text.split()
+            if len(words) >= _LEAST_WORDS:
+                anchor = max(words, key=len)
+                row = query.id, f" {text} ", frozenset(words)
+                self._by_word.setdefault(anchor, []).append(row)
+                self._longest = max(self._longest, len(text) + 2)
+
+    def look(self, document: Document) -> None:
+        """Notes the queries whose words stand in a document in a row."""
+        if not self._by_word:
+            return
+        text = document.whole
+        tail = " "
+        for start in range(0, len(text), _PIECE):
+            here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
+            words = here.split()
+            # A word that the piece cuts is none, neither where it begins nor where it ends.
+            ends = here.endswith(" ") or start + _PIECE >= len(text)
+            here = " " * here.startswith(" ") + " ".join(words) + " " * ends
+            self._look(here, set(words), document.id)
+            tail = here[-self._longest :]
+
+    def _look(self, here: str, words: set[str], key: str) -> None:
+        for word in words & self._by_word.keys():
+            for query, text, parts in self._by_word[word]:
+                if query not in self.found and parts <= words and text in here:
+                    self.found[query] = key
+
+
+def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> Scan:
+    """Go through the documents once; a second time for the names of the first repeated ones."""
+    found = Scan()
+    relevant: set[str] = set()
+    if judged is not None:
+        ids, values = judged.table.docs.shown(), judged.table.values.tolist()
+        found.judged_ids = dict.fromkeys(ids)
+        relevant = {key for key, grade in zip(ids, values, strict=True) if grade >= 1}
+    wanted = [dict.fromkeys(run.table.docs.shown()) for run in runs]
+    leaks = _Leaks(collection)
+    characters, words, hashes = array("q"), array("q"), array("Q")
+    places: list[int] = []
+    for document in collection.documents.values():
+        key = document.id
+        digest = hashlib.blake2b(digest_size=8)
+        count = 0
+        for piece in folded(document.whole):
+            digest.update(piece.encode("utf-8", "surrogatepass"))
+            count += piece.count(" ") + (not count)
+        characters.append(len(document.whole))
+        words.append(count)
+        # What is empty repeats nothing: it has a number of its own.
+        number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
+        hashes.append(number)
+        if not count:
+            found.empty += 1
+            _some(found.first_empty, key)
+            if key in relevant:
+                found.relevant_empty.append(key)
+        if key in found.judged_ids:
+            found.judged.add(key)
+        if count and key in relevant:
+            places.append(len(hashes) - 1)
+        if key in collection.queries:
+            found.same_ids.append(key)
+        for ids_of_run in wanted:
+            ids_of_run.pop(key, None)
+        leaks.look(document)
+    found.characters, found.words = np.array(characters), np.array(words)
+    found.missing = [list(rest) for rest in wanted]
+    found.leaks = leaks.found
+    _repeats(found, collection, np.frombuffer(hashes, dtype=np.uint64), places)
+    return found
+
+
+def _some(examples: list[str], key: str) -> None:
+    if len(examples) < _EXAMPLES:
+        examples.append(key)
+
+
+def _repeats(
+    found: Scan,
+    collection: Collection,
+    hashes: npt.NDArray[np.uint64],
+    relevant: Sequence[int],
+) -> None:
+    """Name the first repeated documents, and all that repeat a relevant one.
+
+    Args:
+        found: What was seen.
+        collection: The documents.
+        hashes: One for each document.
+        relevant: The places of the relevant ones.
+    """
+    if len(hashes) < 2:
+        return
+    _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
+    original = first[numbers]
+    later = np.flatnonzero(original != np.arange(len(hashes)))
+    found.repeats = len(later)
+    if not len(later):
+        return
+    pairs = [(int(place), int(original[place])) for place in later[:_EXAMPLES]]
+    groups: dict[int, list[int]] = {}
+    for place in later[np.isin(original[later], original[list(relevant)])].tolist():
+        groups.setdefault(int(original[place]), [int(original[place])]).append(place)
+    places = {place for pair in pairs for place in pair}.union(*groups.values())
+    names: dict[int, str] = {}
+    for place, key in enumerate(collection.documents):
+        if place in places:
+            names[place] = key
+        if len(names) == len(places):
+            break
+    found.first_repeats = [(names[place], names[one]) for place, one in pairs]
+    found.twins = [tuple(names[place] for place in group) for group in groups.values()]

@@ -1,0 +1,337 @@
+"""How much of what was retrieved is relevant, token by token: whatever the chunks are."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from rankgauge.core.grammar import unknown
+from rankgauge.corpus.collection import Collection, Document
+from rankgauge.errors import FormatError, InputError, MismatchError
+from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
+from rankgauge.formats.tables import objects
+from rankgauge.formats.texts import id_of
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"]
+
+Repeats: TypeAlias = Literal["counted", "once"]
+_Ranges: TypeAlias = list[tuple[int, int]]
+_KEYS = {
+    "query": ("query_id", "qid", "query"),
+    "document": ("doc_id", "docno", "document"),
+    "start": ("start",),
+    "end": ("end",),
+}
+_EXAMPLE = '{"query_id": "q1", "doc_id": "d1", "start": 0, "end": 42}'
+_TOKEN = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A part of a document's text, in characters from 0; `end` is behind the last one.
+
+    Raises:
+        InputError: If it ends before it starts, or starts before the text does.
+    """
+
+    document: str
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        whole = all(type(value) is int for value in (self.start, self.end))
+        if not whole or not 0 <= self.start <= self.end:
+            raise InputError(
+                f"a span from {self.start!r:.20} to {self.end!r:.20} is not possible",
+                where=f"document {self.document!r}",
+                fix="give whole numbers with 0 <= start <= end",
+            )
+
+
+@dataclass(frozen=True)
+class QuerySpans:
+    """One query: its tokens (or characters) counted, and what comes of that.
+
+    Attributes:
+        query_id: The query.
+        relevant: Relevant tokens; each counts once.
+        retrieved: Retrieved tokens; see `repeats` of :func:`span_scores`.
+        common: Relevant tokens that were retrieved; each counts once.
+    """
+
+    query_id: str
+    relevant: int
+    retrieved: int
+    common: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the retrieved tokens that is relevant; 0 if nothing was retrieved."""
+        return self.common / self.retrieved if self.retrieved else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the relevant tokens that was retrieved."""
+        return self.common / self.relevant if self.relevant else math.nan
+
+    @property
+    def iou(self) -> float:
+        """Intersection over union, common / (relevant + retrieved - common)."""
+        union = self.relevant + self.retrieved - self.common
+        return self.common / union if union else math.nan
+
+
+@dataclass(frozen=True, repr=False)
+class SpanScores:
+    """Precision, recall and IoU of spans, by query and as means.
+
+    Made by :func:`span_scores`. Shows itself as a table in a notebook.
+
+    Attributes:
+        queries: One for each query that has a relevant span.
+        unit: ``token`` or ``character``.
+        repeats: How tokens were counted that were retrieved more than once.
+        left_out: Queries with retrieved spans, but without relevant ones.
+    """
+
+    queries: tuple[QuerySpans, ...]
+    unit: str
+    repeats: Repeats
+    left_out: int = 0
+
+    def mean(self) -> dict[str, float]:
+        """Means over the queries that have a relevant span."""
+        return {
+            name: math.fsum(getattr(query, name) for query in self.queries) / len(self.queries)
+            for name in ("precision", "recall", "iou")
+        }
+
+    def table(self) -> Table:
+        """One line for each query, the mean below."""
+        rows = [
+            (q.query_id, q.precision, q.recall, q.iou, q.relevant, q.retrieved, q.common)
+            for q in self.queries
+        ]
+        return Table(
+            columns=("query", "precision", "recall", "IoU", "relevant", "retrieved", "common"),
+            rows=(*rows, ("mean", *self.mean().values(), None, None, None)),
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        how = "each time" if self.repeats == "counted" else "once"
+        yield f"{self.unit}s retrieved more than once count {how} among those retrieved"
+        if self.left_out:
+            yield f"left out, without a relevant span: {self.left_out} of the queries retrieved for"
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
+        return f"<SpanScores of {len(self.queries)} queries, by {self.unit}: {shown}>"
+
+
+def span_scores(
+    retrieved: Mapping[str, Iterable[Span]],
+    relevant: Mapping[str, Iterable[Span]],
+    *,
+    texts: Collection | Mapping[str, str] | None = None,
+    repeats: Repeats = "counted",
+) -> SpanScores:
+    """Precision, recall and intersection over union of what was retrieved, token by token.
+
+    With E the relevant tokens and T the retrieved ones of a query::
+
+        precision = |E and T| / |T|    recall = |E and T| / |E|
+        IoU = |E and T| / (|E| + |T| - |E and T|)
+
+    A token counts once in the intersection and in E. In T one that several chunks hold counts as
+    often as it was retrieved, so that overlap has its price; ``repeats="once"`` makes T a set.
+    What ranks the spans have is of no account: give those that are handed on.
+
+    Args:
+        retrieved: Query id to what was retrieved.
+        relevant: Query id to what is relevant. Queries without are left out; one that nothing was
+            retrieved for has 0 in all three.
+        texts: A collection, or document id to text: tokens are what stands between blanks, and a
+            span holds those it touches. Without, characters are counted.
+        repeats: ``counted`` or ``once``.
+
+    Raises:
+        InputError: If no query has a relevant span, or a text is missing or shorter than a span.
+        UnknownName: For another choice of repeats.
+        MismatchError: If no query with relevant spans was retrieved for.
+
+    Source:
+        B. Smith and A. Troynikov: Evaluating Chunking Strategies for Retrieval. Chroma Technical
+        Report, 2024.
+
+    Example:
+        >>> found = {"q1": [Span("d1", 0, 40), Span("d1", 30, 70)]}
+        >>> wanted = {"q1": [Span("d1", 20, 60)]}
+        >>> span_scores(found, wanted).mean()
+        {'precision': 0.5, 'recall': 1.0, 'iou': 0.5}
+    """
+    if repeats not in get_args(Repeats):
+        raise unknown("choice of repeats", str(repeats), get_args(Repeats))
+    wanted = {query: _spans(spans, query) for query, spans in relevant.items()}
+    given = {query: _spans(spans, query) for query, spans in retrieved.items()}
+    units = _Units(texts)
+    asked = {q: of for q, spans in wanted.items() if (of := units.ranges(spans)) and _size(of)}
+    if not asked:
+        raise InputError(
+            "no query has a relevant span", where="relevant",
+            fix='give some: {"q1": [Span("d1", 0, 42)]}',
+        )  # fmt: skip
+    if asked.keys().isdisjoint(given):
+        raise MismatchError(
+            f"no query with relevant spans was retrieved for (wanted: {next(iter(asked))!r}, ...)",
+            where="span_scores", fix="give spans of the same query ids",
+        )  # fmt: skip
+    queries = tuple(
+        _counted(query, units.ranges(given.get(query, [])), ranges, repeats)
+        for query, ranges in asked.items()
+    )
+    left_out = len(given.keys() - asked.keys())
+    return SpanScores(queries, units.name, repeats, left_out)
+
+
+def read_spans(path: Source) -> dict[str, list[Span]]:
+    """Read spans from a file of JSON lines with ``query_id``, ``doc_id``, ``start``, ``end``.
+
+    Raises:
+        FormatError: With the line that does not fit.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "spans.jsonl"
+        >>> _ = file.write_text('{"query_id": "q1", "doc_id": "d1", "start": 0, "end": 42}')
+        >>> read_spans(file)
+        {'q1': [Span(document='d1', start=0, end=42)]}
+    """
+    name = source_name(path)
+    found: dict[str, list[Span]] = {}
+    with opened(path) as stream:
+        for number, row in objects(numbered_lines(stream, name), name):
+            values = {part: _value(row, keys, name, number) for part, keys in _KEYS.items()}
+            ids = [id_of(values[part], name, number) for part in ("query", "document")]
+            try:
+                span = Span(ids[1], values["start"], values["end"])
+            except InputError as error:
+                raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
+            found.setdefault(ids[0], []).append(span)
+    if not found:
+        raise FormatError("there is no span to read", path=name, fix=f"give lines of {_EXAMPLE}")
+    return found
+
+
+def _value(row: Mapping[str, Any], keys: tuple[str, ...], name: str, number: int) -> Any:
+    key = next((key for key in keys if key in row), None)
+    if key is None:
+        raise FormatError(
+            f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}", path=name,
+            line=number, fix=f"give lines of {_EXAMPLE}",
+        )  # fmt: skip
+    return row[key]
+
+
+def _spans(given: Any, query: str) -> list[Span]:
+    spans = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    strange = next((one for one in spans if not isinstance(one, Span)), None)
+    if strange is not None:
+        raise InputError(
+            f"got {strange!r:.60} for a span", where=f"query {query!r}",
+            fix='give spans: Span("d1", 0, 42)',
+        )  # fmt: skip
+    return spans
+
+
+class _Units:
+    """From spans to ranges of what is counted, by document."""
+
+    def __init__(self, texts: Any) -> None:
+        if isinstance(texts, Collection):
+            texts = texts.documents
+        if texts is not None and not isinstance(texts, Mapping):
+            raise InputError(
+                f"got {type(texts).__name__} for the texts", where="texts",
+                fix='give a Collection, or {"d1": "its text"}',
+            )  # fmt: skip
+        self._texts = texts
+        self.name = "character" if texts is None else "token"
+        self._ends: dict[str, tuple[list[int], list[int]]] = {}
+
+    def ranges(self, spans: Iterable[Span]) -> dict[str, _Ranges]:
+        found: dict[str, _Ranges] = {}
+        for span in spans:
+            found.setdefault(span.document, []).append(self._range(span))
+        return found
+
+    def _range(self, span: Span) -> tuple[int, int]:
+        if self._texts is None:
+            return span.start, span.end
+        starts, ends = self._tokens(span)
+        first = bisect.bisect_right(ends, span.start)
+        # An empty span touches nothing, also in the middle of a token.
+        return first, max(
+            first, bisect.bisect_left(starts, span.end)
+        ) if span.end > span.start else first
+
+    def _tokens(self, span: Span) -> tuple[list[int], list[int]]:
+        """Where the tokens of its document start, and where they end."""
+        text = (self._texts or {}).get(span.document)
+        text = text.text if isinstance(text, Document) else text
+        if not isinstance(text, str) or span.end > len(text):
+            what = f"has {len(text)} characters" if isinstance(text, str) else "has no text"
+            raise InputError(
+                f"the document {what}, a span goes from {span.start} to {span.end}",
+                where=f"document {span.document!r}",
+                fix="give the texts that the spans were counted in, without titles",
+            )
+        if span.document not in self._ends:
+            tokens = [found.span() for found in _TOKEN.finditer(text)]
+            self._ends[span.document] = [s for s, _ in tokens], [e for _, e in tokens]
+        return self._ends[span.document]
+
+
+def _counted(
+    query: str, found: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats
+) -> QuerySpans:
+    merged = {doc: _merged(ranges) for doc, ranges in wanted.items()}
+    once = {doc: _merged(ranges) for doc, ranges in found.items()}
+    common = sum(_overlap(ranges, once.get(doc, [])) for doc, ranges in merged.items())
+    return QuerySpans(query, _size(merged), _size(found if repeats == "counted" else once), common)
+
+
+def _size(ranges: Mapping[str, _Ranges]) -> int:
+    return sum(end - start for of in ranges.values() for start, end in of)
+
+
+def _merged(ranges: _Ranges) -> _Ranges:
+    merged: _Ranges = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _overlap(ours: _Ranges, theirs: _Ranges) -> int:
+    """What two lists of ranges have in common; each is in order and without overlap."""
+    mine = other = total = 0
+    while mine < len(ours) and other < len(theirs):
+        start = max(ours[mine][0], theirs[other][0])
+        end = min(ours[mine][1], theirs[other][1])
+        total += max(0, end - start)
+        if ours[mine][1] <= theirs[other][1]:
+            mine += 1
+        else:
+            other += 1
+    return total

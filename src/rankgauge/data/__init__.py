@@ -1,0 +1,1 @@
+"""Judgments and runs, joined and ranked once: what every measure reads."""

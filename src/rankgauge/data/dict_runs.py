@@ -1,0 +1,339 @@
+"""A run of plain dicts joined with judgments as it is, without a table of it.
+
+What measures read of a run are the ranks of its judged documents. A dict finds these documents by
+itself, and their ranks are counted in the sorted scores; ids are compared only inside groups of
+equal scores that hold a judged document. Everything that a table of the run would refuse is still
+looked for, a whole query at a time: where something is unusual in any way, this module declines,
+and the table is made, which finds it and says what it is.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray, show_id
+from rankgauge.core.pair_table import offsets_of
+from rankgauge.core.policies import BY_GRADE, Ties
+from rankgauge.data.join import Joined, by_grade
+from rankgauge.data.judged_run import BoolArray
+from rankgauge.data.model import Qrels
+from rankgauge.formats.layout import is_lost
+
+__all__ = ["Mapped", "mapped"]
+
+# Of these it is known what a look at their keys and values does.
+_DICTS = {dict, defaultdict, OrderedDict}
+_NUMBERS = (float, int, np.floating, np.integer)
+# Up to here a whole number is the same as a float.
+_EXACT = 2.0**53
+# From more groups of equal scores on, the ranking is gone through once and not for each of them.
+_FEW_GROUPS = 16
+# Queries that are joined at a time: bounds what is kept of them in Python's objects.
+_BLOCK = 2048
+# Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
+_SIZED = 15
+# So many rankings tell of most runs that scores do not rise in the order given; shorter rankings
+# may rise by chance.
+_FIRST, _LEAST = 8, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A run of dicts and its join.
+
+    Attributes:
+        joined: The ranks of its judged documents.
+        queries: Its queries.
+        rankings: The documents of each.
+    """
+
+    joined: Joined
+    queries: Sequence[str]
+    rankings: Sequence[Mapping[str, float]]
+
+    def documents(self) -> int:
+        """How many rows it has."""
+        return sum(map(len, self.rankings))
+
+    def constant(self) -> bool:
+        """Whether every ranking of two or more documents has one score only, and there is one."""
+        found = False
+        for ranking in self.rankings:
+            if len(ranking) > 1:
+                # Of most runs the first look says it.
+                if any(score != other for score, other in pairwise(ranking.values())):
+                    return False
+                found = True
+        return found
+
+    def rising(self) -> tuple[int, int]:
+        """Rankings whose scores rise in the order given, as :meth:`PairTable.rising` counts."""
+        rising = varied = 0
+        for place, ranking in enumerate(self.rankings):
+            if place == _FIRST and 2 * rising < varied:
+                return rising, len(self.rankings)
+            if len(ranking) < _LEAST:
+                continue
+            # Of most rankings the first look says it.
+            if any(score > other for score, other in pairwise(ranking.values())):
+                varied += 1
+            elif any(score != other for score, other in pairwise(ranking.values())):
+                rising, varied = rising + 1, varied + 1
+        return rising, varied
+
+    def unknown(self) -> Iterator[bytes]:
+        """The queries without judgments."""
+        return (self.queries[place].encode() for place in self.joined.unknown_queries.tolist())
+
+    def first(self, number: int) -> list[str]:
+        """Its first queries, as they are shown."""
+        return [show_id(query.encode()) for query in self.queries[:number]]
+
+
+def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
+    """Join a run of dicts; None if it is not as simple as that.
+
+    Args:
+        qrels: The judgments.
+        run: Query id to document id to score.
+        ties: ``trec``, ``input``, ``best``, ``worst`` or ``mean``, as the join has them.
+    """
+    if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
+        return None
+    queries, rankings = list(run), list(run.values())
+    if set(map(type, queries)) != {str} or not _are_ids("\n".join(queries), run):
+        return None
+    known, documents = qrels.texts
+    numbers = [known.get(query, -1) for query in queries]
+    pools = [documents[number] if number >= 0 else () for number in numbers]
+    blocks = []
+    for start in range(0, len(queries), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        try:
+            # Numbers of NumPy warn where they are added; here that only leads to another look.
+            with np.errstate(all="ignore"):
+                ranks = _ranks(rankings[part], pools[part], ties)
+        except (TypeError, ValueError, ArithmeticError, RuntimeError):
+            # A key that is no text, or scores that cannot be added or compared.
+            return None
+        if ranks is None:
+            return None
+        blocks.append(ranks)
+    joined = _joined(qrels, np.array(numbers), rankings, (blocks, ties))
+    return Mapped(joined, queries, rankings)
+
+
+class _Ranks(NamedTuple):
+    """Ranks of judged documents, query by query.
+
+    Attributes:
+        retrieved: For each judgment whether its document was retrieved.
+        rank: The rank of each that was.
+        first: The first rank of its group of equal scores.
+        last: The last one.
+    """
+
+    retrieved: BoolArray
+    rank: IntArray
+    first: IntArray
+    last: IntArray
+
+
+def _ranks(
+    rankings: Sequence[Mapping[str, float]], pools: Sequence[tuple[str, ...]], ties: Ties
+) -> _Ranks | None:
+    """The ranks of judged documents; None where something about a ranking is not simple."""
+    # For each judgment its document's score; for each that is there, how many are lower.
+    scores: list[float | None] = []
+    lower: list[int] = []
+    # For each query how many are there, and how many documents were retrieved.
+    found: list[int] = []
+    sizes: list[int] = []
+    tied: dict[int, tuple[int, int]] = {}
+    for ranking, pool in zip(rankings, pools, strict=True):
+        if not ranking:
+            scores += [None] * len(pool)
+            continue
+        ids = "\n".join(ranking)
+        if not (_all_plain(ranking) and _are_ids(ids, ranking)):
+            return None
+        ordered = _ascending(ranking)
+        if ordered is None:
+            plain = _of_floats(ranking)
+            if plain is None:
+                return None
+            ranking, ordered = plain, sorted(plain.values())  # noqa: PLW2901 - the same ranking
+        of_pool = [*map(ranking.get, pool)]
+        known = [score for score in of_pool if score is not None]
+        below = [bisect_left(ordered, score) for score in known]
+        ordered.append(math.inf)
+        equal = {score for a, score in zip(below, known, strict=True) if ordered[a + 1] == score}
+        if equal:
+            above = _above(ranking, equal, ties) if ties not in BY_GRADE else defaultdict(int)
+            docs = [doc for doc, score in zip(pool, of_pool, strict=True) if score is not None]
+            for entry, (doc, score) in enumerate(zip(docs, known, strict=True), len(lower)):
+                if score in equal:
+                    upto = bisect_right(ordered, score, 0, len(ranking))
+                    tied[entry] = (len(ranking) - upto + 1, above[doc])
+        scores += of_pool
+        lower += below
+        found.append(len(known))
+        sizes.append(len(ranking))
+    last = np.repeat(np.array(sizes, np.int64), found) - np.array(lower, np.int64)
+    first, rank = last.copy(), last.copy()
+    if tied:
+        entries = list(tied)
+        first[entries], above_them = np.array(list(tied.values())).T
+        rank[entries] = first[entries] + above_them
+    retrieved = np.array([score is not None for score in scores], dtype=bool)
+    return _Ranks(retrieved, rank, first, last)
+
+
+def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
+    """How many documents of the same score stand above each of those with these scores."""
+    above: dict[str, int] = {}
+    for group in _groups(ranking, equal):
+        if ties == "trec":
+            # Text stands in the order of its characters, which is that of their bytes.
+            group.sort(reverse=True)
+        above.update(zip(group, range(len(group)), strict=True))
+    return above
+
+
+def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[str]]:
+    """The documents of each of these scores, in the order given."""
+    if len(equal) > _FEW_GROUPS:
+        groups: dict[float, list[str]] = {score: [] for score in equal}
+        for doc, score in ranking.items():
+            if score in groups:
+                groups[score].append(doc)
+        yield from groups.values()
+        return
+    docs = list(ranking)
+    scores = np.fromiter(ranking.values(), np.float64, len(docs))
+    for score in equal:
+        yield [docs[row] for row in np.flatnonzero(scores == score).tolist()]
+
+
+def _are_ids(text: str, ids: Container[str]) -> bool:
+    """Whether these ids, joined to a text, are sound: none is empty, no NUL, no lone surrogate."""
+    if "" in ids or "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
+    """Its scores, sorted; None where they are not surely comparable as floats are.
+
+    A sum tells at once whether all are finite. It is a float if all scores are, or whole numbers
+    beside floats, which compare like floats where they are not too large.
+    """
+    scores = [*ranking.values()]
+    whole = sum(scores)
+    if type(whole) is not float or not math.isfinite(whole):
+        return None
+    # Most rankings have the best first: turned round they are nearly sorted.
+    scores.reverse()
+    scores.sort()
+    lowest, highest = scores[0], scores[-1]
+    if not type(lowest) is float is type(highest):
+        return None
+    small = lowest > -_EXACT and highest < _EXACT
+    return scores if small or set(map(type, scores)) == {float} else None
+
+
+def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
+    """The ranking with floats for its numbers; None if some are of another kind, or not finite."""
+    if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, ranking.values()))):
+        return None
+    with np.errstate(over="ignore"):  # too large is infinite
+        scores = np.fromiter(ranking.values(), np.float64, len(ranking))
+    if not np.isfinite(scores).all():
+        return None
+    found = dict(zip(ranking, scores.tolist(), strict=True))
+    if np.abs(scores).max() >= _EXACT and any(map(is_lost, ranking.values(), found.values())):
+        return None
+    return found
+
+
+def _all_plain(ranking: Mapping[str, float]) -> bool:
+    """Whether all its keys are text and of no class of their own.
+
+    Such a class may have a hash of its own: then a dict does not find its members by their text.
+    """
+    return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
+
+
+@cache
+def _plain_sizes() -> frozenset[int]:
+    """The sizes that only dicts have whose keys are all plain text, as far as they are known.
+
+    CPython needs no room for the hashes of such keys, so that one look at its size can tell what
+    is in a dict. With any other Python the sizes are the same, and none is left.
+    """
+    plain, others = set[int](), set[int]()
+    for power in range(3, _SIZED):
+        # A table is filled to two thirds.
+        keys = [str(number) for number in range((1 << power) * 2 // 3)]
+        plain.add(sys.getsizeof(dict.fromkeys(keys)))
+        others.add(sys.getsizeof(dict.fromkeys([_Text(""), *keys[1:]])))
+    return frozenset(plain - others)
+
+
+class _Text(str):
+    """A class of text, as good as any."""
+
+    __slots__ = ()
+
+
+def _joined(
+    qrels: Qrels,
+    of_run: IntArray,
+    rankings: Iterable[Mapping[str, float]],
+    ranks: tuple[list[_Ranks], Ties],
+) -> Joined:
+    """The ranks of all queries, in the order of the judgments."""
+    blocks, ties = ranks
+    retrieved, rank, first, last = (
+        map(np.concatenate, zip(*blocks, strict=True)) if len(blocks) > 1 else blocks[0]
+    )
+    judged = of_run[of_run >= 0]
+    starts = qrels.table.offsets[judged]
+    sizes = qrels.table.offsets[judged + 1] - starts
+    number = np.repeat(judged, sizes)[retrieved]
+    before = np.cumsum(sizes) - sizes
+    rows = (np.repeat(starts - before, sizes) + np.arange(len(retrieved)))[retrieved]
+    if ties in BY_GRADE:
+        rank = by_grade(number, (first, last), qrels.table.values[rows], ties)
+    by_number = np.argsort(of_run)[len(of_run) - len(judged) :]
+    numbers = of_run[by_number]
+    order = np.lexsort((rank, number))
+    counts = np.bincount(np.searchsorted(numbers, number), minlength=len(numbers))
+    return Joined(
+        qrels=qrels,
+        numbers=numbers,
+        offsets=offsets_of(counts),
+        rank=rank[order],
+        tie_first=first[order],
+        tie_last=last[order],
+        grade=qrels.table.values[rows[order]],
+        retrieved=np.array([len(ranking) for ranking in rankings], dtype=np.int64)[by_number],
+        unknown_queries=np.flatnonzero(of_run < 0),
+        rows=rows[order],
+    )

@@ -1,0 +1,66 @@
+"""The fingerprint of judgments and of a run: equal for equal content, whatever it was read from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.pair_table import PairTable
+from rankgauge.data.model import Qrels
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(source: Any) -> str:
+    """SHA-256 of what judgments or a run say, as 64 hexadecimal digits.
+
+    It does not depend on the format of the file, on the order of queries or of rows, or on the name
+    and settings of a run. It changes with any id, grade or score, and with a query that has no
+    document. Scores are taken as the 64-bit floats they were read as. The order of documents with
+    equal scores is not part of it.
+
+    The bytes that are hashed: a line that names the kind; the number of queries and of rows; of the
+    queries in ascending order of their bytes the lengths, the numbers of rows, and the ids; then of
+    the rows, by query, descending document id and score, the lengths, the ids, and the numbers. All
+    are little-endian 64-bit integers and floats, and -0 is 0. Of judgments that say more than a
+    grade a row is a document with a NUL and a subtopic behind it.
+
+    Args:
+        source: Judgments (`Qrels`, or those that say more, such as `SubtopicQrels`) or a run.
+
+    Example:
+        >>> one = Qrels.of({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}})
+        >>> other = Qrels.of([("q2", "d1", 2), ("q1", "d2", 0), ("q1", "d1", 1)])
+        >>> fingerprint(one) == fingerprint(other) != fingerprint(Qrels.of({"q1": {"d1": 1}}))
+        True
+    """
+    if hasattr(type(source), "reads"):
+        return _digest(b"rankgauge judgments of %b 1\n" % source.reads.encode(), source.keyed)
+    kind = b"rankgauge judgments 1\n" if isinstance(source, Qrels) else b"rankgauge run 1\n"
+    return _digest(kind, source.table)
+
+
+def _digest(kind: bytes, table: PairTable) -> str:
+    queries = table.queries.tolist()
+    order = sorted(range(len(queries)), key=queries.__getitem__)
+    place = np.empty(len(queries), dtype=np.int64)
+    place[order] = np.arange(len(queries))
+    rows = np.argsort(table.values, kind="stable")
+    groups = place[table.query_numbers()[rows]]
+    rows = rows[table.docs.descending(rows, groups)]
+    docs = table.docs.take(rows)
+    counts = np.diff(table.offsets)[order]
+    digest = hashlib.sha256(kind)
+    for numbers in (
+        [len(queries), len(table)],
+        [len(queries[number]) for number in order],
+        counts,
+    ):
+        digest.update(np.asarray(numbers, dtype="<i8").tobytes())
+    digest.update(b"".join(queries[number] for number in order))
+    digest.update(docs.lengths.astype("<i8").tobytes())
+    digest.update(b"".join(docs.tolist()))
+    digest.update((table.values[rows] + 0.0).astype("<f8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,424 @@
+"""A run seen through judgments: what every measure reads, and all that it reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import IntArray, freeze
+from rankgauge.core.pair_table import FloatArray
+
+__all__ = [
+    "UNRANKED",
+    "Averaged",
+    "Counts",
+    "JudgedRun",
+    "Level",
+    "Values",
+    "best_grade",
+    "discounts",
+]
+
+Values: TypeAlias = FloatArray
+# Of one order they are whole numbers, of all orders at once their means.
+Counts: TypeAlias = IntArray | FloatArray
+# From which grade on a document counts as relevant; "best" is the highest grade of each query.
+Level: TypeAlias = float | str
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+
+# Past every cut-off, and still safe to add 1 to.
+UNRANKED = 2**62
+# From so many rows on, whole columns are quicker to add than row after row.
+_TALL = 64
+
+
+class _Discounts:
+    """Discounts by rank, made once with ``math`` so that every block has the same."""
+
+    def __init__(self, of_rank: Callable[[int], float]) -> None:
+        self._table = np.zeros(1)
+        self._of_rank = of_rank
+
+    def upto(self, ranks: int) -> FloatArray:
+        table = self._table
+        if len(table) <= ranks:
+            size = max(1024, 1 << int(ranks).bit_length())
+            table = np.array([0.0, *map(self._of_rank, range(1, size))])
+            # One assignment: another thread sees the old table or the new one, both right.
+            self._table = table
+        return table
+
+
+_DISCOUNTS = _Discounts(lambda rank: 1 / math.log2(rank + 1))
+
+
+def _discounts_of(b: float | None) -> _Discounts:
+    return _DISCOUNTS if b is None else _discounts_from(b)
+
+
+@lru_cache(maxsize=16)
+def _discounts_from(b: float) -> _Discounts:
+    """No discount before rank `b`, then 1 / log_b(rank)."""
+    return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
+
+
+def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
+    """The discount 1 / log2(rank + 1) of each rank; 0 for padding.
+
+    Args:
+        ranks: Ranks from 1 on; `UNRANKED` where padded.
+        b: For the discount of Järvelin and Kekäläinen: none before rank `b`, then 1 / log_b(rank).
+
+    Example:
+        >>> discounts(np.array([[1, 3]])).tolist()
+        [[1.0, 0.5]]
+        >>> discounts(np.array([[1, 2, 4]]), b=2).tolist()
+        [[1.0, 1.0, 0.5]]
+    """
+    return _of_ranks(ranks, _discounts_of(b).upto)
+
+
+def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
+    """The entry of each rank; that of 0 for padding."""
+    ranked = np.where(ranks < UNRANKED, ranks, 0)
+    result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
+    return result
+
+
+def best_grade(pool: FloatArray) -> FloatArray:
+    """(Q, 1) the highest grade of each query: the least that is relevant where the best alone is.
+
+    Args:
+        pool: (Q, N) grades of its documents.
+    """
+    highest: FloatArray = pool.max(axis=1, keepdims=True)
+    # Of a query without a grade above 0 no document is relevant.
+    return np.where(highest > 0, highest, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """A run seen through judgments.
+
+    Row q is a query; column j is the j-th document that it retrieved and that stands in the
+    judgments, best rank first. There is always at least one column, and a row is padded at its end.
+
+    Attributes:
+        rank: (Q, J) int, the 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J) float, its grade; 0 where padded.
+        in_qrels: (Q, J) bool, False where padded.
+        judged: (Q, J) bool, in the judgments with a grade >= 0. A negative grade means pooled but
+            not judged.
+        tie_first: (Q, J) int, the first rank of its group of equal scores (its rank if alone).
+        tie_last: (Q, J) int, the last one.
+        retrieved: (Q,) int, documents retrieved.
+        ideal: (Q, I) float, every grade >= 0 of the query, descending, also of documents that were
+            not retrieved; padded with -1.
+        n_judged: (Q,) int, documents with a grade >= 0.
+
+    Example:
+        >>> JudgedRun.from_grades([3, 0, 2]).rank.tolist()
+        [[1, 2, 3]]
+    """
+
+    rank: IntArray
+    grade: FloatArray
+    in_qrels: BoolArray
+    judged: BoolArray
+    tie_first: IntArray
+    tie_last: IntArray
+    retrieved: IntArray
+    ideal: FloatArray
+    n_judged: IntArray
+    # What several measures read, by what it is of: neither compared nor pickled.
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def from_grades(
+        cls, grades: Sequence[float], ideal: Sequence[float] | None = None
+    ) -> JudgedRun:
+        """One query whose ranking has these grades from rank 1 on, every document judged.
+
+        Args:
+            grades: (n,) the grades in rank order.
+            ideal: All grades >= 0 of the query; those of the ranking if left out.
+        """
+        row = np.array([list(grades) or [0.0]], dtype=np.float64)
+        known = np.full(row.shape, bool(len(grades)))
+        rank = np.where(known, np.arange(1, row.shape[1] + 1), UNRANKED)
+        pool = sorted(grades if ideal is None else ideal, reverse=True)
+        pool = [grade for grade in pool if grade >= 0]
+        return cls(
+            rank=rank,
+            grade=row,
+            in_qrels=known,
+            judged=known & (row >= 0),
+            tie_first=rank,
+            tie_last=rank,
+            retrieved=np.array([len(grades)]),
+            ideal=np.array([pool or [-1.0]], dtype=np.float64),
+            n_judged=np.array([len(pool)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.retrieved)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JudgedRun):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, part.name), getattr(other, part.name))
+            for part in fields(self)
+            if part.init
+        )
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _made={})
+
+    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
+        """An array that several measures read: made when the first of them asks, read-only.
+
+        Args:
+            key: What it is and of what: a name with every parameter that it depends on.
+            make: Makes it.
+        """
+        found: _Array | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            freeze(found)
+        return found
+
+    def within(self, k: int) -> BoolArray:
+        """(Q, J) whether a document stands in the first `k`."""
+        return self.once(("within", k), lambda: self.rank <= k)
+
+    def share(self, k: int) -> FloatArray:
+        """(Q, J) how much of a document stands in the first `k`: 1 or 0."""
+        return self.once(("share", k), lambda: self.within(k).astype(np.float64))
+
+    def least(self, rel: Level) -> float | FloatArray:
+        """The least grade that is relevant: one for all queries, or (Q, 1) one for each."""
+        if isinstance(rel, str):
+            return best_grade(self.ideal[:, :1])
+        return rel
+
+    def hits(self, rel: Level, k: int | None = None) -> BoolArray:
+        """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
+        if k is None:
+            return self.once(("hits", rel), lambda: self.judged & (self.grade >= self.least(rel)))
+        return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
+
+    def found(self, rel: Level, k: int | None = None) -> Counts:
+        """(Q,) the relevant documents that were retrieved, in the first `k`."""
+        return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
+
+    def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
+        """(Q,) how many of the documents that are flagged stand in the first `k`.
+
+        Args:
+            flags: (Q, J) which.
+            k: A rank, or (Q,) one for each query; all that was retrieved if None.
+        """
+        if k is None:
+            return self.count(flags)
+        within = self.rank <= k[:, None] if isinstance(k, np.ndarray) else self.within(k)
+        return self.count(flags & within)
+
+    def first(self, rel: Level) -> IntArray:
+        """(Q,) the rank of the first relevant document; `UNRANKED` where there is none."""
+        return self.once(
+            ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
+        )
+
+    def relevant(self, rel: Level) -> IntArray:
+        """(Q,) all relevant documents of the query, retrieved or not."""
+        return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
+
+    def divisor(self, rel: Level) -> FloatArray:
+        """(Q,) the same to divide by: NaN where there is none, which makes a value undefined."""
+        whole = self.relevant(rel)
+        return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
+
+    def non_relevant(self, rel: Level) -> IntArray:
+        """(Q,) all documents judged not relevant, retrieved or not."""
+        return self.count((self.ideal >= 0) & (self.ideal < self.least(rel)))
+
+    def discounts(self, k: int | None = None, b: float | None = None) -> FloatArray:
+        """(Q, J) the discount of each document's rank, 0 past `k` and where padded."""
+        return self.weights(("discounts", b), _discounts_of(b).upto, k)
+
+    def weights(
+        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
+    ) -> FloatArray:
+        """(Q, J) what each document's rank is worth, 0 past `k` and where padded.
+
+        Args:
+            key: What the weights are: a name with every parameter that they depend on.
+            table: Makes the weights of the ranks 0, 1 ... up to at least the one that it is given,
+                none of rank 0.
+            k: How many ranks have a weight.
+        """
+        if k is not None:
+            return self.once(
+                (key, k), lambda: np.where(self.within(k), self.weights(key, table), 0.0)
+            )
+        return self.once(key, lambda: _of_ranks(self.rank, table))
+
+    def in_groups(self, flags: BoolArray) -> tuple[IntArray, IntArray]:
+        """Of groups of equal scores: (Q, J) how many flagged stand above each document's group.
+
+        And (Q, J) how many of them are in it.
+        """
+        upto = np.cumsum(flags, axis=1, dtype=np.int64)
+        above = _group_bound(self.tie_first, upto - flags)
+        last = _group_bound(self.tie_first[:, ::-1], upto[:, ::-1])[:, ::-1]
+        return above, last - above
+
+    def averaged(self) -> Averaged:
+        """The same run with every group of equal scores in all of its orders at once."""
+        made: Averaged | None = self._made.get("averaged")
+        if made is None:
+            made = self._made["averaged"] = Averaged(**self.__getstate__())
+        return made
+
+    @staticmethod
+    def count(flags: BoolArray) -> IntArray:
+        """(Q,) how many are set in each row; `np.count_nonzero` takes longer to begin."""
+        counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
+        return counts
+
+    @staticmethod
+    def total(values: npt.NDArray[Any]) -> FloatArray:
+        """(Q,) the sum of each row, added one after the other from the left.
+
+        The only way a kernel adds numbers: other sums of NumPy add in an order that depends on the
+        padding, and the last bit of a value would depend on its neighbours.
+        """
+        if len(values) < _TALL:
+            result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
+            return result
+        # The same additions, of one column to all rows at a time.
+        first, *others = values.T
+        result = first.astype(np.float64)
+        for column in others:
+            result += column
+        return result
+
+    def depth(self, k: int | None) -> IntArray:
+        """(Q,) how many documents were looked at: those retrieved, `k` at most."""
+        return self.retrieved if k is None else np.minimum(self.retrieved, k)
+
+    def judged_only(self) -> JudgedRun:
+        """The same run without the documents that have no grade >= 0, ranked anew."""
+        only: JudgedRun | None = self._made.get("judged_only")
+        if only is None:
+            only = self._made["judged_only"] = self._of_judged()
+        return only
+
+    def _of_judged(self) -> JudgedRun:
+        first = np.argsort(~self.judged, axis=1, kind="stable")
+        judged = np.take_along_axis(self.judged, first, axis=1)
+        rank = np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED)
+        # What is removed may not lengthen a group of equal scores that it stood in.
+        old_first = np.where(judged, np.take_along_axis(self.tie_first, first, axis=1), UNRANKED)
+        return JudgedRun(
+            rank=rank,
+            grade=np.where(judged, np.take_along_axis(self.grade, first, axis=1), 0.0),
+            in_qrels=judged,
+            judged=judged,
+            tie_first=_group_bound(old_first, rank),
+            tie_last=_group_bound(old_first[:, ::-1], rank[:, ::-1])[:, ::-1],
+            retrieved=np.count_nonzero(judged, axis=1),
+            ideal=self.ideal,
+            n_judged=self.n_judged,
+        )
+
+
+class Averaged(JudgedRun):
+    """A judged run whose groups of equal scores stand in every order at once, all alike likely.
+
+    A measure that only adds up what ranks are worth has the same value of it as on the average over
+    all orders: the mean of a sum is the sum of the means. So its kernel may be called with this
+    run instead of one in one order. What is not as simple as that is refused here.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> run = JudgedRun.from_grades([1, 0])
+        >>> tied = replace(run, tie_first=np.array([[1, 1]]), tie_last=np.array([[2, 2]]))
+        >>> tied.averaged().found(1, k=1).tolist()
+        [0.5]
+    """
+
+    def share(self, k: int | IntArray) -> FloatArray:
+        """(Q, J) how likely each document stands in the first `k`."""
+        last = k[:, None] if isinstance(k, np.ndarray) else k
+        size = self.tie_last - self.tie_first + 1
+        within = np.minimum(self.tie_last, last) - self.tie_first + 1
+        return np.where(self.in_qrels, np.maximum(within, 0) / size, 0.0)
+
+    def within(self, k: int) -> BoolArray:
+        """There is no single order of which it could be said."""
+        raise TypeError(f"whether a document stands in the first {k} depends on the order")
+
+    def first(self, rel: Level) -> IntArray:
+        """There is no single order of which it could be said."""
+        raise TypeError(f"the first document of grade {rel} depends on the order")
+
+    def found(self, rel: Level, k: int | None = None) -> Counts:
+        """(Q,) the relevant documents that were retrieved, in the first `k` on the average."""
+        return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
+
+    def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
+        """(Q,) how many of those flagged stand in the first `k` on the average."""
+        if k is None:
+            return self.count(flags)
+        return self.total(np.where(flags, self.share(k), 0.0))
+
+    def weights(
+        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
+    ) -> FloatArray:
+        """(Q, J) what the ranks of each document's group are worth on the average."""
+        return self.once((key, k), lambda: self._means(table, k))
+
+    def _means(self, table: Callable[[int], FloatArray], k: int | None) -> FloatArray:
+        last = np.where(self.in_qrels, self.tie_last, 0)
+        first = np.where(self.in_qrels, self.tie_first, 0)
+        deepest = int(last.max(initial=0))
+        looked_at = last if k is None else np.minimum(last, k)
+        worth = table(deepest)
+        sums, rest = _sums(worth[: deepest + 1])
+        start = np.minimum(np.maximum(first - 1, 0), looked_at)
+        added = (sums[looked_at] - sums[start]) + (rest[looked_at] - rest[start])
+        alone = worth[first] if k is None else np.where(first <= k, worth[first], 0.0)
+        means = np.where(last > first, added / np.maximum(last - first + 1, 1), alone)
+        return np.where(self.in_qrels, means, 0.0)
+
+
+def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The running sum, and what rounding took from it: together as exact as twice the digits."""
+    sums = np.cumsum(values)
+    before = np.zeros_like(sums)
+    before[1:] = sums[:-1]
+    # Knuth: what is lost in one addition, exactly.
+    added = sums - before
+    return sums, np.cumsum((before - (sums - added)) + (values - added))
+
+
+def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:
+    """The rank at which each group of equal neighbours starts, read from the left."""
+    starts = np.ones(groups.shape, dtype=bool)
+    starts[:, 1:] = groups[:, 1:] != groups[:, :-1]
+    columns = np.where(starts, np.arange(groups.shape[1]), 0)
+    return np.take_along_axis(rank, np.maximum.accumulate(columns, axis=1), axis=1)

@@ -1,0 +1,588 @@
+"""Judgments that say which document is preferred to which, and a run seen through them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.data.join import Joined, numbered
+from rankgauge.data.judged_run import BoolArray
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
+from rankgauge.formats.lines import Source
+from rankgauge.formats.names import InFormat
+
+__all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
+
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+_CELLS = 1 << 17
+_READ = "judged by preference; ordinary measures read the highest grade of each document"
+_ORDINARY = (
+    "ordinary judgments read as preferences: of two documents the one of the higher grade is "
+    "preferred"
+)
+_ONLY = b"0"
+
+
+def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of query -> group -> sub-group -> document -> grade; sub-groups may be left out."""
+    for query, groups in data.items():
+        for group, own in _mapping(groups, f"query {query!r}", "groups").items():
+            where = f"query {query!r}, group {group!r}"
+            for name, value in _mapping(own, where, "documents").items():
+                if isinstance(value, Mapping):
+                    for doc, grade in value.items():
+                        yield query, group, name, doc, grade
+                else:
+                    yield query, group, _ONLY.decode(), name, value
+
+
+def _mapping(found: Any, where: str, wanted: str) -> Mapping[Any, Any]:
+    if not isinstance(found, Mapping):
+        raise InputError(
+            f"got {found!r:.60} where {wanted} were wanted",
+            where=f"judgments, {where}",
+            fix=f"write {_WIDE.mapping}",
+        )
+    return found
+
+
+_WIDE = Wide(
+    words="preferences",
+    fields=("query", "group", "subgroup", "document", "grade"),
+    columns={
+        "group": ("group_id", "group", "judgment_group", "jg", "assessor", "assessor_id"),
+        "subgroup": ("subgroup_id", "subgroup", "sub_group", "judgment_sub_group", "jsg"),
+    },
+    numbers=frozenset(),
+    example="q1 ann 1 d1 2",
+    mapping='{"q1": {"group": {"d1": 2, "d2": 1}}}',
+    rows_of=_rows_of,
+)
+
+
+class _Group(NamedTuple):
+    """The preferences of one group.
+
+    Attributes:
+        docs: (n,) its documents, by their numbers within the query.
+        grade: (n,) their grades; of several sub-groups the highest.
+        over: (n, n) whether one is preferred to the other; None where the grades say it.
+    """
+
+    docs: IntArray
+    grade: FloatArray
+    over: BoolArray | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]):
+    """Preferences: query id to group to sub-group to document to grade. Immutable.
+
+    In a *sub-group* a document of a higher grade is preferred to each of a lower one; what the
+    grades are does not matter, but that 0 means not relevant. A *group* is what one person wants at
+    one time: the preferences of its sub-groups are taken together, with what follows from them (A
+    over B in one and B over C in another make A over C). Groups may contradict each other. Make it
+    with :meth:`of`.
+
+    A document with a negative grade was not judged: it is in no preference.
+
+    Attributes:
+        qrels: The same as ordinary judgments: of each document its highest grade.
+        offsets: (Q + 1,) the entries of query q are ``offsets[q]:offsets[q + 1]``.
+        groups: (E,) the group of each entry.
+        subgroups: (E,) its sub-group.
+        row: (E,) the row of its document in ``qrels.table``.
+        grade: (E,) its grade.
+
+    Example:
+        >>> judged = PreferenceQrels.of({"q1": {"ann": {"d1": 2, "d2": 1}, "bob": {"d2": 1}}})
+        >>> judged["q1"]["ann"], judged.qrels["q1"]
+        ({'0': {'d1': 2.0, 'd2': 1.0}}, {'d1': 2.0, 'd2': 1.0})
+    """
+
+    reads: ClassVar[str] = "preferences"
+
+    qrels: Qrels
+    offsets: IntArray
+    groups: Ids
+    subgroups: Ids
+    row: IntArray
+    grade: FloatArray
+
+    def __post_init__(self) -> None:
+        freeze(self.offsets, self.row, self.grade)
+
+    @classmethod
+    def of(cls, source: Any) -> PreferenceQrels:
+        """Preferences from whatever holds them.
+
+        Args:
+            source: A mapping of query id to group to ``{document: grade}`` (or to sub-groups of
+                such); a path (see :func:`read_preference_qrels`); a data frame or a mapping of
+                columns with ``query_id, group_id, subgroup_id, doc_id, relevance``; rows ``(query,
+                group, subgroup, document, grade)`` or objects with such names; preferences, which
+                are returned as they are; or whatever :meth:`Qrels.of` takes: ordinary judgments
+                are preferences of one group for each query.
+
+        Raises:
+            InputError: If it is none of these, a document stands twice in a sub-group, or a group
+                contradicts itself.
+
+        Example:
+            >>> PreferenceQrels.of({"q1": {"d1": 2, "d2": 0}})["q1"]
+            {'0': {'0': {'d1': 2.0, 'd2': 0.0}}}
+        """
+        if isinstance(source, PreferenceQrels):
+            return source
+        if isinstance(source, Qrels) or hasattr(type(source), "reads"):
+            return _of_ordinary(Qrels.of(source))
+        if isinstance(source, Run):
+            raise InputError(
+                f"got the run {source.name!r} where judgments were wanted",
+                where="judgments",
+                fix=f"give preferences: a path, {_WIDE.mapping}, or rows "
+                f"({', '.join(_WIDE.fields)})",
+            )
+        return _read(source, None)
+
+    def __len__(self) -> int:
+        return len(self.qrels)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.qrels)
+
+    def __getitem__(self, query: Id) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+        number = self.qrels.query_index.get(id_bytes(query))
+        if number is None:
+            raise KeyError(query)
+        own = slice(*self.offsets[number : number + 2].tolist())
+        found: dict[str, dict[str, dict[str, float]]] = {}
+        for group, subgroup, doc, grade in zip(
+            self.groups.take(own).shown(), self.subgroups.take(own).shown(),
+            self.qrels.table.docs.take(self.row[own]).shown(), self.grade[own].tolist(),
+            strict=True,
+        ):  # fmt: skip
+            found.setdefault(group, {}).setdefault(subgroup, {})[doc] = grade
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PreferenceQrels):
+            return NotImplemented
+        return {q: self[q] for q in self} == {q: other[q] for q in other}
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __repr__(self) -> str:
+        groups = sum(map(len, self.by_group))
+        return f"<PreferenceQrels: {len(self)} queries, {groups} groups, {len(self.row)} grades>"
+
+    @cached_property
+    def keyed(self) -> PairTable:
+        """The same in pairs: each document with group and sub-group behind it, and the grade."""
+        table = self.qrels.table
+        names = map(b"\0".join, zip(self.groups.tolist(), self.subgroups.tolist(), strict=True))
+        docs = table.docs.take(self.row).tolist()
+        keyed = Ids.keyed(zip(docs, names, strict=True))
+        return PairTable(table.queries, self.offsets, keyed, self.grade, unique=True)
+
+    @cached_property
+    def by_group(self) -> tuple[tuple[_Group, ...], ...]:
+        """The groups of each query, with what follows from their sub-groups.
+
+        Raises:
+            InputError: If one contradicts itself.
+        """
+        group, subgroup = self.groups.unique()[0], self.subgroups.unique()[0]
+        firsts = self.qrels.table.offsets.tolist()
+        found = []
+        for number, (start, stop) in enumerate(
+            zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
+        ):
+            judged = start + np.flatnonzero(self.grade[start:stop] >= 0)
+            parts = np.split(judged, np.flatnonzero(np.diff(group[judged])) + 1)
+            found.append(
+                tuple(
+                    self._group(part, subgroup[part], firsts[number]) for part in parts if len(part)
+                )
+            )
+        return tuple(found)
+
+    def _group(self, part: IntArray, subgroup: IntArray, first: int) -> _Group:
+        """A group, from its entries."""
+        row, grade = self.row[part], self.grade[part]
+        ends = np.append(np.flatnonzero(np.diff(subgroup)) + 1, len(part))
+        if len(ends) == 1:
+            return _Group(row - first, grade, None)
+        docs = distinct(row)
+        place = np.searchsorted(docs, row)
+        over = np.zeros((len(docs), len(docs)), dtype=bool)
+        highest, lowest = np.full(len(docs), -np.inf), np.full(len(docs), np.inf)
+        np.maximum.at(highest, place, grade)
+        np.minimum.at(lowest, place, grade)
+        start = 0
+        for end in ends.tolist():
+            inside, own = place[start:end], grade[start:end]
+            over[inside[:, None], inside[None, :]] |= own[:, None] > own[None, :]
+            start = end
+        for middle in range(len(docs)):
+            over |= over[:, middle, None] & over[middle]
+        names = self.qrels.table.docs.take(docs).shown()
+        both = np.argwhere(over & over.T)
+        if len(both):
+            one, other = (names[place] for place in both[both[:, 0] < both[:, 1]][0].tolist())
+            raise self._contradiction(
+                part, f"'{one}' and '{other}' are each preferred to the other"
+            )
+        unsure = np.flatnonzero((lowest == 0) & (highest > 0))
+        if len(unsure):
+            doc = names[int(unsure[0])]
+            raise self._contradiction(part, f"'{doc}' has both grade 0 and a higher one")
+        return _Group(docs - first, highest, over)
+
+    def _contradiction(self, part: IntArray, what: str) -> InputError:
+        table, entry = self.qrels.table, int(part[0])
+        query = int(np.searchsorted(self.offsets, entry, side="right")) - 1
+        return InputError(
+            f"group '{show_id(self.groups[entry])}' of query '{show_id(table.queries[query])}' "
+            f"contradicts itself: {what}",
+            where=table.source or "judgments",
+            fix="give preferences that contradict each other in groups of their own",
+        )
+
+    @cached_property
+    def _numbered(self) -> Qrels:
+        return numbered(self.qrels)
+
+    def blocks(
+        self, joined: Joined, queries: IntArray, cells: int = _CELLS
+    ) -> Iterator[tuple[IntArray, PreferenceRun]]:
+        """The runs of these queries seen through preferences, each with the places of its rows.
+
+        Args:
+            joined: A run, joined with `qrels`.
+            queries: The numbers of the queries.
+            cells: How large a block may be: no value depends on it.
+        """
+        firsts = self.qrels.table.offsets
+        for places, block in joined.by_rows(self._numbered).blocks(queries, cells):
+            ranked = []
+            for number, query in enumerate(queries[places].tolist()):
+                found = block.grade[number][block.in_qrels[number]].astype(np.int64)
+                size = int(firsts[query + 1] - firsts[query])
+                ranked.append(_Ranked.of(self.by_group[query], found - firsts[query], size))
+            yield places, PreferenceRun(tuple(ranked))
+
+    def tied(self, joined: Joined) -> IntArray:
+        """Queries in which a tie could change a value: of documents that differ in a grade."""
+        # What is in no preference changes nothing, wherever it stands.
+        return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
+
+    @cached_property
+    def _kinds(self) -> FloatArray:
+        """A number for each row, the same where the grades in all sub-groups are; -1 for none."""
+        said: dict[int, list[tuple[int, float]]] = {}
+        place = (self.groups.ascending() * len(self.row) + self.subgroups.ascending()).tolist()
+        for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True):
+            if grade >= 0:
+                said.setdefault(row, []).append((where, grade))
+        known: dict[tuple[tuple[int, float], ...], int] = {}
+        kinds = np.full(len(self.qrels.table), -1.0)
+        for row, grades in said.items():
+            kinds[row] = known.setdefault(tuple(grades), len(known))
+        return kinds
+
+
+class _Ranked(NamedTuple):
+    """The groups of one query, and where a run has their documents.
+
+    Attributes:
+        groups: The groups.
+        place: (N,) the place of each document, from 0; those that were not retrieved come after all
+            others, ids ascending.
+        retrieved: How many were.
+    """
+
+    groups: tuple[_Group, ...]
+    place: IntArray
+    retrieved: int
+
+    @classmethod
+    def of(cls, groups: tuple[_Group, ...], found: IntArray, size: int) -> _Ranked:
+        place = np.full(size, -1, dtype=np.int64)
+        place[found] = np.arange(len(found))
+        missing = np.flatnonzero(place < 0)
+        place[missing] = len(found) + np.arange(len(missing))
+        return cls(groups, place, len(found))
+
+    def ordered(self, group: _Group) -> tuple[_Group, int]:
+        """A group with its documents best rank first, and how many of them were retrieved."""
+        place = self.place[group.docs]
+        order = np.argsort(place)
+        over = None if group.over is None else group.over[order[:, None], order[None, :]]
+        there = int(np.count_nonzero(place < self.retrieved))
+        return _Group(group.docs[order], group.grade[order], over), there
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceRun:
+    """A run seen through preferences: what measures of preferences read.
+
+    A preference is *kept* by a run that has the preferred document above the other, or retrieved it
+    alone.
+
+    Attributes:
+        ranked: (Q,) the groups of each query, and where their documents stand.
+    """
+
+    ranked: tuple[_Ranked, ...]
+    # What several measures read, by what it is of: neither compared nor pickled.
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ranked)
+
+    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
+        """An array that several measures read; see :meth:`JudgedRun.once`."""
+        found: _Array | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            freeze(found)
+        return found
+
+    def groups(self) -> IntArray:
+        """(Q,) how many groups each query has."""
+        return np.array([len(one.groups) for one in self.ranked], dtype=np.int64)
+
+    def counts(self) -> IntArray:
+        """(Q, G, 5) preferences of each group; 0 where there is none.
+
+        Of those with both documents retrieved how many are kept, of those with one; then how many
+        there are with both, with one, with none.
+        """
+        return self.once("counts", lambda: self._by_group(_counted, 5))
+
+    def evened(self) -> IntArray:
+        """(Q, G, 4) preferences with as many documents that are not relevant as relevant ones.
+
+        How many are kept, how many there are; then the same of those with both retrieved.
+        """
+        return self.once("evened", lambda: self._by_group(_evened, 4))
+
+    def pairs(self) -> FloatArray:
+        """(Q, 5) the same as counts, of pairs of documents: each is 1, however many judged it.
+
+        Where groups contradict each other a pair is kept in part.
+        """
+        return self.once("pairs", lambda: np.array([_paired(one) for one in self.ranked]))
+
+    def _by_group(self, count: Callable[[_Group, int], Iterable[int]], width: int) -> IntArray:
+        most = max(1, int(self.groups().max(initial=1)))
+        found = np.zeros((len(self), most, width), dtype=np.int64)
+        for number, one in enumerate(self.ranked):
+            for place, group in enumerate(one.groups):
+                found[number, place] = tuple(count(*one.ordered(group)))
+        return found
+
+
+def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
+    """What `PreferenceRun.counts` says of a group whose first documents were retrieved."""
+    if group.over is not None:
+        over = group.over
+        both, one = over[:there, :there], over[:there, there:]
+        kept = int(np.count_nonzero(np.triu(both))), int(np.count_nonzero(one))
+        lost = int(np.count_nonzero(over[there:, :there]))
+        none = int(np.count_nonzero(over[there:, there:]))
+        return *kept, int(np.count_nonzero(both)), kept[1] + lost, none
+    kept_both = given_both = kept_one = lost_one = none = 0
+    for level in sorted(set(group.grade.tolist())):
+        same, below = group.grade == level, group.grade < level
+        found, under = int(same[:there].sum()), int(below[:there].sum())
+        missed, absent = int(same[there:].sum()), int(below[there:].sum())
+        # How many of the lower ones stand at each place or under it.
+        under_it = np.cumsum(below[:there][::-1])[::-1]
+        kept_both += int(under_it[same[:there]].sum())
+        given_both += found * under
+        kept_one += found * absent
+        lost_one += missed * under
+        none += missed * absent
+    return kept_both, kept_one, given_both, kept_one + lost_one, none
+
+
+def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
+    """What `PreferenceRun.evened` says of a group, as trec_eval counts it."""
+    kept_both, kept_one, both, one, none = _counted(group, there)
+    relevant = group.grade > 0
+    good, rest = int(relevant.sum()), int((~relevant).sum())
+    good_there, rest_there = int(relevant[:there].sum()), int((~relevant[:there]).sum())
+    if good >= rest:
+        kept = kept_both + kept_one + good_there * (good - rest)
+        whole = both + one + none + good * (good - rest)
+    else:
+        few = _counted(*_with(group, there, good))
+        kept, whole = few[0] + few[1], sum(few[2:])
+        if group.over is None:
+            # The others that are not relevant are counted as if they were preferred to these.
+            kept += sum(min(above, rest_there) for above in range(good))
+            whole += rest * good
+    if good_there >= rest_there:
+        kept_both += good_there * (good_there - rest_there)
+        return kept, whole, kept_both, both + good * (good_there - rest_there)
+    few = _counted(*_with(group, there, good_there if group.over is None else good))
+    kept_both, both = few[0], few[2]
+    if group.over is None:
+        kept_both += good_there * (good_there - 1) // 2
+        both += rest_there * good_there
+    return kept, whole, kept_both, both
+
+
+def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
+    """A group with the first so many of its documents that are not relevant."""
+    relevant = group.grade > 0
+    chosen = np.flatnonzero(relevant | (np.cumsum(~relevant) <= most))
+    over = None if group.over is None else group.over[chosen[:, None], chosen[None, :]]
+    return _Group(group.docs[chosen], group.grade[chosen], over), int((chosen < there).sum())
+
+
+def _paired(ranked: _Ranked) -> tuple[float, ...]:
+    """What `PreferenceRun.pairs` says of a query."""
+    if len(ranked.groups) <= 1:
+        return _single(ranked)
+    there, size = ranked.retrieved, len(ranked.place)
+    over = np.zeros((size, size), dtype=np.int64)
+    for group in ranked.groups:
+        place = ranked.place[group.docs]
+        own = group.over
+        if own is None:
+            own = group.grade[:, None] > group.grade[None, :]
+        over[place[:, None], place[None, :]] += own
+    kept, lost = np.triu(over), np.tril(over).T
+    judged = np.triu(kept + lost) > 0
+    both, one = judged[:there, :there], judged[:there, there:]
+    return (
+        _shares(kept[:there, :there][both], lost[:there, :there][both]),
+        _shares(kept[:there, there:][one], lost[:there, there:][one]),
+        float(np.count_nonzero(both)),
+        float(np.count_nonzero(one)),
+        float(np.count_nonzero(judged[there:, there:])),
+    )
+
+
+def _single(ranked: _Ranked) -> tuple[float, ...]:
+    """The same where no pair was judged in two groups."""
+    counts = [_counted(*ranked.ordered(group)) for group in ranked.groups] or [(0,) * 5]
+    return tuple(map(float, counts[0]))
+
+
+def _shares(kept: IntArray, lost: IntArray) -> float:
+    """The sum of kept / (kept + lost), exactly rounded: it depends on no order."""
+    return math.fsum((kept / (kept + lost)).tolist())
+
+
+def _read(source: Any, form: str | None) -> PreferenceQrels:
+    """Preferences, or ordinary judgments read as such."""
+    try:
+        rows = wide_rows(source, _WIDE, form)
+    except InputError as error:
+        try:
+            ordinary = Qrels.of(source if form is None else InFormat(source, form))
+        except InputError:
+            # What it should have been says more.
+            raise error from None
+        return _of_ordinary(ordinary)
+    return _made(rows, *rows.queries.unique(), notes=(f"{rows.source}: {_READ}",))
+
+
+def _of_ordinary(qrels: Qrels) -> PreferenceQrels:
+    table = qrels.table
+    query = table.query_numbers()
+    only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
+    rows = WideRows(
+        table.queries.take(query), table.docs, table.values,
+        {"group": only, "subgroup": only}, {}, table.source or "judgments", table.lines,
+    )  # fmt: skip
+    return _made(rows, query, table.queries, notes=(*table.notes, f"{rows.source}: {_ORDINARY}"))
+
+
+def _made(rows: WideRows, query: IntArray, queries: Ids, notes: tuple[str, ...]) -> PreferenceQrels:
+    """The judgments of rows: by query (as they came), group, sub-group and document."""
+    doc, group, subgroup = map(
+        Ids.ascending, (rows.docs, rows.labels["group"], rows.labels["subgroup"])
+    )
+    order = np.lexsort((doc, subgroup, group, query))
+    places = np.stack([query[order], group[order], subgroup[order], doc[order]])
+    twice = np.flatnonzero((places[:, 1:] == places[:, :-1]).all(axis=0))
+    if len(twice):
+        raise _repeated(rows, *order[int(twice[0]) : int(twice[0]) + 2].tolist())
+    # The documents of each query once, ids ascending.
+    by_doc = np.lexsort((doc, query))
+    new = np.ones(len(by_doc), dtype=bool)
+    new[1:] = (np.diff(query[by_doc]) != 0) | (np.diff(doc[by_doc]) != 0)
+    heads = np.flatnonzero(new)
+    row = np.empty(len(by_doc), dtype=np.int64)
+    row[by_doc] = np.cumsum(new) - 1
+    highest = np.maximum.reduceat(rows.grades[by_doc], heads) if len(heads) else rows.grades
+    table = PairTable(
+        queries,
+        offsets_of(np.bincount(query[by_doc[heads]], minlength=len(queries))),
+        rows.docs.take(by_doc[heads]).compact(),
+        highest,
+        unique=True,
+        source=rows.source,
+        notes=notes,
+    )
+    judged = PreferenceQrels(
+        qrels=Qrels(table),
+        offsets=offsets_of(np.bincount(query, minlength=len(queries))),
+        groups=rows.labels["group"].take(order).compact(),
+        subgroups=rows.labels["subgroup"].take(order).compact(),
+        row=row[order],
+        grade=rows.grades[order],
+    )
+    judged.by_group  # noqa: B018 - made now: what contradicts itself is refused where it is read
+    return judged
+
+
+def _repeated(rows: WideRows, *places: int) -> InputError:
+    query, doc = show_id(rows.queries[places[0]]), show_id(rows.docs[places[0]])
+    group, subgroup = (show_id(rows.labels[key][places[0]]) for key in ("group", "subgroup"))
+    return InputError(
+        f"document '{doc}' stands twice in sub-group '{subgroup}' of group '{group}' of query "
+        f"'{query}'",
+        where=row_place(rows, *sorted(places)),
+        fix="keep one of them, or give the other a sub-group of its own",
+    )
+
+
+def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:  # noqa: A002 - the word users know
+    r"""Read preferences from a file.
+
+    Args:
+        path: A file in the format ``prefs`` of trec_eval (``query group subgroup document grade``),
+            CSV, TSV or JSON lines with a header or keys (``query_id, group_id, subgroup_id, doc_id,
+            relevance``), or JSON (query to group to document to grade); packed too; ``-`` for
+            standard input; or ordinary judgments, whose grades say what is preferred.
+        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, where name and first line do not
+            say it.
+
+    Raises:
+        FormatError: With path and line, if a line does not fit.
+        InputError: If there is no such file, or a group contradicts itself.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "prefs"
+        >>> _ = path.write_text("q1 ann 1 d1 2\nq1 ann 1 d2 1\nq1 bob 1 d2 1\n")
+        >>> read_preference_qrels(path)
+        <PreferenceQrels: 1 queries, 2 groups, 3 grades>
+    """
+    return _read(path, format)

@@ -1,0 +1,263 @@
+"""Records that carry a ranking and its judgments together, as judgments and a run."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.ids import Blame, Ids, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite_numbers
+from rankgauge.formats.records import Record, RecordRows, read_records
+
+__all__ = ["Records"]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records, taken apart into judgments and a run. Make them with :meth:`of`.
+
+    A record is what many scripts keep for a query: what was retrieved, what is relevant, and
+    perhaps grades and the retriever's scores.
+
+    Attributes:
+        qrels: The judgments for measures that only ask whether a document is relevant.
+        graded: The judgments for measures that read grades; the same object where the two agree.
+        run: The rankings.
+        notes: What a reader of the numbers has to know.
+
+    Example:
+        >>> records = Records.of([{"id": "q1", "retrieved": ["d2", "d1"], "relevant": {"d1"}}])
+        >>> records.qrels["q1"], list(records.run["q1"])
+        ({'d1': 1.0}, ['d2', 'd1'])
+    """
+
+    qrels: Qrels
+    graded: Qrels
+    run: Run
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, source: Any) -> Records:
+        """Records from whatever holds them.
+
+        Each has the parts ``id``, ``retrieved`` (best first, or document id to score),
+        ``relevant`` (document ids, or document id to grade), ``relevance_scores`` (document id to
+        grade) and ``retrieval_scores`` (one for each retrieved document). Only the ranking and one
+        kind of judgments must be there. Other names for them: ``query_id``, ``qid``,
+        ``question_id``; ``retrieved_ids``, ``retrieved_doc_ids``, ``retrieved_docs``;
+        ``relevant_ids``, ``relevant_doc_ids``, ``relevant_docs``; ``relevance_grades``; ``scores``.
+        Without ids the queries are numbered from 1.
+
+        Where a relevant document has no grade of at least 1, or one with such a grade is not among
+        the relevant, measures that ask only "relevant or not" use ``relevant``, those that read
+        gains use the grades, and a note says so. Where the order of the list and the retriever's
+        scores disagree, the scores rule, and a note says so.
+
+        Args:
+            source: A list (or any iterable) of mappings, of tuples ``(retrieved, relevant)`` or
+                ``(id, retrieved, relevant)`` with grades at the end if there are any, or of objects
+                with such attributes; parallel lists ``{"retrieved": [[...]], "relevant": [[...]]}``
+                or a data frame with such columns; records by query id; the path of a file of JSON
+                lines, or of a JSON list; or records, which are returned as they are.
+
+        Raises:
+            InputError: If something is missing, stands twice or does not fit together; the message
+                names the record, or the line of the file.
+            UnknownName: If a key is a misspelt one of these.
+
+        Example:
+            >>> Records.of([(["d2", "d1"], {"d1"}), (["d3"], {"d4"})]).run.query_ids
+            ('1', '2')
+        """
+        if isinstance(source, Records):
+            return source
+        if isinstance(source, Qrels | Run):
+            raise InputError(
+                f"got {type(source).__name__} alone, wanted records or judgments and a run",
+                fix="give both: evaluate(qrels, run)",
+            )
+        read = read_records(source)
+        queries, numbered = _queries(read)
+        run, reordered = _run(read, queries)
+        if isinstance(source, str | os.PathLike) and source != "-":
+            run = Run.of(run, name=Path(source).name.partition(".")[0] or "run")
+        qrels, graded, notes = _judgments(read, queries)
+        said = [*read.notes]
+        if numbered:
+            said.append(f"{read.source}: without ids, so the queries are numbered from 1")
+        said += [f"{read.source}: {note}" for note in notes]
+        if reordered:
+            said.append(
+                f"{read.source}: {_many(reordered)} whose list order and retrieval scores "
+                "disagree; the scores rule"
+            )
+        return cls(qrels, graded, run, tuple(said))
+
+
+def _queries(read: RecordRows) -> tuple[Ids, bool]:
+    """The query ids, numbered if no record has one."""
+    without = [row for row in read.rows if row.id is None]
+    if len(without) == len(read.rows):
+        return Ids.of([str(number) for number in range(1, len(read.rows) + 1)]), True
+    if without:
+        raise InputError(
+            f"it has no id, as {len(without)} of {len(read.rows)} records; the others have one",
+            where=without[0].place,
+            fix="give every record an id, or none",
+        )
+    ids = _packed(read.rows, lambda row: [row.id], "query id")
+    first: dict[bytes, Record] = {}
+    for row, query in zip(read.rows, ids.tolist(), strict=True):
+        if query in first:
+            raise InputError(
+                f"query {show_id(query)!r} stands already in {first[query].place}",
+                where=row.place,
+                fix="give every query one record",
+            )
+        first[query] = row
+    return ids, False
+
+
+def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
+    """The run, and for how many queries scores and order disagree."""
+    docs = _packed(read.rows, lambda row: row.docs, "document id")
+    # A bare list says its order: the first document gets the highest score.
+    scores = _numbers(
+        read.rows,
+        lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores,
+        RUN,
+    )
+    offsets = offsets_of([len(row.docs) for row in read.rows])
+    rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+    row = np.searchsorted(offsets, rising, side="right") - 1
+    # The first score of a row rises above no other of it.
+    reordered = len(distinct(row[offsets[row] != rising]))
+    return Run.of(PairTable(queries, offsets, docs, scores, source=read.source)), reordered
+
+
+def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]:
+    """Judgments for binary measures, those for gains, and what is to be said of them."""
+    binary: list[dict[bytes, float]] = []
+    graded: list[dict[bytes, float]] = []
+    split = fractions = 0
+    for row, relevant, grades in zip(
+        read.rows, _relevant_sets(read.rows), _grade_maps(read.rows), strict=True
+    ):
+        if row.grades is None:
+            grades = dict.fromkeys(relevant, 1.0)  # noqa: PLW2901 - the grades of this row
+        graded.append(grades)
+        if row.relevant is None or set(relevant) == {d for d, g in grades.items() if g >= 1}:
+            binary.append(grades)
+            continue
+        # Documents keep their grades as far as they do not contradict `relevant`.
+        own = {doc: max(g, 1.0) if doc in relevant else min(g, 0.0) for doc, g in grades.items()}
+        binary.append(dict.fromkeys(relevant, 1.0) | own)
+        if set(relevant) == {doc for doc, grade in grades.items() if grade > 0}:
+            fractions += 1
+        else:
+            split += 1
+    notes = []
+    if split:
+        notes.append(
+            f"{_many(split)} where 'relevant' and the grades disagree; binary measures use "
+            "'relevant', gains use the grades"
+        )
+    if fractions:
+        notes.append(
+            f"{_many(fractions)} with grades between 0 and 1; binary measures use 'relevant', "
+            "gains use the grades"
+        )
+    gains = _qrels(queries, graded, read.source)
+    return (_qrels(queries, binary, read.source) if notes else gains), gains, notes
+
+
+def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
+    """The relevant documents of each record, in the order given."""
+    ids = iter(_packed(rows, lambda row: row.relevant or [], "document id").tolist())
+    sets = []
+    for row in rows:
+        count = len(row.relevant or [])
+        sets.append(dict.fromkeys(itertools.islice(ids, count)))
+        if len(sets[-1]) != count:
+            raise InputError(
+                f"a document stands twice among the relevant: {_twice(row.relevant or [])!r}",
+                where=row.place,
+                fix="give every relevant document once, such as by set(...)",
+            )
+    return sets
+
+
+def _grade_maps(rows: Sequence[Record]) -> list[dict[bytes, float]]:
+    """Document id to grade for each record."""
+    docs = _packed(rows, lambda row: [doc for doc, _ in row.grades or []], "document id").tolist()
+    values = _numbers(rows, lambda row: [grade for _, grade in row.grades or []], JUDGMENTS)
+    pairs = zip(docs, values.tolist(), strict=True)
+    maps = []
+    for row in rows:
+        count = len(row.grades or [])
+        maps.append(dict(itertools.islice(pairs, count)))
+        if len(maps[-1]) != count:
+            raise InputError(
+                f"document {_twice([doc for doc, _ in row.grades or []])!r} has two grades",
+                where=row.place,
+                fix="give every document one grade",
+            )
+    return maps
+
+
+def _twice(docs: Sequence[Any]) -> str:
+    seen: set[bytes] = set()
+    for doc in Ids.of([doc if isinstance(doc, bytes) else str(doc) for doc in docs]).tolist():
+        if doc in seen:
+            return show_id(doc)
+        seen.add(doc)
+    return ""
+
+
+def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qrels:
+    docs = Ids.of(list(itertools.chain.from_iterable(rows)), "document id")
+    values = np.array([grade for row in rows for grade in row.values()], dtype=np.float64)
+    offsets = offsets_of([len(row) for row in rows])
+    return Qrels.of(PairTable(queries, offsets, docs, values, unique=True, source=source))
+
+
+def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], what: str) -> Ids:
+    """The ids of all records in one column; an error names the record."""
+    columns = [cells(row) for row in rows]
+    return Ids.of(_chained(columns), what, _blame(rows, columns))
+
+
+def _numbers(
+    rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], layout: Layout
+) -> FloatArray:
+    """The numbers of all records in one column, all of them finite; an error names the record."""
+    columns = [cells(row) for row in rows]
+    return finite_numbers(_chained(columns), layout, _blame(rows, columns))
+
+
+def _chained(columns: Iterable[Sequence[Any]]) -> list[Any]:
+    return list(itertools.chain.from_iterable(columns))
+
+
+def _blame(rows: Sequence[Record], columns: Sequence[Sequence[Any]]) -> Blame:
+    """Errors for a cell of a column made of what each record holds."""
+    ends = list(itertools.accumulate(map(len, columns)))
+
+    def error(cell: int, what: str, fix: str) -> InputError:
+        return InputError(what, where=rows[bisect.bisect_right(ends, cell)].place, fix=fix)
+
+    return error
+
+
+def _many(queries: int) -> str:
+    return "1 query" if queries == 1 else f"{queries} queries"

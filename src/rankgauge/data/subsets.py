@@ -1,0 +1,207 @@
+"""Parts of runs and judgments: the top of each ranking, and some of the queries."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+
+import numpy as np
+
+from rankgauge.core.grammar import VOCABULARY
+from rankgauge.core.ids import IntArray, id_bytes, show_id
+from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.policies import Duplicates, Order, Policies, order_of
+from rankgauge.data.join import ranked
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, MismatchError, UnknownName
+from rankgauge.formats.readers import read_ids
+
+__all__ = [
+    "cut",
+    "drawn",
+    "given_ids",
+    "keep_queries",
+    "of_queries",
+    "only",
+    "sample_queries",
+]
+
+Among: TypeAlias = Literal["intersection", "union"]
+_T = TypeVar("_T", bound=Qrels | Run)
+
+
+def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "error") -> Run:
+    """The first k documents of each query of a run.
+
+    Args:
+        run: Anything that :meth:`Run.of` takes.
+        k: How many ranks are kept.
+        ties: Order of documents with equal scores, which decides who is among the first k.
+        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one,
+            before ranks are counted.
+
+    Raises:
+        UnknownName: If k is no whole number from 1, or for a policy nobody knows.
+        InputError: If a document stands twice in a ranking, and none is to be kept.
+
+    Example:
+        >>> list(cut({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}, 2)["q1"])
+        ['d2', 'd3']
+    """
+    deepest: Any = VOCABULARY["k"].check(k, "cut")
+    Policies(ties=order_of(ties), duplicates=duplicates)
+    whole = Run.of(run)
+    once = replace(whole, table=whole.without_repeats(duplicates))
+    return ranked(once, ties=ties, depth=deepest)
+
+
+def sample_queries(
+    sources: Any, n: int, *, seed: int = 0, among: Among = "intersection"
+) -> tuple[str, ...]:
+    """Draw n queries, the same for several runs and judgments.
+
+    Queries are put in an order that looks random and depends on the seed and on their ids alone
+    (SHA-256 of both), and the first n are taken. So the same queries are drawn on every machine
+    and from files in any order, and a larger sample holds the smaller one.
+
+    Args:
+        sources: Judgments, a run, or several of them.
+        n: How many.
+        seed: Any whole number.
+        among: ``intersection`` draws from the queries that all sources have, ``union`` from those
+            that any has. A query for which a run found nothing is missing from its file: to keep
+            such queries in the sample of several runs, choose ``union``.
+
+    Returns:
+        The ids, in ascending order.
+
+    Raises:
+        InputError: If there are fewer than n queries.
+
+    Example:
+        >>> runs = [Run.of({f"q{i}": ["d"] for i in range(9)}), Run.of({"q1": ["d"], "q7": ["d"]})]
+        >>> sample_queries(runs[0], 3, seed=1)
+        ('q0', 'q3', 'q7')
+        >>> sample_queries(runs, 2)
+        ('q1', 'q7')
+    """
+    whole = _whole("n", n, 1)
+    _whole("seed", seed, None)
+    if among not in get_args(Among):
+        raise UnknownName(
+            f"among={among!r} is not possible", fix=f"choose one of: {', '.join(get_args(Among))}"
+        )
+    given: list[Any] = [sources] if isinstance(sources, Qrels | Run) else list(sources)
+    if not given or not all(isinstance(one, Qrels | Run) for one in given):
+        raise InputError(
+            "queries are drawn from judgments and runs", where="sources",
+            fix="give what read_qrels, read_run, Qrels.of or Run.of return",
+        )  # fmt: skip
+    sets = [set(one.query_index) for one in given]
+    known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
+    if len(known) < whole:
+        where = f" that all {len(given)} have" if len(given) > 1 and among == "intersection" else ""
+        raise InputError(
+            f"{whole} queries were asked for, there are {len(known)}{where}", where="sample",
+            fix=f"ask for at most {len(known)}" if known else "give files of the same queries",
+        )  # fmt: skip
+    return tuple(show_id(query) for query in sorted(drawn(known, seed)[:whole]))
+
+
+def drawn(ids: Iterable[bytes], seed: int) -> list[bytes]:
+    """All ids in the order in which they are drawn: by SHA-256 of seed and id."""
+
+    def lot(query: bytes) -> tuple[bytes, bytes]:
+        return hashlib.sha256(b"%d:" % seed + query).digest(), query
+
+    return sorted(ids, key=lot)
+
+
+@overload
+def keep_queries(source: Qrels, queries: Any) -> Qrels: ...
+@overload
+def keep_queries(source: Run, queries: Any) -> Run: ...
+def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
+    """Judgments or a run with some of the queries only, in the order they had.
+
+    Args:
+        source: Judgments or a run.
+        queries: Their ids, or the path of a file with one id a line. One that the source does not
+            have is passed over.
+
+    Raises:
+        MismatchError: If the source has none of them.
+
+    Example:
+        >>> keep_queries(Run.of({"q1": ["d1"], "q2": ["d2"]}, name="bm25"), ["q2", "q9"])
+        <Run 'bm25': 1 queries, 1 documents>
+    """
+    wanted = given_ids(queries)
+    kept = only(source, wanted)
+    if not len(kept):
+        first = ", ".join(f"'{show_id(id_bytes(query))}'" for query in wanted[:3]) or "none"
+        has = next(iter(source), None)
+        raise MismatchError(
+            f"none of the queries asked for is in it (asked for: {first})",
+            where=source.table.source,
+            fix="give ids such as it has" + ("" if has is None else f": '{has}'"),
+        )
+    return kept
+
+
+def only(source: _T, queries: Iterable[Any]) -> _T:
+    """The same, but for a source that has none of them: then nothing is left."""
+    given = list(queries)
+    ids = {id_bytes(query, "query id") for query in given}
+    # An id that is shown escaped is found by what is shown, too.
+    shown_ids = {query for query in given if isinstance(query, str)}
+    numbers = [
+        number
+        for number, (query, shown) in enumerate(
+            zip(source.query_index, source.query_ids, strict=True)
+        )
+        if query in ids or shown in shown_ids
+    ]
+    table = of_queries(source.table, np.array(numbers, dtype=np.int64))
+    return replace(source, table=table)
+
+
+def given_ids(queries: Any) -> list[Any]:
+    """Ids as given, or from a file."""
+    if isinstance(queries, os.PathLike):
+        return list(read_ids(queries))
+    if isinstance(queries, str | bytes) or not isinstance(queries, Iterable):
+        raise InputError(
+            f"got {queries!r:.60} for the queries", where="queries",
+            fix="give a list of ids, or the path of a file with one id a line",
+        )  # fmt: skip
+    return list(queries)
+
+
+def of_queries(table: PairTable, numbers: IntArray) -> PairTable:
+    """The rows of these queries, in this order of queries."""
+    sizes = np.diff(table.offsets)[numbers]
+    offsets = offsets_of(sizes)
+    rows = np.repeat(table.offsets[numbers] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return replace(
+        table,
+        queries=table.queries.take(numbers),
+        offsets=offsets,
+        docs=table.docs.take(rows),
+        values=table.values[rows],
+        lines=None if table.lines is None else table.lines[rows],
+    )
+
+
+def _whole(word: str, given: Any, least: int | None) -> int:
+    is_whole = hasattr(given, "__index__") and not isinstance(given, bool)
+    number = int(given) if is_whole else None
+    if number is None or (least is not None and number < least):
+        wanted = "a whole number" if least is None else f"a whole number from {least}"
+        raise InputError(
+            f"{word}={given!r:.60} is not possible", where="sample", fix=f"{word} is {wanted}"
+        )
+    return number

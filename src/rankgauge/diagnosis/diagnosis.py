@@ -1,0 +1,398 @@
+"""``diagnose()`` and what it returns: why a run is as it is, and what could be done about it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
+from typing import Any
+
+from rankgauge.core.escaping import for_json
+from rankgauge.core.findings import Finding as InputFinding
+from rankgauge.core.findings import explaining
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Collection
+from rankgauge.data.model import Qrels, Run
+from rankgauge.diagnosis.bands import Bands
+from rankgauge.diagnosis.causes import (
+    CAUSES,
+    SUSPICIOUS,
+    UNJUDGED,
+    CauseTotal,
+    Examiner,
+    Finding,
+    totals,
+)
+from rankgauge.diagnosis.cures import Cure, Evidence, Quality, Reading, levels
+from rankgauge.diagnosis.potential import CutOff, Potential, Sweep, Workshop
+from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
+from rankgauge.diagnosis.terms import Texts
+from rankgauge.diagnosis.views import View, ideal, views
+from rankgauge.errors import InputError, MismatchError, UnknownName
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.input_checks import collection_findings
+from rankgauge.measures.measure import Measure, parse
+
+__all__ = ["Diagnosis", "diagnose"]
+
+_SCHEMA = "rankgauge/diagnosis/1"
+# Nearer than this to the best value is the best value.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """Why a run is as good or bad as it is: bands, causes with evidence, and what cures could gain.
+
+    Made by :func:`diagnose`.
+
+    Attributes:
+        run_name: What the run is called.
+        measure: The measure by which queries are good or bad.
+        k: The cut-off: what is below it is missed.
+        rel: The grade from which a document counts as relevant.
+        depth: How many documents a reranker is given.
+        queries: How many queries were looked at.
+        qualities: Means with their bands and with what is attainable.
+        reading: Precision and recall read together.
+        findings: What went wrong, query by query, worst first; a query as good as it can be has
+            none.
+        shown: How many of them `worst` gives.
+        totals: Every cause with how often it was found.
+        now: Means of the run, by measure.
+        potentials: What changes of the rankings would do to them.
+        cutoffs: Precision, recall and success at several cut-offs.
+        sweep: Thresholds over the score.
+        cures: The cures in their usual order, each with its evidence.
+        difficulty: How the queries spread.
+        slices: Means by group, length of the query, number of relevant documents.
+        not_looked_at: Causes that what was given cannot decide, and why.
+        notes: What a reader of the numbers has to know.
+        input_findings: What the cheap checks of the input found. One of severity ``error`` explains
+            the numbers: then `findings`, `totals`, `potentials` and `cures` are left empty.
+    """
+
+    run_name: str
+    measure: Measure
+    k: int
+    rel: float
+    depth: int
+    queries: int
+    qualities: tuple[Quality, ...]
+    reading: Reading
+    findings: tuple[Finding, ...]
+    shown: int
+    totals: tuple[CauseTotal, ...]
+    now: Mapping[str, float]
+    potentials: tuple[Potential, ...]
+    cutoffs: tuple[CutOff, ...]
+    sweep: Sweep
+    cures: tuple[Cure, ...]
+    difficulty: Difficulty
+    slices: tuple[Slice, ...]
+    not_looked_at: tuple[str, ...]
+    notes: tuple[str, ...]
+    input_findings: tuple[InputFinding, ...] = ()
+
+    @property
+    def withheld(self) -> tuple[InputFinding, ...]:
+        """What explains the numbers, so that no cause is named and no cure is advised."""
+        return explaining(self.input_findings)
+
+    @property
+    def worst(self) -> tuple[Finding, ...]:
+        """The worst queries that have something to mend."""
+        return self.findings[: self.shown]
+
+    @property
+    def failing(self) -> int | None:
+        """How many queries miss a relevant document; None where causes are withheld."""
+        if self.withheld:
+            return None
+        return sum(bool(finding.missed) for finding in self.findings)
+
+    def finding(self, query_id: str) -> Finding | None:
+        """What went wrong in a query; None if it is as good as it can be, or was not looked at."""
+        return next((found for found in self.findings if found.query_id == query_id), None)
+
+    def summary(self) -> str:
+        """Return one sentence: how many queries fail, their most frequent first cause, its fix."""
+        if self.withheld:
+            return f"no diagnosis of {self.run_name}: {self.withheld[0]}"
+        missed = (
+            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} miss a relevant "
+            f"document in the top {self.k}"
+        )
+        most = max(self.totals, key=lambda total: total.primary, default=None)
+        if most is None or not most.primary:
+            return missed
+        return (
+            f"{missed}; likely cause: {most.cause.name} (in {most.primary} of them); "
+            f"suggested fix: {most.cause.cure}"
+        )
+
+    def to_json(self) -> str:
+        """The diagnosis as one JSON object by the published schema ``diagnosis-1.json``."""
+        from importlib.metadata import version
+
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "run": _plain(self.run_name),
+            "failing": self.failing,
+        }
+        data |= {part.name: _plain(getattr(self, part.name)) for part in fields(self)[1:]}
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    def __repr__(self) -> str:
+        if self.withheld:
+            return f"<Diagnosis of {self.run_name!r}: withheld, {self.withheld[0].message}>"
+        return (
+            f"<Diagnosis of {self.run_name!r}: in {self.failing} of {self.queries} queries the "
+            f"first {self.k} miss a relevant document>"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Nouns as JSON knows them; NaN is null."""
+    if isinstance(value, Measure):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def diagnose(  # noqa: PLR0913 - each is a choice that is printed
+    qrels: Any,
+    run: Any,
+    collection: Collection | None = None,
+    *,
+    measure: str | Measure = "nDCG@10",
+    k: int = 5,
+    rel: float = 1,
+    worst: int = 5,
+    depth: int = 100,
+    bands: Any = None,
+    group_by: str | None = None,
+    also: Any = None,
+) -> Diagnosis:
+    """Say why a run is as good or bad as it is, query by query, from data alone.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run: The run: anything that :meth:`Run.of` takes.
+        collection: The texts of documents and queries. Without them only what ranks and judgments
+            can decide is looked at; `not_looked_at` says what was not.
+        measure: The measure by which queries are good or bad.
+        k: The cut-off: a relevant document below it is missed, if its place there is ill spent.
+        rel: The grade from which a document counts as relevant.
+        worst: How many of the worst queries are shown.
+        depth: How many documents a reranker is given.
+        bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
+        group_by: A field of the queries, such as ``type``, by which means are given.
+        also: Another run, to measure what both together could reach.
+
+    Returns:
+        Bands, causes with their evidence, what each cure could gain, and how queries spread.
+
+    Raises:
+        InputError: If no query has a relevant document, or a choice is not possible.
+        UnknownName: For a measure nobody knows, or one that is not better the higher it is.
+        MismatchError: If judgments and run have no query in common.
+
+    Example:
+        >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+        >>> run = {"q1": ["x", "y", "d1"], "q2": ["x", "y"]}
+        >>> found = diagnose(qrels, run, k=2)
+        >>> [(one.query_id, one.primary, one.missed[0].rank) for one in found.findings]
+        [('q2', 'not retrieved', None), ('q1', 'ranked below k', 3)]
+    """
+    by = _measure(measure)
+    _check(k=k, worst=worst, depth=depth, rel=rel)
+    wanted = Bands.of(bands, k=k, rel=rel)
+    precision, recall = Measure("P")(k=k, rel=rel), Measure("R")(k=k, rel=rel)
+    measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
+    given, found = Qrels.of(qrels), Run.of(run)
+    evaluation = evaluate(given, found, measures)
+    # By ids as they are shown: the rankings that are made here have no others.
+    truth = Qrels.of({query: given[query] for query in given.query_ids})
+    seen = _views(truth, found, rel)
+    texts = Texts(_collection(collection, group_by))
+    examiner = Examiner(texts, k, seen)
+    findings = _findings(examiner, evaluation, by, truth)
+    work = Workshop(truth, seen, measures, k, depth, texts)
+    other = None if also is None else Run.of(also)
+    others = {} if other is None else _others(truth, other, rel)
+    potentials = tuple(work.potentials(findings))
+    if other is not None:
+        potentials += (work.with_other(others),)
+    evidence = Evidence(
+        measure=by, k=k, depth=depth, views=seen, findings=findings,
+        qualities=levels(evaluation.mean(), work.attainable(), wanted.bands),
+        potentials=potentials, cutoffs=tuple(work.cutoffs(rel)), sweep=work.sweep(rel),
+        now=evaluation.mean(), lengths=examiner.lengths, hurting=examiner.hurting, others=others,
+        other_name="" if other is None else other.name,
+    )  # fmt: skip
+    values = _values(evaluation, by)
+    made = Diagnosis(
+        run_name=evaluation.run_name,
+        measure=by,
+        k=k,
+        rel=float(rel),
+        depth=depth,
+        queries=len(seen),
+        qualities=evidence.qualities,
+        reading=evidence.reading(precision, recall),
+        findings=findings,
+        shown=worst,
+        totals=totals(findings, examiner.looked_at),
+        now=evidence.now,
+        potentials=potentials,
+        cutoffs=evidence.cutoffs,
+        sweep=evidence.sweep,
+        cures=evidence.cures(),
+        difficulty=difficulty(seen, values, by, k),
+        slices=slices(seen, values, texts, group_by),
+        not_looked_at=tuple(_not_looked_at(examiner, findings)),
+        notes=evaluation.notes,
+        input_findings=_input_findings(evaluation, found, texts),
+    )
+    if not made.withheld:
+        return made
+    return replace(
+        made, findings=(), totals=(), potentials=(), cures=(),
+        reading=replace(made.reading, sentences=()),
+    )  # fmt: skip
+
+
+def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[InputFinding, ...]:
+    """What is wrong with the input, the collection included."""
+    known = texts.collection.documents
+    docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
+    return evaluation.findings + (collection_findings(docs, known) if known else ())
+
+
+def _measure(given: str | Measure) -> Measure:
+    by = parse(given)
+    if by.declaration.better != "higher":
+        raise UnknownName(
+            f"{by} is not better the higher it is: it cannot say which query is worst",
+            where="measure",
+            fix="choose one that is, such as nDCG@10",
+        )
+    return by
+
+
+def _check(*, k: Any, worst: Any, depth: Any, rel: Any) -> None:
+    for name, value, least in (("k", k, 1), ("worst", worst, 0), ("depth", depth, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(
+                f"{name}={value!r} is not possible", where="diagnose",
+                fix=f"{name} is a whole number, {least} or more",
+            )  # fmt: skip
+    if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < math.inf:
+        raise InputError(
+            f"rel={rel!r} is not possible", where="diagnose", fix="rel is a number above 0"
+        )
+
+
+def _collection(given: Any, group_by: str | None) -> Collection:
+    if given is not None and not isinstance(given, Collection):
+        raise InputError(
+            f"got {type(given).__name__} for the collection", where="collection",
+            fix="give Collection.read(folder) or Collection.of(documents, queries)",
+        )  # fmt: skip
+    found = Collection() if given is None else given
+    if group_by is not None:
+        names = sorted({name for query in found.queries.values() for name in query.fields})
+        if group_by not in names:
+            raise UnknownName(
+                f"no query has a field {group_by!r}", where="group_by",
+                fix=f"the queries have: {', '.join(names)}" if names
+                else "give a collection whose queries have fields (queries.jsonl)",
+            )  # fmt: skip
+    return found
+
+
+def _views(truth: Qrels, run: Run, rel: float) -> tuple[View, ...]:
+    seen = views(truth, run, rel)
+    if not any(view.relevant for view in seen):
+        raise InputError(
+            f"no document has grade {rel:g} or more", where="judgments",
+            fix="choose a lower relevance level, or check the column of grades",
+        )  # fmt: skip
+    return seen
+
+
+def _others(truth: Qrels, run: Run, rel: float) -> dict[str, View]:
+    found = {view.query_id: view for view in views(truth, run, rel) if view.docs}
+    if not found:
+        raise MismatchError(
+            f"no query of {run.name!r} is judged",
+            where="also",
+            fix="give a run of the same queries",
+        )
+    return found
+
+
+def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
+    column = evaluation.per_query[:, evaluation.measures.index(by)].tolist()
+    return dict(zip(evaluation.query_ids, column, strict=True))
+
+
+def _findings(
+    examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels
+) -> tuple[Finding, ...]:
+    """One for each query that is not as good as it can be, worst first."""
+    best = _values(evaluate(truth, {v.query_id: ideal(v) for v in examiner.views}, by), by)
+    values = _values(evaluation, by)
+    found = [
+        examiner.finding(view, values[view.query_id], best[view.query_id])
+        for view in examiner.views
+        if values[view.query_id] < best[view.query_id] - _SAME or view.missed(examiner.k)
+    ]
+    # An undefined value has no place among the others: it comes last.
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (
+                math.isnan(one.value), 0.0 if math.isnan(one.value) else one.value,
+                -len(one.missed), one.query_id,
+            ),
+        )
+    )  # fmt: skip
+
+
+def _not_looked_at(examiner: Examiner, findings: tuple[Finding, ...]) -> Iterator[str]:
+    texts = examiner.texts
+    without = [
+        f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
+        for c in CAUSES
+        if c.name not in examiner.looked_at and c != UNJUDGED
+    ]
+    if not texts.collection.documents:
+        yield f"{', '.join(without)}: no texts of documents were given"
+    elif not texts.collection.queries:
+        yield f"{', '.join(without)}: no texts of queries were given"
+    else:
+        silent = sum(not texts.asked(finding.query_id) for finding in findings)
+        if silent:
+            yield f"terms of {many(silent, 'query')}: no text, or function words only"
+    if UNJUDGED.name not in examiner.looked_at:
+        yield (
+            f"{UNJUDGED.name}: the judgments name relevant documents only; what is unjudged may be "
+            "not relevant, or overlooked"
+        )
+    if texts.collection.documents:
+        missed = [doc.doc_id for finding in findings for doc in finding.missed]
+        bare = sum(not texts.length(doc) for doc in missed)
+        if bare:
+            yield f"terms and length of {many(bare, 'missed document')}: no text"

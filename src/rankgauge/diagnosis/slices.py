@@ -1,0 +1,128 @@
+"""Which queries are hard: how values spread, and what they are by group, length and judgments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rankgauge import stats
+from rankgauge.diagnosis.terms import Texts, words
+from rankgauge.diagnosis.views import View
+from rankgauge.measures.measure import Measure
+
+__all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
+
+#: With fewer queries the interval of a slice is not worth giving.
+ENOUGH = 10
+#: What queries are cut by, asked or not.
+OWN_CUTS = ("words of the query", "relevant documents")
+_BINS = 10
+_LENGTHS = ((1, "1–3"), (4, "4–6"), (7, "7 and more"))
+_RELEVANT = ((1, "1"), (2, "2–3"), (4, "4–9"), (10, "10 and more"))
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """How the queries spread.
+
+    Attributes:
+        counts: Queries with a value in each tenth from 0 to 1, the last one closed; empty for a
+            measure with other bounds.
+        undefined: Queries whose value is undefined: without a relevant document.
+        nothing_at_k: Queries with a relevant document, but none in the first k.
+        nothing_at_all: Of these, queries with none at any depth.
+    """
+
+    counts: tuple[int, ...]
+    undefined: int
+    nothing_at_k: int
+    nothing_at_all: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The queries that have something in common.
+
+    Attributes:
+        by: What they are cut by.
+        label: What these have in common.
+        queries: How many have a value.
+        mean: Mean of their values.
+        low: Lower end of its 95 % interval (t); None where there are too few to say.
+        high: Upper end.
+    """
+
+    by: str
+    label: str
+    queries: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def difficulty(
+    views: Sequence[View], values: Mapping[str, float], measure: Measure, k: int
+) -> Difficulty:
+    """How the queries spread by this measure."""
+    known = _known(values.values())
+    counts = [0] * _BINS
+    if measure.declaration.bounds == (0, 1):
+        for value in known:
+            # 0.3 is three tenths, also where it was added up of other numbers.
+            counts[min(_BINS - 1, math.floor(value * _BINS + 1e-9))] += 1
+    missing = [view for view in views if view.relevant and not view.hits(k)]
+    return Difficulty(
+        counts=tuple(counts) if sum(counts) == len(known) else (),
+        undefined=len(values) - len(known),
+        nothing_at_k=len(missing),
+        nothing_at_all=sum(not view.hits(len(view.docs)) for view in missing),
+    )
+
+
+def slices(
+    views: Sequence[View], values: Mapping[str, float], texts: Texts, group_by: str | None
+) -> tuple[Slice, ...]:
+    """Means by group, by length of the query in words, and by number of relevant documents."""
+    queries = texts.collection.queries
+
+    def field(view: View) -> str:
+        query = queries.get(view.query_id)
+        found = None if query is None else query.fields.get(group_by or "")
+        return "(none)" if found is None else str(found)
+
+    def length(view: View) -> str:
+        query = queries.get(view.query_id)
+        return _range(0 if query is None else len(words(query.text)), _LENGTHS)
+
+    def relevant(view: View) -> str:
+        return _range(len(view.relevant), _RELEVANT)
+
+    cuts: list[tuple[str, Callable[[View], str], list[str]]] = []
+    if group_by is not None:
+        cuts.append((group_by, field, sorted(set(map(field, views)))))
+    if queries:
+        cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
+    cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
+    return tuple(
+        _slice(by, label, own)
+        for by, label_of, labels in cuts
+        for label in labels
+        if (own := _known(values[v.query_id] for v in views if label_of(v) == label))
+    )
+
+
+def _range(number: int, ranges: Sequence[tuple[int, str]]) -> str:
+    return next((label for least, label in reversed(ranges) if number >= least), "")
+
+
+def _known(values: Iterable[float]) -> list[float]:
+    return [value for value in values if not math.isnan(value)]
+
+
+def _slice(by: str, label: str, values: list[float]) -> Slice:
+    mean = math.fsum(values) / len(values)
+    if len(values) < ENOUGH:
+        return Slice(by, label, len(values), mean, None, None)
+    interval = stats.t_interval(values)
+    return Slice(by, label, len(values), mean, interval.low, interval.high)

@@ -1,0 +1,247 @@
+"""Texts as terms: what a query and a document share, how long texts are, which are the same.
+
+One plain way for every language: compatibility forms and accents are dropped, case is folded, text
+is split at what is neither letter nor digit; scripts that write no blanks are cut into pairs of
+characters. English endings (plural, -ing, -ed) are taken off, and English function words are no
+terms. Two terms count as shared if they are equal, or if one begins with the other and the shorter
+has at least five letters (renew, renewal). This errs on the side of sharing: that nothing is shared
+is said only where it is so.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from rankgauge.corpus.collection import Collection
+
+__all__ = ["Texts", "shared", "terms", "words"]
+
+# Thai to Lao, Burmese, Khmer, kana, Han: scripts without blanks between words.
+_DENSE = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+_WORD = re.compile(rf"(?P<dense>[{_DENSE}]+)|[^\W_{_DENSE}]+")
+_FUNCTION_WORDS = """
+    a about above after again all also am an and any are aren as at be because been before being
+    below between both but by can cannot could couldn d did didn do does doesn doing don down during
+    each else ever few for from further get give given had hadn has hasn have haven having he her
+    here hers him his how however i if in into is isn it its itself just ll m many may me might more
+    most much must my need no nor not now of off on once one only or other ought our ours out over
+    own per please re s same shall she should shouldn so some such t tell than that the their theirs
+    them then there these they this those through to too under until up upon us ve very was wasn we
+    were weren what when where whether which while who whom whose why will with within without won
+    would wouldn you your yours
+"""
+_STOP = frozenset(_FUNCTION_WORDS.split())
+_PREFIX = 5
+_SHINGLE = 5
+_LIKELIEST = 0.9
+# Tukey's fences, on the logarithm of the length.
+_FENCE = 1.5
+_FACTOR = 2.0
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in order: folded, without accents.
+
+    Example:
+        >>> words("The café's 2 DVDs")
+        ('the', 'cafe', 's', '2', 'dvds')
+    """
+    if not text.isascii():
+        parts = unicodedata.normalize("NFKD", text)
+        text = "".join(char for char in parts if unicodedata.category(char)[0] != "M")
+    found: list[str] = []
+    for match in _WORD.finditer(text.casefold()):
+        word, dense = match[0], match["dense"]
+        if dense and len(word) > 1:
+            found += [word[place : place + 2] for place in range(len(word) - 1)]
+        else:
+            found.append(word)
+    return tuple(found)
+
+
+def terms(text: str) -> frozenset[str]:
+    """The terms of a text: its words without function words and English endings.
+
+    Example:
+        >>> sorted(terms("How do I renew the libraries' DVDs?"))
+        ['dvd', 'librari', 'renew']
+    """
+    return _terms(words(text))
+
+
+def _terms(found: Iterable[str]) -> frozenset[str]:
+    return frozenset(_stem(word) for word in set(found) - _STOP)
+
+
+def _stem(word: str) -> str:
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+        return word
+    if word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        # Not speed, need.
+        if (
+            stem != word
+            and len(stem) >= 3
+            and not stem.endswith("e")
+            and re.search("[aeiouy]", stem)
+        ):
+            word = stem
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    if len(word) > 3 and word.endswith("e"):
+        word = word[:-1]
+    return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
+
+
+def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
+    """Those terms of `asked` that are among `found`, or begin one of them or with one of them.
+
+    Example:
+        >>> sorted(shared(terms("renewal of cards"), terms("Renew your card")))
+        ['card', 'renewal']
+    """
+    same = asked & found
+    rest = {term for term in asked - same if len(term) >= _PREFIX and term.isalpha()}
+    if not rest:
+        return same
+    long = [term for term in found if len(term) >= _PREFIX and term.isalpha()]
+    near = {term for term in rest if any(o.startswith(term) or term.startswith(o) for o in long)}
+    return same | near
+
+
+class Texts:
+    """The texts of a collection, each taken apart when it is first needed.
+
+    Args:
+        collection: Documents and queries; either may be missing.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self._words: dict[str, tuple[str, ...]] = {}
+        self._terms: dict[str, frozenset[str]] = {}
+        self._shingles: dict[str, frozenset[tuple[str, ...]]] = {}
+
+    def knows(self, doc: str) -> bool:
+        """Whether the document is in the collection."""
+        return doc in self.collection.documents
+
+    def length(self, doc: str) -> int:
+        """Characters of title and text; 0 for an unknown document."""
+        found = self.collection.documents.get(doc)
+        return 0 if found is None else len(found.whole.strip())
+
+    def words(self, doc: str) -> tuple[str, ...]:
+        """The words of title and text; none for an unknown document."""
+        if doc not in self._words:
+            found = self.collection.documents.get(doc)
+            self._words[doc] = () if found is None else words(found.whole)
+        return self._words[doc]
+
+    def terms(self, doc: str) -> frozenset[str]:
+        """The terms of title and text."""
+        if doc not in self._terms:
+            self._terms[doc] = _terms(self.words(doc))
+        return self._terms[doc]
+
+    def asked(self, query: str) -> frozenset[str]:
+        """The terms of a query; none for an unknown one."""
+        found = self.collection.queries.get(query)
+        return frozenset() if found is None else terms(found.text)
+
+    def asked_words(self, query: str) -> tuple[str, ...]:
+        """The words of a query whose terms are looked for, as it has them, each once."""
+        found = self.collection.queries.get(query)
+        every = () if found is None else words(found.text)
+        return tuple(dict.fromkeys(word for word in every if word not in _STOP))
+
+    def shared(self, query: str, doc: str) -> frozenset[str]:
+        """The terms of a query that a document holds."""
+        return shared(self.asked(query), self.terms(doc))
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two documents have the same words in the same order, and any at all."""
+        return bool(self.words(one)) and self.words(one) == self.words(other)
+
+    def likeness(self, one: str, other: str) -> float:
+        """How alike two texts are: the Jaccard similarity of their runs of five words, 0 to 1.
+
+        Two texts that both have fewer words are alike (1) if they are equal. Texts without words
+        are like nothing.
+
+        Source: Broder (1997), On the resemblance and containment of documents.
+        """
+        left, right = self._runs(one), self._runs(other)
+        if not left or not right:
+            return 0.0
+        # The similarity is at most the ratio of the sizes: most pairs end here.
+        if min(len(left), len(right)) < _LIKELIEST * max(len(left), len(right)):
+            return 0.0
+        both = len(left & right)
+        return both / (len(left) + len(right) - both)
+
+    def near_duplicates(self, docs: Iterable[str]) -> list[tuple[str, str, float]]:
+        """Documents that repeat an earlier one: it, the first one it is like, how alike (>= .9)."""
+        found: list[tuple[str, str, float]] = []
+        kept: list[str] = []
+        # What has no words is like nothing.
+        for doc in filter(self.words, docs):
+            for first in kept:
+                likeness = self.likeness(doc, first)
+                if likeness >= _LIKELIEST:
+                    found.append((doc, first, likeness))
+                    break
+            else:
+                kept.append(doc)
+        return found
+
+    def _runs(self, doc: str) -> frozenset[tuple[str, ...]]:
+        if doc not in self._shingles:
+            all_words = self.words(doc)
+            size = min(_SHINGLE, len(all_words))
+            self._shingles[doc] = frozenset(
+                all_words[place : place + size] for place in range(len(all_words) - size + 1)
+            ) if size else frozenset()  # fmt: skip
+        return self._shingles[doc]
+
+    @cached_property
+    def quartiles(self) -> tuple[float, float]:
+        """First and third quartile of the lengths of all documents that have a text."""
+        lengths = [length for length in map(self.length, self.collection.documents) if length]
+        if not lengths:
+            return 0.0, 0.0
+        low, high = np.quantile(np.array(sorted(lengths)), [0.25, 0.75]).tolist()
+        return low, high
+
+    def size(self, doc: str) -> Literal["short", "usual", "long"]:
+        """Whether a text is very short or very long among those of the collection."""
+        length, (shortest, longest) = self.length(doc), self.fences
+        if length < shortest:
+            return "short"
+        return "long" if length > longest else "usual"
+
+    @cached_property
+    def fences(self) -> tuple[float, float]:
+        """Below the first a text is very short, above the second very long.
+
+        Tukey's fences on the logarithm of the length: the quartiles, stretched by 1.5 times the
+        distance between them; and never nearer to a quartile than a factor of two.
+        """
+        low, high = self.quartiles
+        if not low:
+            return 0.0, float("inf")
+        stretch = max((high / low) ** _FENCE, _FACTOR)
+        return low / stretch, high * stretch

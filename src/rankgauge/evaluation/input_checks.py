@@ -1,0 +1,562 @@
+"""Cheap checks of judgments and a run: ids that do not match, distances, empty rankings.
+
+Every evaluation makes them on its way. `rankgauge check` has the same codes, looks closer, and
+measures what each problem does to the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.findings import KINDS, Finding, Level
+from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
+from rankgauge.core.text import many, some
+from rankgauge.data.join import Joined
+from rankgauge.data.model import Qrels
+
+if TYPE_CHECKING:
+    # Loaded where ids do not match.
+    from rankgauge.data.id_spelling import Way
+
+__all__ = [
+    "DEPTH",
+    "SAMPLED",
+    "InputChecks",
+    "Pair",
+    "Sample",
+    "collection_findings",
+    "document_way",
+]
+
+# Query id and document id.
+Pair: TypeAlias = tuple[bytes, bytes]
+# Makes pairs of the first judged queries of a block (so many, at most SAMPLED) and their first
+# documents.
+Sample: TypeAlias = Callable[[int], list[Pair]]
+
+SAMPLED, DEPTH = 50, 20
+
+# Where judged documents are looked for.
+_TOP = 10
+# Of the judged documents that could be in the first ten, a run of a real retriever has more. Only
+# below it ids are compared, so that other evaluations do not pay for it.
+_FEW_MET = 0.2
+# With fewer of the judged documents at any rank, ids may be written differently. Ids that are one
+# too high or too low match other documents: there a glance at a few says whether to look.
+_FEW_MATCHED = 0.4
+# So much denser than in the whole ranking are judged documents among the first ten where ids meet
+# those of like documents; so much thinner where the order is reversed.
+_DENSER, _THINNER = 1.3, 0.7
+_GLANCED = 5
+_IDS = 5_000
+# As many more must match than chance brings: three standard deviations, and half as many again.
+_DEVIATIONS, _BETTER = 3, 1.5
+# With fewer queries nothing in common may be no wonder.
+_QUERIES = 10
+_LEAST_QUERIES = 5
+# Above a half, empty rankings decide the mean, whatever the others are like.
+_EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
+_MISSPELLED = 0.1
+# Of the judged documents that could be met so many must be met by another spelling, and of those
+# met in all.
+_SHARE, _OF_ALL = 0.05, 0.15
+# So many cannot be chance.
+_MOST_MET = 0.5
+# With more of the judged documents among the first ten, no considerable share of ids is written
+# differently.
+_NEARLY_ALL = 0.9
+_ODD = 0.2
+_MARKS_ONLY = bytes(value for value in range(128) if chr(value).isalnum())
+# Relevant documents at the end of rankings: three queries, four times as many as not, twice the
+# reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
+# Rankings of a few documents have no end.
+_LONG = 10
+# Scores of so many rankings rise in the order given where they are distances.
+_MOST = 0.9
+_REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
+
+
+class InputChecks:
+    """Keeps what tells of faults in the input, block by block of a run, and then names them.
+
+    What says whether to look at all has been counted for the values anyway.
+    """
+
+    def __init__(self, qrels: Qrels) -> None:
+        self.qrels = qrels
+        self.parts: list[Joined] = []
+        self.source = ""
+        self.documents = self.matched = 0
+        self.samples: list[Sample] = []
+        self.queries = 0
+        self.rising = self.varied = 0
+        self.paired = True
+
+    def add(self, joined: Joined, sample: Sample, source: str) -> None:
+        """Take in one block.
+
+        Args:
+            joined: Its judged documents.
+            sample: Makes pairs of its judged queries and their first documents.
+            source: Where the run comes from.
+        """
+        self.parts.append(joined)
+        self.documents += int(joined.retrieved.sum())
+        self.matched += len(joined.rank)
+        self.source = self.source or source
+        if self.wants_sample:
+            self.samples.append(sample)
+        self.queries += len(joined.numbers)
+
+    def add_order(self, rising: int, varied: int, *, paired: bool) -> None:
+        """Take in the order in which a block gives its rankings.
+
+        Args:
+            rising: How many rankings have scores that rise in the order given.
+            varied: How many could.
+            paired: Whether the rankings are lists, of which the order is meant.
+        """
+        self.rising, self.varied = self.rising + rising, self.varied + varied
+        self.paired = self.paired and paired
+
+    @property
+    def wants_sample(self) -> bool:
+        """Whether the blocks so far have too few queries for a sample."""
+        return self.queries < SAMPLED
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Judged queries of the run and their first documents."""
+        return self._first(SAMPLED)
+
+    def _first(self, queries: int) -> list[Pair]:
+        found: dict[bytes, list[Pair]] = {}
+        for sample in self.samples:
+            if len(found) >= queries:
+                break
+            for query, doc in sample(queries):
+                found.setdefault(query, []).append((query, doc))
+        return list(chain.from_iterable(list(found.values())[:queries]))
+
+    def mismatches(
+        self, judged: float, queries: int, missing: IntArray, unknown: Collection[bytes]
+    ) -> Iterator[Finding]:
+        """Ids that do not match and scores that look like distances, the worst first.
+
+        Args:
+            judged: Judged@10.
+            queries: How many queries are evaluated, or would be if the run had them.
+            missing: The numbers of those that are not in the run.
+            unknown: Queries of the run that are not judged.
+        """
+        yield from self._query_ids(queries, missing, unknown)
+        if not self.documents:
+            return
+        depth = self.documents / len(self.qrels)
+        pool = len(self.qrels.table) / len(self.qrels)
+        density = self.matched / self.documents
+        reachable = min(1, pool / _TOP)
+        odd = judged < _NEARLY_ALL * reachable and self._looks_mixed()
+        if judged < _FEW_MET * reachable:
+            few = self.matched < _FEW_MATCHED * min(pool, depth) * len(self.qrels)
+            if few or odd or (judged > _DENSER * density and self._looks_shifted()):
+                yield from self._document_ids(spelled=few or odd)
+        elif odd:
+            spelled = self._spelled(_Judged(self.qrels))
+            if spelled is not None:
+                yield spelled
+        found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
+        found = found or self._rising()
+        if found is not None:
+            yield found
+
+    def _looks_shifted(self) -> bool:
+        """Whether more of a few documents are judged if ids were one higher or lower."""
+        first = {query: number for number, (query, _) in reversed([*enumerate(self.pairs)])}
+        pairs = [
+            pair
+            for start in first.values()
+            for pair in self.pairs[start : start + _GLANCED]
+            if pair[0] == self.pairs[start][0]
+        ]
+        judged = _Judged(self.qrels)
+        now = sum(map(judged.has, pairs))
+        return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
+
+    def _looks_mixed(self) -> bool:
+        """Whether many of a few documents have marks or letters that no judged id has."""
+        pairs = self._first(_GLANCED)
+        judged = _Judged(self.qrels)
+        ours = [doc for _, doc in pairs]
+        theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
+        for ignored in (b"0123456789", _MARKS_ONLY):
+            known = {doc.translate(None, ignored) for doc in theirs}
+            odd = Counter(doc.translate(None, ignored) for doc in ours)
+            if max((n for shape, n in odd.items() if shape not in known), default=0) >= _ODD * len(
+                ours
+            ):
+                return True
+        return False
+
+    def empties(self, queries: int, without: int, missing: int) -> Iterator[Finding]:
+        """Queries that are evaluated and have no results.
+
+        Args:
+            queries: How many queries are evaluated.
+            without: How many of them have no results.
+            missing: How many of these are not in the run.
+        """
+        empty = without - missing
+        # What is missing from a run is counted in a note of its own.
+        explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
+        if not explains and empty <= _EMPTY * queries:
+            return
+        said = [f"{missing} not in the run"] if missing else []
+        said += [f"{empty} with an empty ranking"] if empty else []
+        fix = "look why nothing was retrieved"
+        if missing:
+            fix = "run the missing queries, or leave them out (queries=intersection)"
+        yield _finding(
+            "P104",
+            f"{without} of {many(queries, 'query')} have no results ({', '.join(said)})",
+            fix,
+            "error" if explains else "warning",
+        )
+
+    def _query_ids(
+        self, queries: int, missing: IntArray, unknown: Collection[bytes]
+    ) -> Iterator[Finding]:
+        least = _MISSPELLED * queries
+        if len(missing) <= least or len(unknown) <= least:
+            return
+        from rankgauge.data.id_spelling import matches, named, way_of
+
+        theirs = self.qrels.table.queries.take(missing[:_IDS]).tolist()
+        ours = sorted(unknown)[:_IDS]
+        way = way_of(ours, theirs)
+        if way is None:
+            return
+        met = list(matches(way, ours, theirs))
+        if len(met) > least:
+            yield _finding(
+                "P103",
+                f"{len(met)} of {many(queries, 'query id')} match only {named(way, met)}: "
+                f"{_example(*met[0])}",
+                self.copy_command(),
+            )
+
+    def _document_ids(self, *, spelled: bool) -> Iterator[Finding]:
+        if not self.pairs:
+            return
+        judged = _Judged(self.qrels)
+        now = sum(map(judged.has, self.pairs))
+        found = (self._spelled(judged) if spelled else None) or self._shifted(judged, now)
+        if found is not None:
+            yield found
+        elif not self.matched and self.queries >= _QUERIES:
+            yield from self._nothing_judged()
+
+    def _spelled(self, judged: _Judged) -> Finding | None:
+        """Ids that are the same but for a prefix, a suffix, their case, ..."""
+        found = document_way(self.pairs, self.qrels)
+        if found is None:
+            return None
+        from rankgauge.data.id_spelling import named
+
+        way, met = found
+        now = sum(map(judged.has, self.pairs))
+        fix = self.copy_command()
+        if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
+            fix = "write the ids of documents, not of chunks, each at its best place"
+        only = "" if now * _BETTER > len(met) else "only "
+        return _finding(
+            "P103",
+            f"document ids match the judgments {only}{named(way, met)}: {_example(*met[0])}; "
+            f"{self._evidence(now, now + len(met))}",
+            fix,
+        )
+
+    def _shifted(self, judged: _Judged, now: int) -> Finding | None:
+        """Ids that are counted from 0 on one side and from 1 on the other."""
+        for met, unit, word in _shifts(self.pairs, judged):
+            if _more(met, now):
+                return _finding(
+                    "P109",
+                    f"more {unit} ids match the judgments with those of the run one {word}: "
+                    f"{self._evidence(now, met)}",
+                    f"number both from 0 or both from 1; {self._command()} shows the effect",
+                )
+        return None
+
+    def _evidence(self, now: int, then: int) -> str:
+        return f"{then} instead of {now} of {len(self.pairs)} first documents are judged then"
+
+    def _nothing_judged(self) -> Iterator[Finding]:
+        """Ids of two kinds; documents that are judged for other queries have the right ones."""
+        docs = self.qrels.table.docs
+        ours = [doc for _, doc in self.pairs]
+        if np.isin(Ids.of(ours, "document id").hashes(), docs.hashes()).any():
+            return
+        theirs = docs.take(np.arange(min(3, len(docs)))).shown()
+        yield _finding(
+            "P102",
+            "no retrieved document is among the judged ones: the run has "
+            f"{some(map(show_id, ours))}, the judgments have {some(theirs)}",
+            "check that both use the same document ids",
+        )
+
+    def _reversed(self) -> Finding | None:
+        """Relevant documents at the end of the rankings: distances, most likely."""
+        ends = [one for part in self.parts if (one := _ends(part, _LONG)) is not None]
+        if not ends:
+            return None
+        relevant, depth, others, depth_of_others, better, worse, top, end = np.sum(
+            ends, axis=0
+        ).tolist()
+        if better < _REVERSED or better < _TIMES * worse or end < _GAIN * top:
+            return None
+        # The mean place of documents in any order is the middle; its spread is that of a uniform.
+        if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
+            return None
+        # Below documents that nobody judged all judged ones are at the end, relevant or not.
+        if others and depth / relevant <= depth_of_others / others:
+            return None
+        return self._distances(_nearer_to_the_end(better, worse))
+
+    def _rising(self) -> Finding | None:
+        """Rankings in ascending order of score: distances, unless relevant documents disagree.
+
+        Rows sorted by a score that is no distance have most relevant documents at the end.
+        """
+        if not self.rising or self.rising < _MOST * self.varied:
+            return None
+        ends = [one for part in self.parts if (one := _ends(part, 2)) is not None]
+        better, worse = np.sum(ends, axis=0)[4:6].tolist() if ends else (0, 0)
+        sure = self.varied >= _LEAST_QUERIES and (
+            better > worse or (self.paired and better == worse)
+        )
+        if not sure and not self.paired:
+            return None
+        said = f"they ascend in the order given in {self.rising} of {many(self.varied, 'ranking')}"
+        if better:
+            said += f", and {_nearer_to_the_end(better, worse)}"
+        return self._distances(said, "error" if sure else "warning")
+
+    def _distances(self, evidence: str, severity: Level = "error") -> Finding:
+        return _finding(
+            "R104",
+            f"the scores look like distances (lower is better): {evidence}",
+            f"if they are, {self._command('--fix fixed --fix-also R104')} writes a copy with the "
+            "scores negated",
+            severity,
+        )
+
+    def copy_command(self) -> str:
+        """The command that fixes ids."""
+        return f"{self._command('--fix fixed')} writes a copy with matching ids"
+
+    def _command(self, options: str = "") -> str:
+        """The command that looks closer, with the paths as far as they are known."""
+        sources = (self.qrels.table.source, "QRELS"), (self.source, "RUN")
+        paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
+        return " ".join(filter(None, ["rankgauge check", *paths, options]))
+
+
+def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
+    """Whether the documents of a run are in a collection but for the way their ids are written.
+
+    A collection may hold a part of the documents, so that a lack alone says nothing.
+
+    Args:
+        docs: Documents of the run.
+        known: The ids of the collection.
+
+    Example:
+        >>> [one.code for one in collection_findings(["docs/1", "docs/2"], {"1": "", "2": ""})]
+        ['T104']
+    """
+    from rankgauge.data.id_spelling import matches, named, way_of
+
+    ours = list(dict.fromkeys(docs))[:_IDS]
+    if not ours or sum(doc in known for doc in ours) >= _FEW_MET * len(ours):
+        return ()
+    coded = [doc.encode("utf-8", "surrogateescape") for doc in ours]
+    theirs = [doc.encode("utf-8", "surrogateescape") for doc in known]
+    way = way_of(coded, theirs)
+    met = [] if way is None else list(matches(way, coded, theirs))
+    if way is None or len(met) < 2:
+        return ()
+    return (
+        _finding(
+            "T104",
+            f"document ids match the collection only {named(way, met)}: "
+            f"{_example(*met[0], 'collection')}",
+            "write the ids the same way in run, judgments and collection",
+        ),
+    )
+
+
+def _nearer_to_the_end(better: float, worse: float) -> str:
+    return (
+        f"the first relevant document is nearer to the end of the ranking for {better:.0f} of "
+        f"{many(round(better + worse), 'query')}"
+    )
+
+
+def _ends(joined: Joined, least: int) -> tuple[float, ...] | None:
+    """How near relevant documents are to either end of rankings of at least so many documents.
+
+    None without any.
+
+    How many there are; the sum of their places as a share of the depth; both of those judged not
+    relevant; queries whose first relevant one is nearer to the end, and to the beginning; the sum
+    of reciprocal ranks as it is, and from the end.
+    """
+    of_entry = np.repeat(joined.retrieved, np.diff(joined.offsets))
+    places = (joined.rank - 0.5) / of_entry
+    long = of_entry >= least
+    rows, others = (np.flatnonzero(long & kind) for kind in (joined.grade > 0, joined.grade == 0))
+    if not len(rows):
+        return None
+    query = np.searchsorted(joined.offsets, rows, side="right") - 1
+    rank, retrieved = joined.rank[rows], of_entry[rows]
+    first = np.flatnonzero(np.diff(query, prepend=-1))
+    # The ranks if the lowest scores were the best; equal scores keep their order.
+    other = retrieved + 1 - joined.tie_last[rows] + rank - joined.tie_first[rows]
+    top, end = rank[first], np.minimum.reduceat(other, first)
+    return (
+        len(rows),
+        float(places[rows].sum()),
+        len(others),
+        float(places[others].sum()),
+        int(np.count_nonzero(end < top)),
+        int(np.count_nonzero(top < end)),
+        float((1 / top).sum()),
+        float((1 / end).sum()),
+    )
+
+
+class _Judged:
+    """The judged documents of single queries, looked up once."""
+
+    def __init__(self, qrels: Qrels) -> None:
+        self.qrels = qrels
+        self.known: dict[bytes, dict[bytes, None]] = {}
+
+    def docs(self, query: bytes) -> Collection[bytes]:
+        if query not in self.known:
+            number = self.qrels.query_index.get(query)
+            found: Sequence[bytes] = ()
+            if number is not None:
+                start, stop = self.qrels.table.offsets[number : number + 2].tolist()
+                found = self.qrels.table.docs.take(np.arange(start, stop)).tolist()
+            self.known[query] = dict.fromkeys(found)
+        return self.known[query]
+
+    def has(self, pair: Pair) -> bool:
+        query, doc = pair
+        return doc in self.docs(query)
+
+
+def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
+    """Documents of a run that are judged for their query but for the way they are written."""
+    from rankgauge.data.id_spelling import matches
+
+    by_query: dict[bytes, list[bytes]] = {}
+    for query, doc in pairs:
+        if not judged.has((query, doc)):
+            by_query.setdefault(query, []).append(doc)
+    for query, docs in by_query.items():
+        yield from matches(way, docs, judged.docs(query))
+
+
+def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] | None:
+    """Return how documents are written differently, with the ids that meet; None if they are not.
+
+    The way that yields most judged documents counts, if these are clearly more than those judged
+    for another query, and not judged as they are.
+
+    Args:
+        pairs: Judged queries and their first documents.
+        qrels: The judgments.
+    """
+    from rankgauge.data.id_spelling import way_of
+
+    judged = _Judged(qrels)
+    by_query: dict[bytes, list[bytes]] = {}
+    for query, doc in pairs:
+        by_query.setdefault(query, []).append(doc)
+    theirs = set(islice((doc for query in by_query for doc in judged.docs(query)), _IDS))
+    way = way_of(
+        {doc for _, doc in pairs},
+        theirs,
+        lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)),
+    )
+    if way is None:
+        return None
+    met = _not_judged(list(_pairs_that_match(way, pairs, judged)), qrels)
+    now = sum(map(judged.has, pairs))
+    possible = sum(min(len(docs), len(judged.docs(query))) for query, docs in by_query.items())
+    if len(met) < max(2, _SHARE * (possible - now), _OF_ALL * (now + len(met))):
+        return None
+    if len(met) >= _MOST_MET * (possible - now):
+        return way, met
+    queries = list(by_query)
+    other = dict(zip(queries, [*queries[1:], queries[0]], strict=True))
+    turned = [(other[query], doc) for query, doc in pairs]
+    chance = sum(1 for _ in _pairs_that_match(way, turned, judged))
+    enough = len(met) >= _BETTER * chance and len(met) - chance > _DEVIATIONS * math.sqrt(chance)
+    return (way, met) if enough else None
+
+
+def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
+    """Those whose document as the run writes it is not judged for any query."""
+    if not met:
+        return met
+    ours = Ids.of([doc for doc, _ in met], "document id").hashes()
+    known = np.isin(ours, qrels.table.docs.hashes()).tolist()
+    return [pair for pair, there in zip(met, known, strict=True) if not there]
+
+
+def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
+    verb = "has" if other == "collection" else "have"
+    return f"the run has '{show_id(ours)}', the {other} {verb} '{show_id(theirs)}'"
+
+
+def _more(then: int, now: int) -> bool:
+    """Whether as many more match as chance hardly brings."""
+    return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
+
+
+def _shifts(pairs: Sequence[Pair], judged: _Judged) -> Iterator[tuple[int, str, str]]:
+    """How many are judged with ids one higher or lower, of documents and of queries."""
+    for place, unit in ((1, "document"), (0, "query")):
+        if not all(pair[place].isdigit() for pair in pairs):
+            continue
+        for step, word in ((1, "higher"), (-1, "lower")):
+            moved = {value: renumbered(value, step) for value in {pair[place] for pair in pairs}}
+            if place:
+                found = sum(moved[doc] in judged.docs(query) for query, doc in pairs)
+            else:
+                found = sum(doc in judged.docs(moved[query]) for query, doc in pairs)
+            yield found, unit, word
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return bool(source) and os.path.isfile(source)  # noqa: PTH113 - no path of ours
+    except ValueError:
+        return False
+
+
+def _finding(code: str, message: str, fix: str, severity: Level = "error") -> Finding:
+    return Finding(code, severity, message, KINDS[code].effect, fix)

@@ -1,0 +1,113 @@
+"""Orders of equal scores drawn at random, and what measures are on the average of them.
+
+For measures whose mean over all orders has no closed form, and only where that was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray
+from rankgauge.data.judged_run import JudgedRun, Values
+from rankgauge.measures.measure import Measure
+
+__all__ = ["Draws", "drawn_orders", "estimate"]
+
+
+class Draws(NamedTuple):
+    """How many orders are drawn, and from where on.
+
+    Attributes:
+        number: How many.
+        seed: Where they begin.
+    """
+
+    number: int
+    seed: int
+
+    def of(self, query: bytes) -> np.random.Generator:
+        """The random numbers of a query, whichever others are evaluated, and in which order."""
+        digest = blake2b(query, digest_size=16).digest()
+        return np.random.default_rng([self.seed, int.from_bytes(digest, "big")])
+
+
+def estimate(
+    run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], draws: Draws
+) -> tuple[Values, Values]:
+    """The mean of each measure over orders drawn at random, and the standard error of that.
+
+    Args:
+        run: A judged run.
+        queries: The id of each of its rows.
+        measures: The measures.
+        draws: How many orders are drawn.
+
+    Returns:
+        (Q, M) means, NaN where undefined, and (Q, M) their standard errors.
+    """
+    means = np.full((len(run), len(measures)), np.nan)
+    errors = np.zeros(means.shape)
+    for row, query in enumerate(queries):
+        orders = drawn_orders(run, row, draws.of(query), draws.number)
+        for column, measure in enumerate(measures):
+            found = measure.values(orders).tolist()
+            if any(map(math.isnan, found)):
+                continue
+            mean = math.fsum(found) / len(found)
+            spread = math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1)
+            means[row, column] = mean
+            errors[row, column] = math.sqrt(spread / len(found))
+    return means, errors
+
+
+def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int) -> JudgedRun:
+    """One query in so many orders: a judged run with a row for each of them."""
+    rank = np.tile(run.rank[row], (number, 1))
+    first, last = run.tie_first[row], run.tie_last[row]
+    tied = run.in_qrels[row] & (last > first)
+    for start in np.unique(first[tied]).tolist():
+        columns = np.flatnonzero(tied & (first == start))
+        size = int(last[columns[0]]) - start + 1
+        rank[:, columns] = start + _places(rng, (number, len(columns)), size)
+    order = np.argsort(rank, axis=1, kind="stable")
+    ranked = np.take_along_axis(rank, order, axis=1)
+    return JudgedRun(
+        rank=ranked,
+        grade=run.grade[row][order],
+        in_qrels=run.in_qrels[row][order],
+        judged=run.judged[row][order],
+        tie_first=ranked,
+        tie_last=ranked,
+        retrieved=np.repeat(run.retrieved[row], number),
+        ideal=np.repeat(run.ideal[row : row + 1], number, axis=0),
+        n_judged=np.repeat(run.n_judged[row], number),
+    )
+
+
+def _places(rng: np.random.Generator, shape: tuple[int, int], size: int) -> IntArray:
+    """Places from 0 of the judged documents of a group, all orders of the group alike likely.
+
+    Every document gets a random number and stands by it. The numbers of those that are not judged
+    need not be drawn: how many fall between two judged ones is enough, however many there are.
+    """
+    keys = rng.random(shape)
+    order = np.argsort(keys, axis=1)
+    sorted_keys = np.take_along_axis(keys, order, axis=1)
+    left = np.full(shape[0], size - shape[1], dtype=np.int64)
+    before = np.zeros(shape[0])
+    above = np.zeros(shape[0], dtype=np.int64)
+    places = np.empty(shape, dtype=np.int64)
+    for column, key in enumerate(sorted_keys.T):
+        between = rng.binomial(left, (key - before) / (1 - before))
+        above += between
+        left -= between
+        before = key
+        places[:, column] = above + column
+    result = np.empty(shape, dtype=np.int64)
+    np.put_along_axis(result, order, places, axis=1)
+    return result

@@ -1,0 +1,219 @@
+"""What may have been done otherwise: the deviations that a number is searched with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgauge.core.grammar import Value
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.data.model import Qrels
+from rankgauge.errors import UnknownName
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Case, Deviation
+from rankgauge.profiles.registry import PROFILES
+from rankgauge.profiles.steps import (
+    AS_GIVEN,
+    ASCENDING_IDS,
+    BINARY_GRADES,
+    INPUT_TIES,
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+)
+
+__all__ = ["AVERAGED", "ORDERS", "Way", "of_data", "of_measure", "of_profiles"]
+
+# More deviations than this at once explain anything.
+_MOST = 3
+_LEVELS = (1, 2, 3)
+_TOPS = (1, 2, 3, 4, 5)
+
+
+class Way(NamedTuple):
+    """Deviations that are taken together.
+
+    Attributes:
+        name: What it is called: its deviations, or the profile.
+        deviations: They, in order.
+        profile: Whether it is that of a tool.
+    """
+
+    name: str
+    deviations: tuple[Deviation, ...]
+    profile: bool = False
+
+
+class _Choice(NamedTuple):
+    """A deviation of a group: of each group one is taken at most."""
+
+    group: str
+    deviation: Deviation
+
+
+# ---- what changes judgments, run or order
+
+
+def _upside_down(case: Case) -> Case:
+    table = case.run.table
+    return case._replace(run=replace(case.run, table=replace(table, values=-table.values)))
+
+
+def _once(deviation: Deviation) -> Deviation:
+    """The same, where a document that stands twice is made one before the order is changed."""
+
+    def changed(case: Case) -> Case:
+        table = case.run.without_repeats(case.policies.duplicates)
+        return deviation.change(case._replace(run=replace(case.run, table=table)))
+
+    return replace(deviation, change=changed)
+
+
+def _grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
+    def changed(case: Case) -> Case:
+        table = case.qrels.table
+        return case._replace(qrels=Qrels(replace(table, values=change(table.values))))
+
+    return Deviation(name, why, "judgments", changed)
+
+
+def _reversed(values: FloatArray) -> FloatArray:
+    top = values.max(initial=0.0)
+    return np.where(values > 0, top + 1 - values, values)
+
+
+# Scores are made what they are before anything is put in order by them.
+_DATA = (
+    _Choice("precision", SINGLE_PRECISION),
+    _Choice("order", _once(INPUT_TIES)),
+    _Choice("order", _once(ASCENDING_IDS)),
+    _Choice("order", _once(AS_GIVEN)),
+    _Choice("order", Deviation(
+        "lowest score first", "the ranking is upside down, as of distances", "run", _upside_down,
+    )),
+    _Choice("grades", BINARY_GRADES),
+    _Choice("grades", _grades(
+        "grades reversed", "the best grade is taken for the worst", _reversed,
+    )),
+    _Choice("grades", _grades(
+        "grade 0 counts", "what was judged not relevant counts as relevant",
+        lambda values: np.where(values == 0, 1.0, values),
+    )),
+)  # fmt: skip
+
+
+ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
+"""The names of those that put documents in another order."""
+
+
+# ---- what changes the measure
+
+
+# Of each word: the group, what it is called, why, and the value that it may have instead.
+_WORDS: tuple[tuple[str, str, str, Value], ...] = (
+    ("gain", "gain 2^grade - 1", "the gain is exponential", "exp"),
+    ("gain", "gain = grade", "the gain is the grade itself", "linear"),
+    ("ideal", "ideal of what was retrieved",
+     "the best ranking is made of the documents retrieved only", "retrieved"),
+    ("ideal", "ideal of all that was judged", "the best ranking is made of all judged documents",
+     "judged"),
+    ("ideal", "ideal of the first k", "the best ranking is made of the first k documents only",
+     "topk"),
+    ("b", "no discount at rank 2", "ranks 1 and 2 weigh the same, as first published", 2),
+    *(("norm", f"divided by {called}", f"the sum is divided by {said}", norm)
+      for norm, called, said in (
+          ("R", "R", "all relevant documents, found or not"),
+          ("min(k,R)", "min(k, R)", "k, or by all relevant documents where these are fewer"),
+          ("k", "k", "k, however many relevant documents there are"),
+          ("retrieved", "those found", "the relevant documents found, so that misses cost nothing"),
+      )),
+    *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level} on",
+       level) for level in _LEVELS),
+    ("judged_only", "judged documents only", "documents without a judgment are removed first",
+     True),
+    *(("top", f"top grade {top}", f"the scale ends at grade {top}", top) for top in _TOPS),
+)  # fmt: skip
+
+
+def _of_words(measure: Measure) -> Iterator[_Choice]:
+    """What a measure of this name may be taken for; what is not possible is left out later."""
+    has = measure.declaration.words
+    graded = measure.declaration.reads == "grades"
+    for word, name, why, value in _WORDS:
+        # Grade 1 is the lowest that brings a gain at all.
+        if word in has and not (graded and word == "rel" and value == 1):
+            yield _worded(word, name, why, value)
+    k = dict(measure.params).get("k")
+    if isinstance(k, int):
+        for other in (k - 1, k + 1):
+            yield _worded("k", f"cut-off {other}", f"{other} ranks are looked at", other)
+        yield _worded("k", "no cut-off", "the whole ranking is looked at", None)
+
+
+def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
+    def change(case: Case) -> Case:
+        return case._replace(measure=case.measure(**{word: value}).complete())
+
+    return _Choice(word, Deviation(name, why, "measure", change))
+
+
+# ---- combinations
+
+
+def of_data(most: int) -> Iterator[Way]:
+    """So many deviations of judgments, run or order at most; none first."""
+    yield from (_way(found) for found in _combined(_DATA, most))
+
+
+def of_measure(measure: Measure) -> Iterator[tuple[Way, Measure]]:
+    """The measures that it may be taken for, each once; the measure itself first."""
+    seen: set[Measure] = set()
+    for found in _combined(tuple(_of_words(measure)), _MOST):
+        way, changed = _way(found), measure
+        try:
+            for deviation in way.deviations:
+                # Only the measure of a case is read.
+                changed = deviation.change(Case(None, None, changed, None)).measure  # type: ignore[arg-type]
+        except UnknownName:
+            continue
+        if changed not in seen:
+            seen.add(changed)
+            yield way, changed
+
+
+def _skipped(case: Case) -> Case:
+    return case._replace(policies=replace(case.policies, undefined="skip"))
+
+
+AVERAGED = (
+    RUN_QUERIES_ONLY,
+    Deviation("undefined left out", "queries without a relevant document are left out of the mean",
+              "policy", _skipped),
+)  # fmt: skip
+"""What may be done otherwise where values are averaged."""
+
+
+def of_profiles(measure: Measure) -> Iterator[Way]:
+    """The ways of other tools that have the measure."""
+    for profile in PROFILES.values():
+        try:
+            deviations = profile.deviations(measure)
+        except UnknownName:
+            continue
+        if deviations:
+            yield Way(profile.name, deviations, profile=True)
+
+
+def _combined(choices: Sequence[_Choice], most: int) -> Iterator[tuple[_Choice, ...]]:
+    for size in range(most + 1):
+        for found in combinations(choices, size):
+            if len({choice.group for choice in found}) == size:
+                yield found
+
+
+def _way(found: Sequence[_Choice]) -> Way:
+    deviations = tuple(choice.deviation for choice in found)
+    return Way(" + ".join(deviation.name for deviation in deviations), deviations)

@@ -1,0 +1,377 @@
+"""``explain()``: the value of one query, worked out as a person would on paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rankgauge.core.ids import Id
+from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.core.text import many, some
+from rankgauge.errors import InputError
+from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.explanation import binary, graded, order, user_models
+from rankgauge.explanation.cases import case_of, counted, evaluated, query_bytes
+from rankgauge.explanation.json_documents import null, working_data, written
+from rankgauge.explanation.listing import Listing, listing_of
+from rankgauge.explanation.tables import tables_of
+from rankgauge.explanation.ties import averaged, orders_of
+from rankgauge.explanation.working import (
+    ANY_GRADE,
+    WORKED,
+    Worked,
+    Working,
+    level_of,
+    number,
+    words_of,
+)
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.profiles.deviations import Case
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["Explanation", "Other", "alike", "explain", "explained", "work_out"]
+
+# The modules that declare how measures are worked out.
+_FAMILIES = (binary, graded, order, user_models)
+_SCHEMA = "rankgauge/explanation/1"
+_SAME = 1e-12
+_TAUGHT = (2, 5)
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another query that is worth a look.
+
+    Attributes:
+        what: What it is: ``lowest``, ``median``, ``highest``.
+        query: Its id, as text.
+        value: Its value.
+    """
+
+    what: str
+    query: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """The value of a query with all that it is made of.
+
+    Made by :func:`explain`. Shows itself in a notebook; :func:`report_explanation` prints it.
+
+    Attributes:
+        run_name: What the run is called.
+        measure: The measure.
+        query: The query, as text.
+        why: Why this query, if it was not asked for; else empty.
+        kernel: What `evaluate` says of the query; NaN where it is undefined. A note tells if the
+            working by hand comes to something else.
+        mean: The mean over the queries.
+        queries: How many these are.
+        by_hand: Whether there is a working by hand; without one its value is that of `evaluate`.
+        working: The documents with what each contributes, the ideal ranking, and the formula with
+            the numbers put in.
+        listing: The whole ranking and all judgments of the query.
+        policies: What was decided where definitions are silent.
+        others: Other queries that are worth a look.
+        notes: What else a reader has to know, a sentence each.
+
+    Example:
+        >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, "nDCG@10")
+        >>> found.value
+        0.7967075809905066
+        >>> print(found.steps[-1])
+        nDCG@10 = DCG / IDCG = 2.8928 / 3.6309 = 0.7967
+    """
+
+    run_name: str
+    measure: Measure
+    query: str
+    why: str
+    kernel: float
+    mean: float
+    queries: int
+    by_hand: bool
+    working: Working
+    listing: Listing
+    policies: Policies
+    others: tuple[Other, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def value(self) -> float:
+        """What the working by hand comes to; NaN where it is undefined."""
+        return self.working.value
+
+    @property
+    def rows(self) -> tuple[Worked, ...]:
+        """The documents that the measure looks at, best first."""
+        return self.working.rows
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The formula with the numbers put in, a line each."""
+        return self.working.steps
+
+    def agrees(self) -> bool:
+        """Whether the working and `evaluate` come to the same value, but for rounding."""
+        return alike(self.value, self.kernel)
+
+    def tables(self) -> tuple[Table, ...]:
+        """The ranking with what each document contributes, and the ideal ranking if it has one."""
+        title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
+        return tables_of(self.measure, self.working, self.listing, title=title)
+
+    def to_json(self) -> str:
+        """The explanation as JSON by the published schema ``explanation-1.json``; NaN is null."""
+        data = {
+            "run": self.run_name,
+            "measure": str(self.measure),
+            "policies": asdict(self.policies),
+            "query": self.query,
+            "why": self.why,
+            "value": null(self.value),
+            "evaluated": null(self.kernel),
+            "mean": null(self.mean),
+            "queries": self.queries,
+            "by_hand": self.by_hand,
+            "retrieved": len(self.listing.documents),
+            **working_data(self.working),
+            "missed": [{"document": name, "grade": g} for name, g in self.listing.missed()],
+            "others": [
+                {"what": one.what, "query": one.query, "value": one.value} for one in self.others
+            ],
+            "notes": list(self.notes),
+        }
+        return written(_SCHEMA, data)
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(to_html, self.tables()))
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.measure} = {number(self.value)} of query {self.query!r}>"
+
+
+def explain(
+    qrels: Any,
+    run: Any,
+    measure: str | Measure,
+    query: Id | None = None,
+    *,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
+) -> Explanation:
+    """Work out the value of one query by hand: each document, what it is worth, and the sum.
+
+    The working is made from the definition by loops of its own, and held against `evaluate`.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run: The run: anything that :meth:`Run.of` takes.
+        measure: The measure.
+        query: The query. If left out, one is chosen that shows how the measure works: with a few
+            relevant documents among those it looks at, and a value near the mean.
+        ties: As for :func:`evaluate`, as are the other policies.
+        queries: Which queries are averaged.
+        duplicates: A document twice in a ranking.
+        undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
+
+    Raises:
+        UnknownName: For a measure or a policy nobody knows.
+        InputError: If the query is not judged, or an input cannot be worked with.
+
+    Example:
+        >>> print(*explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR").steps, sep="; ")
+        the first relevant document stands at rank 2; RR = 1 / 2 = 0.5000
+    """
+    case = case_of(
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
+    return explained(case, query)
+
+
+def explained(case: Case, query: Id | None = None) -> Explanation:
+    """A query of a case worked out by hand."""
+    evaluation = evaluated(case)
+    if not evaluation.query_ids:
+        raise InputError("no query is left to explain", fix="see --queries")
+    why = ""
+    if query is None:
+        query, why = _teaching(evaluation, _hits(case))
+    wanted = query_bytes(case.qrels, query)
+    if wanted is None:
+        raise InputError(
+            f"query {str(query)!r} is not judged", fix=f"judged: {some(case.qrels.query_ids)}"
+        )
+    listing = listing_of(case, wanted)
+    if listing.query not in evaluation.query_ids:
+        raise InputError(
+            f"query {listing.query!r} is left out: the run does not have it",
+            fix="average all judged queries (queries='all')",
+        )
+    kernel = evaluation.value(listing.query, case.measure)
+    found = _by_hand(case.measure, listing, orders=_over_orders(case, listing))
+    working = _value_only(case.measure, listing, kernel) if found is None else found
+    return Explanation(
+        run_name=evaluation.run_name,
+        measure=case.measure,
+        query=listing.query,
+        why=why,
+        kernel=kernel,
+        mean=evaluation.mean()[str(case.measure)],
+        queries=len(evaluation.query_ids),
+        by_hand=found is not None,
+        working=working,
+        listing=seen_by(case.measure, listing),
+        policies=case.policies,
+        others=tuple(_others(evaluation, listing.query)),
+        notes=tuple(_notes(case, listing, found, kernel)),
+    )
+
+
+def seen_by(measure: Measure, listing: Listing) -> Listing:
+    """What the measure sees of a query: all documents, or those judged."""
+    return listing.judged_only() if dict(measure.params).get("judged_only") else listing
+
+
+def work_out(measure: Measure, listing: Listing, kernel: float, *, orders: bool = False) -> Working:
+    """The working of a query; of a measure without one its meaning, and the value it has.
+
+    Args:
+        measure: The measure.
+        listing: The query.
+        kernel: The value that `evaluate` has.
+        orders: Whether the value is the mean over all orders of equal scores.
+    """
+    found = _by_hand(measure, listing, orders=orders)
+    return _value_only(measure, listing, kernel) if found is None else found
+
+
+def _by_hand(measure: Measure, listing: Listing, *, orders: bool) -> Working | None:
+    """The working of a query, if there is one."""
+    seen = seen_by(measure, listing)
+    k = dict(measure.params).get("k")
+    if measure.name not in WORKED or (isinstance(k, int) and k > user_models.FAR):
+        return None
+    if orders:
+        return averaged(measure, seen)
+    return WORKED[measure.name](str(measure), seen, words_of(measure, seen))
+
+
+def alike(value: float, other: float) -> bool:
+    """Whether two values are the same but for rounding; undefined ones are."""
+    if math.isnan(value) or math.isnan(other):
+        return math.isnan(value) and math.isnan(other)
+    return abs(value - other) <= _SAME * max(1.0, abs(value), abs(other))
+
+
+def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
+    k = dict(measure.params).get("k")
+    level = level_of(measure, listing)
+    rows = tuple(
+        Worked(listed, (), listed.reaches(level))
+        for listed in seen_by(measure, listing).within(k if isinstance(k, int) else None)
+    )
+    summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
+    return Working((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
+
+
+def _over_orders(case: Case, listing: Listing) -> bool:
+    """Whether the value is a mean over several orders of one ranking: then none shows it."""
+    if case.policies.ties != "mean" or case.measure.declaration.expected == "same":
+        return False
+    return any(x.tied for x in listing.documents)
+
+
+def _hits(case: Case) -> dict[str, float]:
+    """How many documents count among those that the measure looks at, for each query."""
+    k = dict(case.measure.params).get("k")
+    level = {**case.measure.declaration.defaults, **dict(case.measure.params)}.get("rel")
+    # The best grade of each query is a matter of that query: any grade does to choose by.
+    count = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
+    # In any order of ties: it only says which query is worth a look.
+    policies = replace(case.policies, ties="trec", draws=0, seed=0)
+    return counted(evaluated(case._replace(policies=policies), [count]))
+
+
+def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
+    """A query that shows how the measure works, and why it was chosen."""
+    measure = evaluation.measures[0]
+    mean = evaluation.mean()[str(measure)]
+    low, high = measure.declaration.bounds
+    rows = [
+        (query, value, int(hits.get(query, 0)))
+        for query, value in zip(
+            evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True
+        )
+    ]
+    inside = [row for row in rows if low < row[1] < high]
+    k = dict(measure.params).get("k")
+    where = "found" if k is None else f"in the first {k}"
+    few = [row for row in inside if _TAUGHT[0] <= row[2] <= _TAUGHT[1]]
+    known = [row for row in rows if not math.isnan(row[1])]
+    for kept, said in (
+        (few, f"with two to five relevant documents {where}"),
+        (inside, "with a value that is neither the lowest nor the highest"),
+        (known, "with a value"),
+        (rows, "evaluated"),
+    ):
+        if kept:
+            chosen = min(kept, key=lambda row: abs(row[1] - mean))
+            near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
+            return chosen[0], f"of {many_of(len(kept))} {said}{near}"
+    raise InputError("no query is left to explain", fix="see --queries")
+
+
+def many_of(queries: int) -> str:
+    return "the only query" if queries == 1 else f"the {many(queries, 'query')}"
+
+
+def _others(evaluation: Evaluation, shown: str) -> Iterator[Other]:
+    """The queries with the lowest, the middle and the highest value, but for the one shown."""
+    values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
+    known = sorted(
+        ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]
+    )
+    if not known:
+        return
+    seen = {shown}
+    places = (("lowest", 0), ("median", (len(known) - 1) // 2), ("highest", len(known) - 1))
+    for what, place in places:
+        value, query = known[place]
+        if query not in seen:
+            seen.add(query)
+            yield Other(what, query, value)
+
+
+def _notes(case: Case, listing: Listing, found: Working | None, kernel: float) -> Iterator[str]:
+    value = kernel if found is None else found.value
+    if not alike(value, kernel):
+        yield (
+            f"WARNING: worked out by hand it is {value!r}, evaluate says {kernel!r}: this is a "
+            "fault of rankgauge, please report it"
+        )
+    if not listing.in_run:
+        yield "the run does not have this query: an empty ranking"
+    elif not listing.documents:
+        yield "the run retrieved nothing for this query"
+    if _over_orders(case, listing):
+        seen = seen_by(case.measure, listing)
+        plural = f"the mean over all {orders_of(seen)} orders of tied documents"
+        yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
+    elif found is None:
+        yield f"there is no working by hand of {case.measure.name}: the value is that of evaluate"
+    if dict(case.measure.params).get("judged_only"):
+        removed = sum(not listed.judged for listed in listing.documents)
+        yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
+    if math.isnan(kernel):
+        skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}
+        yield f"undefined: {'left out of' if skipped else 'counted 0 in'} the mean"

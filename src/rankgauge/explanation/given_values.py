@@ -1,0 +1,352 @@
+"""Values of a measure from somewhere else: of each query, or their mean alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rankgauge.core.text import many
+from rankgauge.errors import FormatError, InputError, RankgaugeError
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.formats.delimited import check_width
+from rankgauge.formats.lines import all_of, opened, source_name
+from rankgauge.measures.measure import Measure, parse
+
+__all__ = ["GivenValues"]
+
+_QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "id", "_id"}
+_MEASURE = {"measure", "metric", "measure_name"}
+_VALUE = {"value", "score", "result"}
+_MEANS = {"all", "mean", "average", "avg", "amean"}
+# Beyond so many decimals a number was not rounded, but may be a 32-bit float.
+_EXACT, _SINGLE = 6, 1e-6
+_OURS = "rankgauge/evaluation/1"
+_WANTED = (
+    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON or JSON lines"
+)
+
+
+class _Row(NamedTuple):
+    """A value as it came: of which query and which measure, empty where it does not say."""
+
+    query: str
+    measure: str
+    value: Any
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class GivenValues:
+    """Values that were given: of each query, or the mean alone.
+
+    Attributes:
+        source: Where they are from.
+        values: Query to value; empty if the mean alone is known.
+        mean: The mean that was given, or that of the values.
+        slack: How far a value may lie from what was meant: half a unit of the last decimal.
+        digits: Their decimals.
+        notes: What was chosen on the way, a sentence each.
+
+    Example:
+        >>> GivenValues.of({"q1": 0.5, "q2": 0.25}, "AP").mean
+        0.375
+        >>> GivenValues.of(0.41, "AP").slack
+        0.005
+    """
+
+    source: str
+    values: Mapping[str, float]
+    mean: float
+    slack: float
+    digits: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, source: Any, measure: str | Measure) -> GivenValues:
+        """Values from whatever holds them.
+
+        Args:
+            source: A mapping of query to value, or of query to measure to value (as pytrec_eval
+                gives it); an evaluation; a number, which is the mean, or the text of one (whose
+                decimals are then known); or the path of a file: lines of ``trec_eval -q``, of
+                ir_measures, CSV, TSV, JSON, JSON lines, packed or not.
+            measure: Which of them is meant, where there are several.
+
+        Raises:
+            InputError: If it is none of these, or the measure is not among them.
+            FormatError: With path and line, if a line does not fit.
+        """
+        wanted = parse(measure)
+        if isinstance(source, GivenValues):
+            return source
+        number = _number(source)
+        if number is not None:
+            notes = tuple(_beyond([number], wanted))
+            return cls("the mean given", {}, number, *_slack([source]), notes)
+        if isinstance(source, Evaluation):
+            return _chosen(_of_columns(source), wanted, source.run_name)
+        if isinstance(source, str | os.PathLike):
+            return _chosen(_of_file(source), wanted, os.path.basename(source_name(source)))  # noqa: PTH119 - a path may be text
+        if isinstance(source, Mapping | list):
+            return _chosen(list(_of_json(source)), wanted, "the values given")
+        raise InputError(
+            f"got {type(source).__name__} for the values", where="values",
+            fix="give a mapping of query to value, the mean, or the path of a file",
+        )  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _slack(values: Iterable[Any]) -> tuple[float, int]:
+    """How far values may lie from what was meant, and their decimals."""
+    digits = max((_decimals(value) for value in values), default=0)
+    return (_SINGLE if digits > _EXACT else 0.5 * 10.0**-digits), digits
+
+
+def _decimals(value: Any) -> int:
+    text = value if isinstance(value, str) else repr(float(value))
+    base, _, power = text.strip().lower().partition("e")
+    after = base.partition(".")[2]
+    return max(len(after) - int(power or 0), 0)
+
+
+def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
+    """The values of the measure that was asked for."""
+    names = list(dict.fromkeys(row.measure for row in rows))
+    fitting = [name for name in names if not name or _names(name, measure)]
+    notes: list[str] = []
+    if not fitting and len(names) == 1:
+        notes.append(f"{source} says {names[0]}; it is taken for {measure}")
+        fitting = names
+    kept = [row for row in rows if row.measure in fitting[:1]]
+    if not kept:
+        raise InputError(
+            f"there is no {measure} among the values" if rows else "there is no value to read",
+            where=source,
+            fix=f"it has: {', '.join(names[:6])}" if rows else f"give {_WANTED}",
+        )
+    values: dict[str, float] = {}
+    mean, told = None, [row.value for row in kept if _number(row.value) is not None]
+    for row in kept:
+        value = _number(row.value)
+        if value is None:
+            _refuse_words(row, source)
+        elif row.query.lower() in _MEANS or not row.query:
+            mean = value
+        elif row.query in values:
+            raise InputError(f"query {row.query!r} stands twice", where=source, fix="keep one")
+        else:
+            values[row.query] = value
+    if len(values) + (mean is not None) < len(kept):
+        notes.append("values that are no numbers (undefined) were passed over")
+    if not values and mean is None:
+        raise InputError("there is no number among the values", where=source, fix=f"give {_WANTED}")
+    notes += _beyond(values.values() if values else [mean or 0.0], measure)
+    own = measure.mean(list(values.values())) if values else mean
+    return GivenValues(source, values, float(own or 0.0), *_slack(told), tuple(notes))
+
+
+def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:
+    """Whether there are values that the measure cannot have."""
+    low, high = measure.declaration.bounds
+    if measure.declaration.mean == "sum":
+        high = math.inf
+    wrong = [value for value in values if not low - _SINGLE <= value <= high + _SINGLE]
+    if wrong:
+        yield (
+            f"{many(len(wrong), 'value')} {'lies' if len(wrong) == 1 else 'lie'} beyond what "
+            f"{measure} can be ({low:g} to {high:g}), such as {wrong[0]:g}: percent, another "
+            "measure, or a sum?"
+        )
+
+
+def _refuse_words(row: _Row, source: str) -> None:
+    """What is neither a number nor the mark of an undefined value is a fault."""
+    if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
+        return
+    fix = f"give {_WANTED}"
+    if row.line == 1:
+        fix = (
+            "if this is the line of heads, head the queries query_id and the values by the measure"
+        )
+    raise FormatError(f"{str(row.value)[:40]!r} is no value", path=source, line=row.line, fix=fix)
+
+
+def _names(name: str, measure: Measure) -> bool:
+    """Whether a name means the measure."""
+    if name in {str(measure), measure.trec_name()}:
+        return True
+    try:
+        return parse(name) == measure
+    except RankgaugeError:
+        return False
+
+
+# ---- from files
+
+
+def _of_file(path: str | os.PathLike[str]) -> list[_Row]:
+    name = source_name(path)
+    with opened(path) as stream:
+        content = all_of(stream, name)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("this is no UTF-8", path=name, fix="save it as UTF-8") from None
+    if text.lstrip()[:1] in {"{", "["}:
+        return list(_of_json(_json(text, name)))
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not lines:
+        return []
+    for mark in (",", "\t", ";"):
+        head = [cell.strip().lower() for cell in lines[0][1].split(mark)]
+        if len(head) > 1 and head[0] in _QUERY | _MEASURE:
+            return list(_of_table(lines, mark, name))
+    return list(_of_lines(lines, name))
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise FormatError(
+                    f"this is no JSON: {error}", path=name, line=number, fix=f"give {_WANTED}"
+                ) from None
+    return found
+
+
+def _of_table(lines: Sequence[tuple[int, str]], mark: str, name: str) -> Iterator[_Row]:
+    """CSV or TSV with a header: a column for each measure, or a column of their names."""
+    heads = [head.strip() for head in next(csv.reader([lines[0][1]], delimiter=mark))]
+    for number, line in lines[1:]:
+        cells = next(csv.reader([line], delimiter=mark))
+        check_width(cells, heads, name, (number, mark))
+        record = dict(zip(heads, cells, strict=False))
+        yield from _of_record(record, number)
+
+
+def _of_record(record: Mapping[str, Any], line: int = 0) -> Iterator[_Row]:
+    """A row with names: of a query, with its values."""
+    query = next((record[key] for key in record if key.strip().lower() in _QUERY), "")
+    named = next((record[key] for key in record if key.strip().lower() in _MEASURE), None)
+    for key, value in record.items():
+        plain = key.strip().lower()
+        if plain in _QUERY | _MEASURE:
+            continue
+        if plain in _VALUE or named is not None:
+            if plain in _VALUE:
+                yield _Row(str(query), str(named or ""), value, line)
+        elif isinstance(value, Mapping):
+            for name, inner in value.items():
+                yield _Row(str(query), str(name), inner, line)
+        else:
+            yield _Row(str(query), key.strip(), value, line)
+
+
+def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
+    """trec_eval -q (measure, query, value), ir_measures (query, measure, value), or two columns."""
+    split = [(number, line.replace(",", " ").split()) for number, line in lines]
+    first_is_measure = sum(_is_measure(cells[0]) for _, cells in split[:50])
+    second_is_measure = sum(_is_measure(cells[1]) for _, cells in split[:50] if len(cells) > 2)
+    of_trec = first_is_measure > second_is_measure
+    for number, cells in split:
+        if len(cells) == 3:
+            measure, query = (cells[0], cells[1]) if of_trec else (cells[1], cells[0])
+            yield _Row(query, measure, cells[2], number)
+        elif len(cells) == 2 and of_trec:
+            yield _Row("", cells[0], cells[1], number)
+        elif len(cells) == 2:
+            yield _Row(cells[0], "", cells[1], number)
+        else:
+            raise FormatError(
+                f"got {many(len(cells), 'field')}, wanted two or three", path=name, line=number,
+                fix=f"give {_WANTED}",
+            )  # fmt: skip
+
+
+def _is_measure(text: str) -> bool:
+    try:
+        parse(text)
+    except RankgaugeError:
+        return text in {"runid", "num_q"}
+    return True
+
+
+# ---- from what is in memory
+
+
+def _of_columns(evaluation: Evaluation) -> list[_Row]:
+    return [
+        _Row(query, str(measure), value)
+        for measure, column in zip(evaluation.measures, evaluation.per_query.T, strict=True)
+        for query, value in zip(evaluation.query_ids, column.tolist(), strict=True)
+    ]
+
+
+def _of_json(data: Any) -> Iterator[_Row]:
+    """Records, nested mappings either way round, or what `Evaluation.to_json` wrote."""
+    if isinstance(data, list):
+        for record in data:
+            yield from _of_json(record) if _is_ours(record) else _of_a_record(record)
+    elif _is_ours(data):
+        names = [measure["name"] for measure in data["measures"]]
+        for query, values in zip(data["query_ids"], data["values"], strict=True):
+            yield from (_Row(query, name, v) for name, v in zip(names, values, strict=True))
+    elif isinstance(data, Mapping) and isinstance(data.get("per_query"), Mapping):
+        yield from _of_json(data["per_query"])
+    elif isinstance(data, Mapping) and any(str(key).lower() in _QUERY for key in data):
+        yield from _of_record({str(key): value for key, value in data.items()})
+    elif isinstance(data, Mapping):
+        yield from _of_mapping(data)
+
+
+def _of_a_record(record: Any) -> Iterator[_Row]:
+    if isinstance(record, Mapping):
+        yield from _of_record({str(key): value for key, value in record.items()})
+    elif isinstance(record, list | tuple) and len(record) in {2, 3}:
+        query, *name, value = record
+        yield _Row(str(query), str(name[0]) if name else "", value)
+
+
+def _is_ours(data: Any) -> bool:
+    return isinstance(data, Mapping) and data.get("schema") == _OURS
+
+
+def _of_mapping(data: Mapping[Any, Any]) -> Iterator[_Row]:
+    measures = [str(key) for key in data if _is_measure(str(key))]
+    by_measure: Callable[[str], bool] = set(measures).__contains__
+    turned = len(measures) == len(data)
+    for key, inner in data.items():
+        outer = str(key)
+        if isinstance(inner, Mapping):
+            for other, value in inner.items():
+                yield _Row(str(other), outer, value) if turned else _Row(outer, str(other), value)
+        elif by_measure(outer) and turned:
+            yield _Row("", outer, inner)
+        else:
+            yield _Row(outer, "", inner)

@@ -1,0 +1,258 @@
+"""By hand: measures that read how relevant a document is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rankgauge.core.grammar import Value
+from rankgauge.explanation.listing import Listing
+from rankgauge.explanation.working import (
+    IdealRow,
+    Worked,
+    Working,
+    bracketed,
+    number,
+    summed,
+    worked,
+)
+
+__all__ = ["gain_of", "worth_of", "worth_said"]
+
+_HEADS = ("gain", "discount", "contribution", "sum")
+_WORTH = {"linear": "its grade", "exp": "2^grade - 1"}
+
+
+def gain_of(grade: float | None, gain: Value) -> float:
+    """What a grade is worth; what has none, or a negative one, is worth nothing.
+
+    Example:
+        >>> gain_of(3.0, "linear"), gain_of(3.0, "exp"), gain_of(None, "exp")
+        (3.0, 7.0, 0.0)
+    """
+    if grade is None or grade < 0:
+        return 0.0
+    if gain == "exp":
+        return math.expm1(grade * math.log(2.0)) if grade % 1 else math.ldexp(1.0, int(grade)) - 1
+    return dict(gain).get(grade, grade) if isinstance(gain, tuple) else grade
+
+
+def worth_of(grade: float | None, words: Any) -> float:
+    """What a grade is worth to a measure: nothing below its relevance level."""
+    low = words["rel"] is not None and (grade is None or grade < words["rel"])
+    return 0.0 if low else gain_of(grade, words["gain"])
+
+
+def _divisor(rank: int, words: Any) -> tuple[float, str]:
+    """What a gain at this rank is divided by, and how that is written."""
+    base = words["b"]
+    if base is None:
+        return math.log2(rank + 1), f"/log2({rank + 1})"
+    if rank <= base:
+        return 1.0, ""
+    return math.log(rank) / math.log(base), f"/log{number(base)}({rank})"
+
+
+def _discounted(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[str]]:
+    """The documents with their gains, DCG, and its terms as they are written."""
+    total, rows, terms = 0.0, [], []
+    for listed in query.within(words["k"]):
+        gain = worth_of(listed.grade, words)
+        divisor, written = _divisor(listed.rank, words)
+        discount = 1 / divisor
+        total += gain * discount
+        counts = gain > 0
+        added = gain * discount if counts else None
+        rows.append(Worked(listed, (gain if counts else None, discount, added, total), counts))
+        if counts:
+            terms.append(f"{number(gain)}{written}")
+    return tuple(rows), total, terms
+
+
+def worth_said(words: Any) -> str:
+    """The same in words."""
+    gain, level = words["gain"], words["rel"]
+    below = "" if level is None else f", from grade {number(level)} on"
+    if isinstance(gain, tuple):
+        pairs = ", ".join(f"{number(grade)} is worth {number(own)}" for grade, own in gain)
+        return f"gain: grade {pairs}; any other its own value{below}"
+    return f"gain of a document: {_WORTH[str(gain)]}{below}"
+
+
+@worked("DCG")
+def _dcg(name: str, query: Listing, words: Any) -> Working:
+    rows, total, terms = _discounted(query, words)
+    steps = (worth_said(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
+    return Working(_HEADS, rows, steps, total)
+
+
+def _sum(left: str, rows: Iterable[Worked], total: float) -> tuple[str, ...]:
+    """The second line of a sum: its terms as numbers."""
+    terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
+    if not terms:
+        return ()
+    if len(terms) == 1:
+        return (f"{' ' * len(left)} = {number(total)}",)
+    return (f"{' ' * len(left)} = {summed(terms)} = {number(total)}",)
+
+
+@worked("nDCG")
+def _ndcg(name: str, query: Listing, words: Any) -> Working:
+    k = words["k"]
+    rows, found, terms = _discounted(query, words)
+    pool, said = _pool(query, words)
+    ideal, whole, best = [], 0.0, []
+    for rank, (gain, grade, document) in enumerate(_best_first(pool, words)[:k], start=1):
+        if gain <= 0:
+            break
+        divisor, written = _divisor(rank, words)
+        discount = 1 / divisor
+        whole += gain * discount
+        ideal.append(IdealRow(rank, document, grade, (gain, discount, gain * discount, whole)))
+        best.append(f"{number(gain)}{written}")
+    at = "" if k is None else f"@{k}"
+    steps = [worth_said(words), f"ideal: {said}", f"DCG{at}  = {summed(terms)}"]
+    steps += _sum(f"DCG{at} ", rows, found)
+    steps.append(f"IDCG{at} = {summed(best)}")
+    if ideal:
+        numbers = summed(number(float(row.terms[2] or 0)) for row in ideal)
+        numbers = f"{numbers} = {number(whole)}" if len(ideal) > 1 else number(whole)
+        steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
+    if all(worth_of(grade, words) <= 0 for _, grade in query.judgments):
+        steps.append(f"no judged document brings a gain: {name} is undefined")
+        return Working(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
+    value = found / whole if whole else 0.0
+    steps.append(f"{name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
+    return Working(_HEADS, rows, tuple(steps), value, tuple(ideal))
+
+
+def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
+    """The best order of documents: gain, grade and id of each."""
+    return sorted(((worth_of(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
+
+
+def _pool(query: Listing, words: Any) -> tuple[list[tuple[str, float]], str]:
+    """What the ideal ranking is made of: document and grade; and what that is."""
+    if words["ideal"] == "judged":
+        known = [(document, grade) for document, grade in query.judgments if grade >= 0]
+        return known, "the best order of all judged documents, found or not"
+    depth = words["k"] if words["ideal"] == "topk" else None
+    seen = [(x.document, x.grade) for x in query.within(depth) if x.judged and x.grade is not None]
+    which = "the first k" if words["ideal"] == "topk" else "the documents retrieved"
+    return seen, f"the best order of {which} only (ideal={words['ideal']}), which inflates nDCG"
+
+
+@worked("NCG")
+def _ncg(name: str, query: Listing, words: Any) -> Working:
+    k, found, rows, terms = words["k"], 0.0, [], []
+    for listed in query.within(k):
+        gain = worth_of(listed.grade, words)
+        found += gain
+        rows.append(Worked(listed, (gain if gain > 0 else None, found), gain > 0))
+        terms += [number(gain)] if gain > 0 else []
+    ideal, whole = [], 0.0
+    for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], 1):
+        if gain > 0:
+            whole += gain
+            ideal.append(IdealRow(rank, document, grade, (gain, whole)))
+    steps = [
+        worth_said(words),
+        f"gained in the first {k}: {_added(terms, found)}",
+        f"the most possible: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
+        (
+            f"{name} = {number(found)} / {number(whole)} = "
+            f"{number(found / whole if whole else math.nan)}"
+        ),
+    ]
+    value = found / whole if whole else math.nan
+    return Working(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))
+
+
+def _added(terms: Sequence[str], total: float) -> str:
+    """A sum with what it comes to, unless it has one term."""
+    return f"{summed(terms)} = {number(total)}" if len(terms) > 1 else number(total)
+
+
+_CASCADE = ("stop", "reached", "contribution", "sum")
+
+
+def _stops(top: float) -> tuple[str, str]:
+    return (
+        f"stop: the chance to stop at a document, (2^grade - 1) / 2^{number(top)}",
+        "reached: the chance to come that far; a contribution is stop · reached / rank",
+    )
+
+
+def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, float, float, float]]:
+    """Of each rank: the chances to stop and to come so far, what it contributes, and the sum."""
+    total, reached, found = 0.0, 1.0, []
+    for rank, grade in enumerate(grades, start=1):
+        stop = gain_of(grade, "exp") / 2.0**top
+        added = reached * stop / rank
+        total += added
+        found.append((stop, reached, added, total))
+        reached *= 1 - stop
+    return found
+
+
+def _read(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[str]]:
+    """The documents as a reader of ERR comes by them, ERR, and its terms as they are written."""
+    listed = query.within(words["k"])
+    cascade = _cascade((one.grade for one in listed), words["top"])
+    rows = tuple(
+        Worked(one, (stop, reached, added if stop > 0 else None, total), stop > 0)
+        for one, (stop, reached, added, total) in zip(listed, cascade, strict=True)
+    )
+    terms = [
+        f"{number(stop)}·{number(reached)}/{rank}"
+        for rank, (stop, reached, _, _) in enumerate(cascade, start=1)
+        if stop > 0
+    ]
+    return rows, cascade[-1][3] if cascade else 0.0, terms
+
+
+@worked("ERR")
+def _err(name: str, query: Listing, words: Any) -> Working:
+    rows, total, terms = _read(query, words)
+    steps = (*_stops(words["top"]), f"{name} = {summed(terms)} = {number(total)}")
+    return Working(_CASCADE, rows, steps, total)
+
+
+@worked("nERR")
+def _nerr(name: str, query: Listing, words: Any) -> Working:
+    rows, found, terms = _read(query, words)
+    best = query.judgments[: words["k"]]
+    cascade = _cascade((grade for _, grade in best), words["top"])
+    ideal = tuple(
+        IdealRow(rank, document, grade, terms)
+        for rank, ((document, grade), terms) in enumerate(zip(best, cascade, strict=True), start=1)
+        if terms[0] > 0
+    )
+    whole = float(ideal[-1].terms[3] or 0) if ideal else 0.0
+    value = found / whole if whole else math.nan
+    steps = (
+        *_stops(words["top"]),
+        f"ERR of the ranking = {summed(terms)}{f' = {number(found)}' if terms else ''}",
+        f"ERR of the ideal ranking, all judged documents best first = {number(whole)}",
+        f"{name} = {number(found)} / {number(whole)} = {number(value)}",
+    )
+    return Working(_CASCADE, rows, steps, value, ideal)
+
+
+@worked("binG")
+def _fallen_behind(name: str, query: Listing, words: Any) -> Working:
+    whole, wrong, total, rows, terms = query.relevant(words["rel"]), 0, 0.0, [], []
+    for listed in query.documents:
+        counts = listed.reaches(words["rel"])
+        added = 1 / math.log2(2 + wrong) if counts else None
+        total += added or 0.0
+        terms += [f"1/log2({2 + wrong})"] if counts else []
+        rows.append(Worked(listed, (wrong, added, total), counts))
+        wrong += not counts
+    value = total / whole if whole else math.nan
+    steps = (
+        "each relevant document brings 1 / log2(2 + the documents above it that are not relevant)",
+        f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
+    )
+    return Working(("others above", "contribution", "sum"), tuple(rows), steps, value)

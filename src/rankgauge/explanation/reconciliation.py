@@ -1,0 +1,380 @@
+"""``reconcile()``: the way from one mean to another, deviation by deviation, adding up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rankgauge.core.ids import Id
+from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
+from rankgauge.evaluation.arguments import Queries
+from rankgauge.explanation.cases import case_of, counted, evaluated
+from rankgauge.explanation.explanation import Explanation, explained
+from rankgauge.explanation.json_documents import null, working_data, written
+from rankgauge.explanation.working import number
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Case, Deviation, Profile
+from rankgauge.profiles.registry import profile_of
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["Contribution", "Moved", "Reconciliation", "Target", "reconcile", "reconciled"]
+
+_SCHEMA = "rankgauge/reconciliation/1"
+# What only rounding sets apart is the same.
+_SAME = 1e-12
+_LEFT = "left over"
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one deviation does to a mean.
+
+    Attributes:
+        name: The deviation: ``32-bit scores``.
+        why: What it is, in one sentence.
+        of: What it changes: the run, the judgments, a policy or the measure.
+        mean: The mean with this deviation and those before it.
+        change: What it adds to the mean.
+        touched: The queries whose value it changes.
+        left: The queries that it takes out of the mean.
+        entered: The queries that it brings in.
+    """
+
+    name: str
+    why: str
+    of: str
+    mean: float
+    change: float
+    touched: int
+    left: int
+    entered: int
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A query that has another value there.
+
+    Attributes:
+        query: Its id, as text.
+        ours: Its value here; None where it is left out of the mean.
+        theirs: Its value there; None where it is left out.
+        by: (deviation, change) of those that moved it, in their order; NaN where one of them took
+            it out of the mean or brought it in.
+    """
+
+    query: str
+    ours: float | None
+    theirs: float | None
+    by: tuple[tuple[str, float], ...]
+
+    @property
+    def change(self) -> float:
+        """How far it moved; NaN where it is left out on one side."""
+        if self.ours is None or self.theirs is None:
+            return math.nan
+        return self.theirs - self.ours
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the other number comes from, and the number itself where it was given.
+
+    Attributes:
+        name: What to call it: a profile, a file.
+        mean: The mean that was given; None if it is what the deviations come to.
+        values: The values that were given, by query; None without.
+        slack: How far what was given may lie from what was meant: it was rounded.
+        digits: The decimals that a tool rounds its mean to; None where it does not.
+    """
+
+    name: str
+    mean: float | None = None
+    values: Mapping[str, float] | None = None
+    slack: float = _SAME
+    digits: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reconciliation:
+    """Why two means of one run differ: each deviation with what it adds, up to the difference.
+
+    Made by :func:`reconcile`. Shows itself in a notebook; :func:`report_reconciliation` prints it.
+
+    Attributes:
+        run_name: What the run is called.
+        measure: The measure, as we take it.
+        target: Where the other number comes from.
+        ours: Our mean.
+        theirs: The other.
+        queries: How many queries are averaged, here and there.
+        contributions: The deviations, one after the other.
+        rest: What they do not explain: 0 where the other number is what they come to.
+        moved: The queries whose value differs, those that moved most first; then those that are
+            left out on one side.
+        sides: One of them worked out, ours and theirs; None where no query differs.
+        policies: What was decided on our side.
+        notes: What else a reader has to know, a sentence each.
+
+    Example:
+        >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
+        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
+        >>> found.ours, found.theirs
+        (1.0, 0.5)
+        >>> [(one.name, one.change) for one in found.contributions if one.change]
+        [('32-bit scores', -0.5)]
+    """
+
+    run_name: str
+    measure: Measure
+    target: Target
+    ours: float
+    theirs: float
+    queries: tuple[int, int]
+    contributions: tuple[Contribution, ...]
+    rest: float
+    moved: tuple[Moved, ...]
+    sides: tuple[Explanation, Explanation] | None
+    policies: Policies
+    notes: tuple[str, ...] = ()
+
+    @property
+    def difference(self) -> float:
+        """Theirs minus ours, the sum of the contributions and of the rest."""
+        return self.theirs - self.ours
+
+    def table(self) -> Table:
+        """The way from our mean to the other."""
+        rows: list[tuple[Any, ...]] = [("rankgauge", self.ours, None, None)]
+        rows += [(one.name, one.mean, one.change, one.touched) for one in self.contributions]
+        if self.rest:
+            rows.append((self.left_over(), self.theirs, self.rest, None))
+        rows.append((self.target.name, self.theirs, self.difference, len(self.moved)))
+        return Table(
+            ("step", "mean", "change", "queries"), tuple(rows), title=self.title(),
+            notes=self.notes, digits=6,
+        )  # fmt: skip
+
+    def left_over(self) -> str:
+        """What the rest is: the rounding of what was given, or something that is not explained."""
+        digits = self.target.digits
+        slack = self.target.slack if digits is None else 10.0**-digits
+        return "rounding" if abs(self.rest) <= slack else _LEFT
+
+    def title(self) -> str:
+        """The two numbers in a line."""
+        return (
+            f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} "
+            f"by {self.target.name}"
+        )
+
+    def to_json(self) -> str:
+        """As JSON by the published schema ``reconciliation-1.json``; NaN is null."""
+        return written(_SCHEMA, self.data())
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain values."""
+        sides = self.sides or ()
+        return {
+            "run": self.run_name,
+            "measure": str(self.measure),
+            "target": self.target.name,
+            "policies": asdict(self.policies),
+            "ours": null(self.ours),
+            "theirs": null(self.theirs),
+            "difference": null(self.difference),
+            "queries": list(self.queries),
+            "contributions": [
+                {**asdict(one), "mean": null(one.mean), "change": null(one.change)}
+                for one in self.contributions
+            ],
+            "rest": null(self.rest),
+            "moved": [
+                {
+                    "query": one.query, "ours": one.ours, "theirs": one.theirs,
+                    "by": [{"name": name, "change": null(change)} for name, change in one.by],
+                }
+                for one in self.moved
+            ],
+            "sides": [
+                {"query": one.query, "value": null(one.value), **working_data(one.working)}
+                for one in sides
+            ],
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        return f"<Reconciliation: {self.title()}>"
+
+
+def reconcile(  # noqa: PLR0913 - one parameter a choice
+    qrels: Any,
+    run: Any,
+    measure: str | Measure,
+    against: str | Profile,
+    *,
+    query: Id | None = None,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
+) -> Reconciliation:
+    """Why another tool's number of the same run differs from ours.
+
+    What the tool does otherwise is taken over one deviation after the other, and each time
+    everything is evaluated again: what each adds to the mean sums up to the difference.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run: The run: anything that :meth:`Run.of` takes.
+        measure: The measure.
+        against: A profile or its name: see `PROFILES`.
+        query: The query that is worked out on both sides; the one that moved most if left out.
+        ties: As for :func:`evaluate`, as are the other policies: those of our side.
+        queries: Which queries are averaged.
+        duplicates: A document twice in a ranking.
+        undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
+
+    Raises:
+        UnknownName: For a profile nobody knows, or a measure that the tool does not have.
+        InputError: If an input cannot be worked with.
+    """
+    profile = profile_of(against)
+    case = case_of(
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
+    target = Target(profile.name, digits=profile.decimals(case.measure))
+    found = reconciled(case, profile.deviations(case.measure), target, query=query)
+    return replace(found, notes=(*found.notes, *_of_profile(profile, target)))
+
+
+def _of_profile(profile: Profile, target: Target) -> Iterator[str]:
+    """What is to be known of the tool beyond its deviations."""
+    yield f"{profile.name} is {profile.tool}"
+    if target.digits is not None:
+        yield f"{profile.name} rounds means to {target.digits} decimals"
+    if profile.beware:
+        yield f"of {profile.name} one must beware: {profile.beware}"
+
+
+def reconciled(
+    case: Case,
+    deviations: Sequence[Deviation],
+    target: Target,
+    *,
+    query: Id | None = None,
+) -> Reconciliation:
+    """The way from a case to the same with deviations, and on to what was given."""
+    first = evaluated(case)
+    ours = first.mean()[str(case.measure)]
+    before, mean, changed = counted(first), ours, case
+    start = before
+    contributions: list[Contribution] = []
+    ways: dict[str, list[tuple[str, float]]] = {}
+    for deviation in deviations:
+        changed = deviation.change(changed)
+        evaluation = evaluated(changed)
+        after, new = counted(evaluation), evaluation.mean()[str(changed.measure)]
+        contributions.append(_contribution(deviation, (before, after), new, new - mean))
+        _note(ways, deviation.name, before, after)
+        before, mean = after, new
+    if target.values is not None:
+        _note(ways, _LEFT, before, target.values, slack=target.slack)
+        before = dict(target.values)
+    theirs = mean if target.mean is None else target.mean
+    if target.digits is not None:
+        theirs = round(theirs, target.digits)
+    moved = tuple(_moved((start, before), ways, target.slack))
+    return Reconciliation(
+        run_name=first.run_name,
+        measure=case.measure,
+        target=target,
+        ours=ours,
+        theirs=theirs,
+        queries=(len(start), len(before)),
+        contributions=tuple(contributions),
+        rest=theirs - mean,
+        moved=moved,
+        sides=_sides(case, changed, moved, query),
+        policies=case.policies,
+        notes=tuple(_notes(case, changed, contributions)),
+    )
+
+
+def _contribution(
+    deviation: Deviation,
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+    mean: float,
+    change: float,
+) -> Contribution:
+    before, after = values
+    both = before.keys() & after.keys()
+    return Contribution(
+        deviation.name,
+        deviation.why,
+        deviation.of,
+        mean,
+        change,
+        touched=sum(abs(after[query] - before[query]) > _SAME for query in both),
+        left=len(before.keys() - both),
+        entered=len(after.keys() - both),
+    )
+
+
+def _note(
+    ways: dict[str, list[tuple[str, float]]],
+    name: str,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    *,
+    slack: float = _SAME,
+) -> None:
+    """Write down which queries a step moved, and how far; NaN where it took one out or in."""
+    for query in before.keys() | after.keys():
+        change = after.get(query, math.nan) - before.get(query, math.nan)
+        if math.isnan(change) or abs(change) > slack:
+            ways.setdefault(query, []).append((name, change))
+
+
+def _moved(
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+    ways: Mapping[str, list[tuple[str, float]]],
+    slack: float,
+) -> Iterator[Moved]:
+    """The queries that differ in the end, those that moved most first."""
+    ours, theirs = values
+    found = [
+        Moved(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
+        for query in (*ours, *(query for query in theirs if query not in ours))
+    ]
+    there = [one for one in found if not math.isnan(one.change) and abs(one.change) > slack]
+    yield from sorted(there, key=lambda one: -abs(one.change))
+    yield from (one for one in found if math.isnan(one.change))
+
+
+def _sides(
+    case: Case, changed: Case, moved: Sequence[Moved], query: Id | None
+) -> tuple[Explanation, Explanation] | None:
+    """One query worked out on both sides: the one asked for, or the one that moved most."""
+    if query is None:
+        # What only the rest moved is the same on both sides of what we can work out.
+        known = [one for one in moved if not math.isnan(one.change)]
+        if not known:
+            return None
+        explainable = [one for one in known if any(name != _LEFT for name, _ in one.by)]
+        query = (explainable or known)[0].query
+    return explained(case, query), explained(changed, query)
+
+
+def _notes(case: Case, changed: Case, contributions: Sequence[Contribution]) -> Iterator[str]:
+    for one in contributions:
+        yield f"{one.name}: {one.why}"
+    if str(changed.measure) != str(case.measure):
+        yield f"there it is what we call {changed.measure}"

@@ -1,0 +1,489 @@
+"""``reproduce()``: how a number from somewhere else may have come about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.ids import Id
+from rankgauge.core.policies import Duplicates, Ties, Undefined, Unjudged
+from rankgauge.core.text import many, some
+from rankgauge.data.judged_run import BoolArray, Values
+from rankgauge.data.subsets import keep_queries
+from rankgauge.errors import MismatchError, RankgaugeError
+from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.explanation.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
+from rankgauge.explanation.cases import case_of, counted, evaluated
+from rankgauge.explanation.given_values import GivenValues
+from rankgauge.explanation.json_documents import null, written
+from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
+from rankgauge.explanation.working import number
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Case
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["Fit", "Reproduction", "reproduce"]
+
+_SCHEMA = "rankgauge/reproduction/1"
+_MOST, _FEW_ROWS = 3, 3_000_000
+_SHOWN = 8
+# So many queries that tell two ways apart make it sure, and this chance of a mean alone.
+_SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
+# How densely means lie is told by so many of the nearest.
+_NEAR = 20
+_OURS = "as rankgauge has it"
+# A value may lie on the border of what rounds to the one given.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A way to come to numbers, and how well these fit those that were given.
+
+    Attributes:
+        name: The deviations that are taken together, or the profile of a tool.
+        deviations: Their names.
+        profile: Whether it is the way of a tool.
+        mean: The mean that it comes to.
+        reproduced: The queries whose value it reproduces, to the digits given.
+        missed: The queries whose value it does not.
+        same: Other ways that come to the same values here: nothing in these data tells them apart.
+            Those of tools come first.
+        ours: Whether it comes to our values.
+    """
+
+    name: str
+    deviations: tuple[str, ...]
+    profile: bool
+    mean: float
+    reproduced: int
+    missed: int
+    same: tuple[str, ...] = ()
+    ours: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction:
+    """Which way of computing reproduces numbers from somewhere else, and how sure that is.
+
+    Made by :func:`reproduce`. Shows itself in a notebook; :func:`report_reproduction` prints it.
+
+    Attributes:
+        measure: The measure, as we take it.
+        given: The numbers.
+        fits: The ways that fit best, the best first; ours is among them.
+        tried: How many ways were tried.
+        sure: How sure the best one is: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses
+            some queries) or ``not found``.
+        why: Why that is so, in one sentence.
+        tied: Of the values that the best way misses: how many lie within what some order of equal
+            scores can make, so that a sort that keeps no rule (an unstable one) explains them.
+        reconciliation: From our mean to that which was given, by the best way; what it does not
+            explain is its rest.
+    """
+
+    measure: Measure
+    given: GivenValues
+    fits: tuple[Fit, ...]
+    tried: int
+    sure: str
+    why: str
+    tied: int
+    reconciliation: Reconciliation
+
+    @property
+    def best(self) -> Fit:
+        """The way that fits best."""
+        return self.fits[0]
+
+    def table(self) -> Table:
+        """The ways that fit best."""
+        whole = bool(self.given.values)
+        rows = tuple(
+            (fit.name, *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
+             fit.mean, fit.mean - self.given.mean)
+            for fit in self.fits
+        )  # fmt: skip
+        heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")
+        return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
+
+    def title(self) -> str:
+        """What was looked for, in a line."""
+        what = many(len(self.given.values), "value") if self.given.values else "one mean"
+        return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
+
+    def to_json(self) -> str:
+        """As JSON by the published schema ``reproduction-1.json``; NaN is null."""
+        data = {
+            "measure": str(self.measure),
+            "given": {
+                "source": self.given.source, "mean": null(self.given.mean),
+                "values": len(self.given.values), "digits": self.given.digits,
+                "slack": self.given.slack, "notes": list(self.given.notes),
+            },
+            "tried": self.tried,
+            "sure": self.sure,
+            "why": self.why,
+            "tied": self.tied,
+            "fits": [
+                {
+                    "name": fit.name, "deviations": list(fit.deviations), "profile": fit.profile,
+                    "mean": null(fit.mean), "reproduced": fit.reproduced, "missed": fit.missed,
+                    "same": list(fit.same),
+                    "ours": fit.ours,
+                }
+                for fit in self.fits
+            ],
+            "reconciliation": self.reconciliation.data(),
+        }  # fmt: skip
+        return written(_SCHEMA, data)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        return f"<Reproduction of {self.title()}: {self.best.name}, {self.sure}>"
+
+
+def reproduce(  # noqa: PLR0913 - one parameter a choice
+    qrels: Any,
+    run: Any,
+    measure: str | Measure,
+    values: Any,
+    *,
+    query: Id | None = None,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+    unjudged: Unjudged = "not relevant",
+) -> Reproduction:
+    """Find out how numbers from somewhere else came about.
+
+    The ways of other tools (`PROFILES`) and up to three known deviations at once are tried: the
+    order of equal scores, the ideal ranking, gains, denominators, levels, cut-offs, and which
+    queries are averaged. The way that reproduces most values is the answer, with how sure it is:
+    only queries for which ways differ speak for one of them.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run: The run: anything that :meth:`Run.of` takes.
+        measure: The measure.
+        values: What was given: anything that :meth:`GivenValues.of` takes; values of each query
+            say far more than a mean.
+        query: The query that is worked out on both sides; the one that moved most if left out.
+        ties: As for :func:`evaluate`, as are the other policies: those of our side.
+        queries: Which queries are averaged.
+        duplicates: A document twice in a ranking.
+        undefined: What an undefined value does in the mean.
+        unjudged: What documents without a judgment count as.
+
+    Raises:
+        UnknownName: For a measure or a policy nobody knows.
+        InputError: If the values cannot be read, or are of no query that is judged.
+
+    Example:
+        >>> qrels = {"q1": {"a": 1, "b": 3}, "q2": {"a": 1, "b": 2}}
+        >>> found = reproduce(qrels, {"q1": ["a"], "q2": ["a"]}, "nDCG@10", {"q1": 1.0, "q2": 1.0})
+        >>> found.best.name
+        'ideal of what was retrieved'
+    """
+    case = case_of(
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
+        unjudged=unjudged,
+    )  # fmt: skip
+    given = GivenValues.of(values, case.measure)
+    known = set(case.qrels.query_ids)
+    if given.values and known.isdisjoint(given.values):
+        raise MismatchError(
+            f"the values are of {some(given.values)}, the judgments of {some(known)}",
+            where=given.source, fix="give the values of queries that are judged",
+        )  # fmt: skip
+    case, given, held = _best_of(case, given)
+    fits = _distinct(sorted(held.tries, key=lambda one: one.order(given.mean)))
+    best = fits[0]
+    sure, why = _certainty(fits, held)
+    # What explains less than half of it would only mislead.
+    found = sure != "not found"
+    target = Target(given.source, given.mean, given.values or None, given.slack)
+    shown = fits[:_SHOWN]
+    ours = next(one for one in fits if one.ours)
+    return Reproduction(
+        measure=case.measure,
+        given=given,
+        fits=tuple(one.fit() for one in (shown if ours in shown else [*shown[:-1], ours])),
+        tried=len(held.tries),
+        sure=sure,
+        why=why,
+        tied=_tied(case, best, held) if best.missed and given.values else 0,
+        reconciliation=reconciled(case, best.way.deviations if found else (), target, query=query),
+    )
+
+
+@dataclass(eq=False)
+class _Try:
+    """A way with what it comes to, beside what was given."""
+
+    way: Way
+    ours: bool
+    place: int
+    values: Values
+    kept: BoolArray
+    mean: float
+    matched: int
+    missed: int
+    same: list[str]
+
+    def order(self, target: float) -> tuple[float, ...]:
+        """What the ways are put in order by: misses, then how much they assume."""
+        tier = 0 if self.ours else 2 if self.way.profile else 2 * len(self.way.deviations) - 1
+        off = abs(self.mean - target)
+        # Of a mean alone what does not fit is as near as it comes.
+        first = off if self.missed and self.matched + self.missed == 1 else 0.0
+        return self.missed, first, tier, off, self.place
+
+    def fit(self) -> Fit:
+        return Fit(
+            self.way.name or _OURS, tuple(one.name for one in self.way.deviations),
+            self.way.profile, self.mean, self.matched, self.missed, tuple(self.same), self.ours,
+        )  # fmt: skip
+
+
+class _Held:
+    """What was given, laid out beside the judged queries."""
+
+    def __init__(self, case: Case, given: GivenValues) -> None:
+        self.given = given
+        self.rows = {query: row for row, query in enumerate(case.qrels.query_ids)}
+        self.in_run = np.array([query in case.run for query in self.rows], dtype=bool)
+        self.values = np.full(len(self.rows), np.nan)
+        for query, value in given.values.items():
+            if query in self.rows:
+                self.values[self.rows[query]] = value
+        self.strange = sum(query not in self.rows for query in given.values)
+        self.tries: list[_Try] = []
+
+    def add(self, way: Way, measure: Measure, values: Values, kept: BoolArray) -> None:
+        """A way, by the values it comes to and which of them are averaged."""
+        mean = measure.mean(values[kept].tolist())
+        if self.given.values:
+            have = ~np.isnan(self.values)
+            matched = int(np.count_nonzero(self.close(values, kept)))
+            missed = int(np.count_nonzero(kept | have)) - matched + self.strange
+        else:
+            matched = int(abs(mean - self.given.mean) <= self.given.slack + _ROUNDING)
+            missed = 1 - matched
+        place = len(self.tries)
+        self.tries.append(
+            _Try(way, not way.deviations, place, values, kept, mean, matched, missed, [])
+        )
+
+    def close(self, values: Values, kept: BoolArray) -> BoolArray:
+        """Where values are those that were given, to their digits."""
+        with np.errstate(invalid="ignore"):
+            found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
+        return found & kept
+
+    def laid_out(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
+        """The values of an evaluation as they count, and which queries it averages."""
+        values = np.zeros(len(self.rows))
+        kept = np.zeros(len(self.rows), dtype=bool)
+        for query, value in counted(evaluation, column).items():
+            if query in self.rows:
+                values[self.rows[query]] = value
+                kept[self.rows[query]] = True
+        return values, kept
+
+
+def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Held]:
+    """Every way on all queries; or, if that explains more, on those only whose value was given."""
+    held = _tries(case, given)
+    fewest = min(one.missed for one in held.tries)
+    here = [query for query in case.qrels.query_ids if query in given.values]
+    if not fewest or not here or len(here) == len(case.qrels.query_ids):
+        return case, given, held
+    fewer = case._replace(qrels=keep_queries(case.qrels, here))
+    again = _tries(fewer, given)
+    # Each query without a value counts as one that every way misses that averages it.
+    if min(one.missed for one in again.tries) * 2 > fewest:
+        return case, given, held
+    said = (
+        f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
+        "queries: only these are looked at and averaged on both sides"
+    )
+    return fewer, replace(given, notes=(*given.notes, said)), again
+
+
+def _tries(case: Case, given: GivenValues) -> _Held:
+    """Every way that is tried."""
+    held = _Held(case, given)
+    choices = list(of_measure(case.measure))
+    # Of large runs fewer are joined: each of these takes a pass through all of it.
+    most = 2 if len(case.run.table) <= _FEW_ROWS else 1
+    for way in of_data(most):
+        changed = case
+        for deviation in way.deviations:
+            changed = deviation.change(changed)
+        left = _MOST - len(way.deviations)
+        wanted = [(own, measure) for own, measure in choices if len(own.deviations) <= left]
+        for own, measure, evaluation, column in _evaluated(changed, wanted):
+            _add(held, (_joined(way, own), measure), evaluation, column)
+    for way in of_profiles(case.measure):
+        _add_profile(held, case, way)
+    return held
+
+
+def _add(held: _Held, way: tuple[Way, Measure], evaluation: Evaluation, column: int) -> None:
+    """A way, and the same with other queries averaged."""
+    both, measure = way
+    values, kept = held.laid_out(evaluation, column)
+    held.add(both, measure, values, kept)
+    if len(both.deviations) == _MOST:
+        return
+    defined = kept.copy()
+    flags = evaluation.undefined[:, column].tolist()
+    for query, undefined in zip(evaluation.query_ids, flags, strict=True):
+        defined[held.rows[query]] &= not undefined
+    for deviation, fewer in zip(AVERAGED, (kept & held.in_run, defined), strict=True):
+        if fewer.any() and (fewer != kept).any():
+            held.add(_joined(both, Way(deviation.name, (deviation,))), measure, values, fewer)
+
+
+def _add_profile(held: _Held, case: Case, way: Way) -> None:
+    changed = case
+    try:
+        for deviation in way.deviations:
+            changed = deviation.change(changed)
+        evaluation = evaluated(changed)
+    except RankgaugeError:
+        # What the tool cannot work with it cannot have made.
+        return
+    values, kept = held.laid_out(evaluation, 0)
+    held.add(way, changed.measure, values, kept)
+
+
+def _evaluated(
+    case: Case, wanted: Sequence[tuple[Way, Measure]]
+) -> Iterator[tuple[Way, Measure, Evaluation, int]]:
+    """Measures of one case, in one go; one by one where one of them cannot be had."""
+    try:
+        evaluation = evaluated(case, [measure for _, measure in wanted])
+    except RankgaugeError:
+        for way, measure in wanted:
+            try:
+                alone = evaluated(case, [measure])
+            except RankgaugeError:
+                continue
+            yield way, measure, alone, 0
+        return
+    for column, (way, measure) in enumerate(wanted):
+        yield way, measure, evaluation, column
+
+
+def _joined(one: Way, other: Way) -> Way:
+    return Way(
+        " + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations)
+    )
+
+
+def _distinct(tries: Sequence[_Try]) -> list[_Try]:
+    """Ways that come to different values; each with the names of those that come to the same."""
+    found: dict[tuple[bytes, bytes], _Try] = {}
+    for one in tries:
+        values = np.round(np.where(one.kept, one.values, 0.0), 9) + 0.0
+        first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
+        if first is one:
+            continue
+        # Ours is told as ours wherever it stands.
+        first.ours |= one.ours
+        if one.way.profile:
+            first.same.insert(0, one.way.name)
+        elif not set(first.way.deviations) < set(one.way.deviations):
+            first.same.append(one.way.name or _OURS)
+    return list(found.values())
+
+
+def _certainty(fits: Sequence[_Try], held: _Held) -> tuple[str, str]:
+    """How sure the best way is, and why."""
+    given, best = held.given, fits[0]
+    if not given.values:
+        return _of_mean(fits, given)
+    whole = best.matched + best.missed
+    if best.missed:
+        every = np.logical_and.reduce([held.close(one.values, one.kept) for one in fits])
+        said = (
+            f"the best of all ways reproduces {best.matched} of {whole} values; every way "
+            f"reproduces {int(np.count_nonzero(every))} of them; what remains is left over"
+        )
+        return ("partly" if best.missed * 2 <= whole else "not found"), said
+    rivals = [other for other in fits[1:] if not other.missed]
+    if rivals:
+        names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
+        return "undecided", (
+            f"all {whole} values are reproduced, but so they are by {names}: no query tells them "
+            f"apart to {many(given.digits, 'digit')}"
+        )
+    if len(fits) == 1:
+        return "undecided", f"all {whole} values are reproduced, as by every way that was tried"
+    least = min(_apart(best, other, given.slack) for other in fits[1:])
+    said = (
+        f"all {whole} values are reproduced; {many(least, 'query')} tell"
+        f"{'s' if least == 1 else ''} this way from the next best"
+    )
+    return ("sure" if least >= _SURE else "likely"), said
+
+
+def _tied(case: Case, best: _Try, held: _Held) -> int:
+    """How many of the values that it misses some order of equal scores can make."""
+    changed = case
+    for deviation in best.way.deviations:
+        # An order that was put in has no equal scores left.
+        if deviation.name not in ORDERS:
+            changed = deviation.change(changed)
+    bounds = []
+    for ties in ("best", "worst"):
+        policies = replace(changed.policies, ties=ties, draws=0, seed=0)
+        bounds.append(held.laid_out(evaluated(changed._replace(policies=policies)), 0)[0])
+    low, high = np.minimum(*bounds), np.maximum(*bounds)
+    slack = held.given.slack + _ROUNDING
+    with np.errstate(invalid="ignore"):
+        inside = (held.values >= low - slack) & (held.values <= high + slack) & (low < high)
+    return int(np.count_nonzero(inside & best.kept & ~held.close(best.values, best.kept)))
+
+
+def _apart(one: _Try, other: _Try, slack: float) -> int:
+    """How many queries tell two ways apart, to the digits given."""
+    differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
+    return int(np.count_nonzero(differ & (one.kept | other.kept)))
+
+
+def _of_mean(fits: Sequence[_Try], given: GivenValues) -> tuple[str, str]:
+    """How sure a way is of which only the mean is known."""
+    fitting = [one for one in fits if not one.missed]
+    means = [one.mean for one in fits if not math.isnan(one.mean)]
+    if not fitting:
+        return "not found", f"none of {len(means)} different ways comes to this mean"
+    chance = _by_chance(means, given)
+    # Ways gather around the middle, and the more is joined the more there are.
+    joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
+    said = (
+        f"{len(fitting)} of {len(means)} different ways {'come' if len(fitting) > 1 else 'comes'} "
+        f"to this mean to {many(given.digits, 'digit')}; by chance {chance:.2g} would"
+    )
+    if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
+        return "undecided", f"{said}; give the values of each query"
+    return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), said
+
+
+def _by_chance(means: Sequence[float], given: GivenValues) -> float:
+    """How many ways would come to a mean by chance, as densely as they lie around it."""
+    apart = sorted(abs(mean - given.mean) for mean in means)
+    others = [distance for distance in apart if distance > given.slack + _ROUNDING][:_NEAR]
+    if not others:
+        return math.inf
+    return len(others) * max(given.slack, _ROUNDING) / others[-1]

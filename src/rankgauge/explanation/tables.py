@@ -1,0 +1,147 @@
+"""What is on the tables of a working: the rows that matter, in one line what lies between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rankgauge.core.grammar import Value
+from rankgauge.core.text import many
+from rankgauge.explanation.listing import Listed, Listing
+from rankgauge.explanation.working import Term, Worked, Working, level_of, number
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import Cell, Table
+
+__all__ = ["GAP", "UNJUDGED", "grade_of", "score_of", "shown_of", "tables_of", "terms_of"]
+
+UNJUDGED = "·"
+GAP = "..."
+# The first ranks are shown, whatever stands there; below only what counts, so many at most.
+_HEAD, _MOST = 10, 25
+_WORDS = {"document", "relevant", "tie"}
+
+
+def tables_of(
+    measure: Measure, working: Working, listing: Listing, *, title: str
+) -> tuple[Table, ...]:
+    """The ranking with what each document contributes; the ideal ranking, if there is one."""
+    ranking = replace(_ranking(measure, working, listing), title=title)
+    return (ranking, _ideal(working)) if working.ideal else (ranking,)
+
+
+def shown_of(working: Working) -> list[Worked]:
+    """The rows that are shown: the first ranks, and below what counts."""
+    return [row for place, row in enumerate(working.rows) if place < _HEAD or row.counts][:_MOST]
+
+
+def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
+    level, columns = level_of(measure, listing), working.columns
+    shown = shown_of(working)
+    ties = any(row.listed.tied for row in shown)
+    binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
+    extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
+    heads = ("rank", "document", "score", *extra, *columns)
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    last = 0
+    for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
+        place = row.listed.rank
+        if place > last + 1:
+            rows.append(_line(_between(listing.documents[last : place - 1], level), heads))
+        last = place
+        if row.counts:
+            best.add((len(rows), 1))
+        rows.append((*_document(row.listed, level, ties=ties, binary=binary), *terms))
+    rest = listing.documents[last:]
+    if rest:
+        rows.append(_line(_between(rest, level, cut=_cut(measure, last)), heads))
+    return Table(
+        columns=heads,
+        rows=tuple(rows),
+        best=frozenset(best),
+        right=_right(heads),
+    )
+
+
+def _document(listed: Listed, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
+    """What is known of a document before anything is worked out."""
+    yield str(listed.rank)
+    yield listed.document
+    yield score_of(listed.score)
+    if ties:
+        yield f"{listed.first}-{listed.last}" if listed.tied else ""
+    yield grade_of(listed.grade)
+    if binary:
+        yield "yes" if listed.reaches(level) else ""
+
+
+def _right(heads: Sequence[str]) -> frozenset[int]:
+    """All but documents and words stand to the right."""
+    return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
+
+
+def _cut(measure: Measure, last: int) -> Value:
+    """The cut-off, if what is left stands below it."""
+    k = dict(measure.params).get("k")
+    return k if isinstance(k, int) and last >= k else None
+
+
+def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
+    return (GAP, text, *([""] * (len(heads) - 2)))
+
+
+def _between(documents: Sequence[Listed], level: float, *, cut: Value = None) -> str:
+    """What is not shown, in a few words."""
+    hits = [str(listed.rank) for listed in documents if listed.reaches(level)]
+    said = "none relevant"
+    if hits:
+        said = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
+    below = "" if cut is None else " below the cut-off"
+    return f"{many(len(documents), 'more document')}{below}, {said}"
+
+
+def _ideal(working: Working) -> Table:
+    ideal = working.ideal
+    heads = ("rank", "document", "grade", *working.columns)
+    terms = terms_of([row.terms for row in ideal])
+    rows: list[tuple[Cell, ...]] = [
+        (str(row.rank), row.document, grade_of(row.grade), *written)
+        for row, written in zip(ideal[:_HEAD], terms, strict=False)
+    ]
+    if len(ideal) > _HEAD:
+        whole = number(float(ideal[-1].terms[-1] or 0))
+        more = many(len(ideal) - _HEAD, "more document")
+        rows.append(_line(f"{more}, sum {whole}", heads))
+    return Table(heads, tuple(rows), title="the ideal ranking", right=_right(heads))
+
+
+def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
+    """Terms as text, each column written alike: whole numbers short, others with four decimals."""
+    columns = zip(*rows, strict=True)
+    written = [_alike(column) for column in columns]
+    return list(zip(*written, strict=True)) if written else [()] * len(rows)
+
+
+def _alike(column: Sequence[Term]) -> list[str]:
+    numbers = [term for term in column if isinstance(term, int | float)]
+    whole = all(float(term).is_integer() for term in numbers)
+    return [
+        "" if term is None else term if isinstance(term, str) else _four(term, whole=whole)
+        for term in column
+    ]
+
+
+def _four(value: float, *, whole: bool) -> str:
+    if whole:
+        return number(value)
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.00095 else f"{value:.3g}"
+
+
+def score_of(score: float) -> str:
+    """A score with so many digits as tell it from its neighbours."""
+    return f"{score:.10g}"
+
+
+def grade_of(grade: float | None) -> str:
+    """A grade, or the mark of a document that has none."""
+    return UNJUDGED if grade is None else number(grade)

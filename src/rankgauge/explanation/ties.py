@@ -1,0 +1,118 @@
+"""By hand: means over all orders of equal scores, of measures that add up what ranks are worth.
+
+In a group of equal scores each document is as likely at each of its ranks: what its rank is worth
+to it is the mean over the ranks of the group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from rankgauge.explanation.graded import worth_of, worth_said
+from rankgauge.explanation.listing import Listing
+from rankgauge.explanation.working import WORKED, Worked, Working, number, summed, words_of
+from rankgauge.measures.measure import Measure
+
+__all__ = ["averaged", "orders_of"]
+
+# Beyond so many digits a number of orders is told by its size.
+_WRITTEN = 9
+# What a rank is worth by itself.
+_Weight: TypeAlias = Callable[[int, Any], float]
+
+
+def _within(rank: int, words: Any) -> float:
+    return float(rank <= words["k"])
+
+
+def _patience(rank: int, words: Any) -> float:
+    within = words["k"] is None or rank <= words["k"]
+    return words["p"] ** (rank - 1) if within else 0.0
+
+
+def _discount(rank: int, words: Any) -> float:
+    if words["k"] is not None and rank > words["k"]:
+        return 0.0
+    base = words["b"]
+    if base is None:
+        return 1 / math.log2(rank + 1)
+    return 1.0 if rank <= base else math.log(base) / math.log(rank)
+
+
+_WEIGHTS: dict[str, tuple[str, _Weight]] = {
+    "P": ("chance", _within),
+    "R": ("chance", _within),
+    "RelP": ("chance", _within),
+    "RBP": ("weight", _patience),
+    "DCG": ("discount", _discount),
+    "nDCG": ("discount", _discount),
+}
+_SAID = {
+    "chance": "chance: to stand in the first k; of a tie, the share of its ranks that lie there",
+    "weight": "weight: of a tie, the mean of the weights of its ranks, p^(i - 1)",
+    "discount": "discount: of a tie, the mean of the discounts of its ranks",
+}
+
+
+def averaged(measure: Measure, query: Listing) -> Working | None:
+    """The mean of a measure over all orders of equal scores; None where it cannot be shown so."""
+    words, name = words_of(measure, query), measure.name
+    if name not in _WEIGHTS or (words.get("ideal") == "topk" and words["k"] is not None):
+        return None
+    head, weight = _WEIGHTS[name]
+    total, rows, terms = 0.0, [], []
+    for one in query.documents:
+        if words["k"] is not None and one.first > words["k"]:
+            break
+        gain = worth_of(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
+        ranks = range(one.first, one.last + 1)
+        mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
+        counts = gain > 0
+        total += gain * mean
+        terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
+        added = gain * mean if counts else None
+        rows.append(Worked(one, (gain if counts else None, mean, added, total), counts))
+    # The best ranking, and whether the value is defined, are those of any one order.
+    plain = WORKED[name](str(measure), query, words)
+    value, said = _divided(name, plain, (query, words), total)
+    steps = (
+        *((worth_said(words),) if "gain" in words else ()),
+        _SAID[head],
+        f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
+        f"{measure} = {said} = {number(value)}",
+    )
+    heads = ("gain", head, "contribution", "sum")
+    return Working(heads, tuple(rows), steps, value, plain.ideal)
+
+
+def _divided(
+    name: str, plain: Working, asked: tuple[Listing, Any], total: float
+) -> tuple[float, str]:
+    """The sum made the value of the measure, and how that is written."""
+    query, words = asked
+    if name == "DCG":
+        return total, "sum"
+    if name == "RBP":
+        rest = 1 - words["p"]
+        return rest * total, f"{number(rest)} · {number(total)}"
+    if name == "nDCG":
+        whole = float(plain.ideal[-1].terms[3] or 0) if plain.ideal else 0.0
+        said = f"sum / IDCG = {number(total)} / {number(whole)}"
+    else:
+        relevant = query.relevant(words["rel"])
+        whole = {"P": words["k"], "R": relevant, "RelP": min(words["k"], relevant)}[name]
+        said = f"{number(total)} / {number(whole)}"
+    if math.isnan(plain.value):
+        return math.nan, said
+    return total / whole if whole else 0.0, said
+
+
+def orders_of(query: Listing) -> str:
+    """How many orders of its equal scores there are, as it is written."""
+    sizes = {one.first: one.last - one.first + 1 for one in query.documents}
+    logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
+    if logarithm > _WRITTEN:
+        return f"about 10^{round(logarithm)}"
+    return f"{math.prod(math.factorial(size) for size in sizes.values()):,}"

@@ -1,0 +1,132 @@
+"""By hand: models of a reader, rank by rank down to the last one that may be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from rankgauge.explanation.listing import Listed, Listing
+from rankgauge.explanation.working import Worked, Working, number, summed, worked
+
+__all__ = ["FAR"]
+
+FAR = 10**6
+"""So many ranks are gone through one by one; deeper ones are nothing for a person."""
+
+
+class _At(NamedTuple):
+    """A rank, what its document gains, and what was gained down to it."""
+
+    rank: int
+    gain: float
+    gained: float
+
+
+# The chance to go on to the next rank.
+_Chance: TypeAlias = Callable[[_At], float]
+
+
+def _inst(words: Any) -> tuple[_Chance, str]:
+    goal, wanted = words["goal"], number(words["goal"])
+
+    def chance(at: _At) -> float:
+        above = max(at.rank + 2 * goal - at.gained - 1, 0.0)
+        return float((above / (above + 1)) ** 2)
+
+    return chance, f"((i + {wanted} + T - 1) / (i + {wanted} + T))^2, T = {wanted} - gained so far"
+
+
+def _insq(words: Any) -> tuple[_Chance, str]:
+    twice = 2 * words["goal"]
+    said = f"((i + {number(twice)} - 1) / (i + {number(twice)}))^2"
+    return lambda at: ((at.rank + twice - 1) / (at.rank + twice)) ** 2, said
+
+
+def _bpm(words: Any) -> tuple[_Chance, str]:
+    goal = words["goal"]
+    # Sums of shares of a grade are not exact: what is as good as the goal reaches it.
+    return lambda at: float(at.gained < goal - 1e-9), f"1 until {number(goal)} is gained, then 0"
+
+
+def _sdcg(_: Any) -> tuple[_Chance, str]:
+    return lambda at: math.log(at.rank + 1) / math.log(at.rank + 2), "log(i + 1) / log(i + 2)"
+
+
+def _nerr8(_: Any) -> tuple[_Chance, str]:
+    return lambda at: 1 - at.gain, "1 - gain"
+
+
+def _nerr9(_: Any) -> tuple[_Chance, str]:
+    return lambda at: at.rank / (at.rank + 1) * (1 - at.gain), "i / (i + 1) · (1 - gain)"
+
+
+def _nerr10(words: Any) -> tuple[_Chance, str]:
+    p = words["p"]
+    return lambda at: p * (1 - at.gain), f"{number(p)} · (1 - gain)"
+
+
+def _nerr11(words: Any) -> tuple[_Chance, str]:
+    onwards, said = _insq(words)
+    return lambda at: onwards(at) * (1 - at.gain), f"{said} · (1 - gain)"
+
+
+_MODELS = {
+    "INST": _inst, "INSQ": _insq, "BPM": _bpm, "SDCG": _sdcg, "NERR8": _nerr8, "NERR9": _nerr9,
+    "NERR10": _nerr10, "NERR11": _nerr11,
+}  # fmt: skip
+
+
+def _gain(listed: Listed, words: Any) -> float:
+    """1 for a relevant document; or its grade as a share of the top one."""
+    rel, top = words["rel"], words["top"]
+    if listed.grade is None or listed.grade < 0:
+        return 0.0
+    if top is None:
+        return float(listed.grade >= (1 if rel is None else rel))
+    return listed.grade / top if rel is None or listed.grade >= rel else 0.0
+
+
+def _worth(words: Any) -> str:
+    rel, top = words["rel"], words["top"]
+    if top is None:
+        return f"gain of a document: 1 from grade {number(1 if rel is None else rel)} on"
+    low = "" if rel is None else f", from grade {number(rel)} on"
+    return f"gain of a document: its grade / {number(top)}{low}"
+
+
+@worked(*_MODELS)
+def _read(name: str, query: Listing, words: Any) -> Working:
+    k, listed = words["k"], query.within(words["k"])
+    chance, said = _MODELS[name.partition("@")[0].partition("(")[0]](words)
+    gains, chances, reached = [], [], [1.0]
+    gained = 0.0
+    for rank in range(1, k + 1):
+        gain = _gain(listed[rank - 1], words) if rank <= len(listed) else 0.0
+        gained += gain
+        gains.append(gain)
+        chances.append(chance(_At(rank, gain, gained)) if rank < k else 0.0)
+        reached.append(reached[-1] * chances[-1])
+    # All looks that are to be expected.
+    looks = math.fsum(reached[:k])
+    total, rows, terms = 0.0, [], []
+    for one, gain, on, come in zip(listed, gains, chances, reached, strict=False):
+        weight, counts = come / looks, gain > 0
+        added = weight * gain if counts else None
+        total += weight * gain
+        rows.append(Worked(one, (gain if counts else None, on, weight, added, total), counts))
+        terms += [f"{number(weight)}·{number(gain)}"] if counts else []
+    steps = [
+        _worth(words),
+        f"goes on: the chance to look at rank i + 1, too: {said}",
+        "weight: the share of all looks that a rank gets, as it is likely to be reached",
+    ]
+    if len(listed) < k:
+        below = math.fsum(reached[len(listed) : k]) / looks
+        ranks = f"the ranks {len(listed) + 1} to {k} hold nothing, and get"
+        if len(listed) + 1 == k:
+            ranks = f"rank {k} holds nothing, and gets"
+        steps.append(f"below the ranking: {ranks} {number(below)} of it")
+    steps.append(f"{name} = {summed(terms)} = {number(total)}" if terms else f"{name} = 0")
+    heads = ("gain", "goes on", "weight", "contribution", "sum")
+    return Working(heads, tuple(rows), tuple(steps), total)

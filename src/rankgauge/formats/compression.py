@@ -1,0 +1,364 @@
+"""Packed bytes: gzip, bzip2, xz, zstd and lz4, read and written as a stream.
+
+What is read is counted, so that a small file cannot fill a memory. All libraries are imported when
+they are needed: those of the standard library are not always compiled in.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Protocol, cast
+
+from rankgauge.errors import FormatError, MissingExtra
+from rankgauge.formats.names import BrokenPackError, Packing
+
+__all__ = ["Unpacked", "exploded", "packed", "too_many", "unpacking"]
+
+# Text packs ten times at most; what is far more is made to fill a memory.
+_RATIO = 200
+_HARMLESS = 64 << 20
+# Bytes that unpacking may take beside what comes out; xz -9 takes half of it.
+_MEMORY = 128 << 20
+_WINDOW = 27  # the same as a power of 2
+_TOO_MUCH = ("memory", "Memory", "window", "Window")
+_TAKEN = io.DEFAULT_BUFFER_SIZE
+# Of four bytes zstd can make 128 kB; so much is given to a library that has no other bound.
+_SIP = 1 << 10
+# As small as they come by default; far beyond it is slow, and little is won.
+_LEVELS = {"gzip": 6, "bzip2": 9, "xz": 6, "zstd": 3, "lz4": 0}
+
+_Read = Callable[[int], bytes]
+
+
+class _Decompressor(Protocol):
+    """One member or frame, as the decompressors of the standard library unpack it."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class Unpacked(io.BufferedIOBase):
+    """What comes out of a packed stream, as a stream.
+
+    Args:
+        parts: Gives the next bytes, so many at most; none at the end.
+        taken: How many packed bytes that took so far.
+        name: The name of the file.
+        program: What unpacks such a file.
+    """
+
+    def __init__(self, parts: _Read, taken: Callable[[], int], *, name: str, program: str) -> None:
+        self._buffer = io.BufferedReader(_Counted(parts, taken, name, program))
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, or all that is left."""
+        return self._buffer.read(size)
+
+    def read1(self, size: int = -1) -> bytes:
+        """Some bytes, so many at most."""
+        return self._buffer.read1(size)
+
+    def readinto(self, room: Any) -> int:
+        """Fill the room, how far."""
+        return self._buffer.readinto(room)
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """The next line."""
+        return self._buffer.readline(size)
+
+    def peek(self, size: int = 0) -> bytes:
+        """Some of the next bytes, which are not consumed."""
+        return self._buffer.peek(size)
+
+    def __iter__(self) -> Iterator[bytes]:  # quicker than line by line
+        return iter(self._buffer)
+
+
+class _Counted(io.RawIOBase):
+    """Counts what comes out, and stops where it is far more than went in."""
+
+    def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
+        self._parts, self._taken = parts, taken
+        self._name, self._program = name, program
+        self._given = 0
+        self._fault: Exception | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        # Behind a fault a second look would find the end, as if all were well.
+        if self._fault is not None:
+            raise self._fault
+        try:
+            return self._some(room)
+        except (BrokenPackError, FormatError) as error:
+            self._fault = error
+            raise
+
+    def _some(self, room: Any) -> int:
+        part = self._parts(len(room))
+        room[: len(part)] = part
+        self._given += len(part)
+        if self._given > _HARMLESS and too_many(self._taken(), self._given):
+            raise exploded(self._name, (self._taken(), self._given), self._program)
+        return len(part)
+
+
+def exploded(
+    name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False
+) -> FormatError:
+    """The error for packed bytes that become far too many.
+
+    Args:
+        name: What holds them.
+        sizes: How many they are, and how many they become.
+        program: What unpacks them.
+        claimed: Whether they only say so.
+    """
+    verb = "claim to be" if claimed else "unpack to more than"
+    return FormatError(
+        f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
+        path=name,
+        fix=f"if you trust it, unpack it ({program}), and name what comes out",
+    )
+
+
+def too_many(packed: int, plain: int) -> bool:
+    """Whether so many bytes cannot be the text that was packed into so few."""
+    return plain > max(_HARMLESS, _RATIO * packed)
+
+
+def unpacking(
+    stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[[], int] | None = None
+) -> BinaryIO:
+    """What is packed in a stream: all members or frames, one after the other.
+
+    Reading raises :class:`BrokenPackError` where it is broken or cut off, and
+    :class:`FormatError` where far too much comes out.
+
+    Args:
+        stream: The packed bytes.
+        packing: How they are packed.
+        name: The name of the file.
+        taken: How many packed bytes were taken so far, if `stream` itself is unpacked from fewer.
+
+    Raises:
+        MissingExtra: If a library is needed that is not installed.
+    """
+    count = 0
+
+    def read(wanted: int = -1) -> bytes:
+        nonlocal count
+        part = stream.read(wanted)
+        count += len(part)
+        return part
+
+    parts = _gzip_parts(read) if packing.name == "gzip" else _Members(read, packing, name).part
+    program = f"{packing.program} -d FILE"
+    got = Unpacked(parts, taken or (lambda: count), name=name, program=program)
+    return cast("BinaryIO", got)
+
+
+class _Reading:
+    """A file as far as GzipFile needs one."""
+
+    def __init__(self, read: _Read) -> None:
+        self.read = read
+
+
+def _gzip_parts(read: _Read) -> _Read:
+    from gzip import BadGzipFile, GzipFile
+
+    stream = GzipFile(fileobj=cast("BinaryIO", _Reading(read)), mode="rb")
+
+    def part(size: int) -> bytes:
+        try:
+            return stream.read1(size)
+        except (BadGzipFile, EOFError, zlib.error):
+            raise BrokenPackError("gzip data", "gzip -t FILE") from None
+
+    return part
+
+
+class _Members:
+    """Unpacks one member or frame after the other."""
+
+    def __init__(self, read: _Read, packing: Packing, name: str) -> None:
+        self._read, self._packing, self._name = read, packing, name
+        self._new, self._faults = _decompressors(packing, name)
+        self._one = self._new()
+
+    def part(self, size: int) -> bytes:
+        """The next bytes, so many at most; none at the end."""
+        while True:
+            data = b""
+            if self._one.eof:
+                data = self._rest(self._one.unused_data or b"")
+                if not data:
+                    return b""
+                self._one = self._new()
+            elif self._one.needs_input:
+                data = self._read(_TAKEN)
+                if not data:
+                    raise self._broken()
+            try:
+                part = self._one.decompress(data, size)
+            except self._faults as error:
+                if any(word in str(error) for word in _TOO_MUCH):
+                    raise self._greedy() from None
+                raise self._broken() from None
+            if part:
+                return part
+
+    def _rest(self, left: bytes) -> bytes:
+        """What stands behind a member; xz may fill up with zeros."""
+        filled = self._packing.name == "xz"
+        while not left or (filled and not left.strip(b"\0")):
+            left = self._read(_TAKEN)
+            if not left:
+                return b""
+        return left.lstrip(b"\0") if filled else left
+
+    def _broken(self) -> BrokenPackError:
+        return BrokenPackError(f"{self._packing.name} data", f"{self._packing.program} -t FILE")
+
+    def _greedy(self) -> FormatError:
+        return FormatError(
+            f"to unpack it takes more than {_MEMORY >> 20} MiB of memory", path=self._name,
+            fix=f"unpack it ({self._packing.program} -d FILE), and name what comes out",
+        )  # fmt: skip
+
+
+_Made = tuple[Callable[[], _Decompressor], tuple[type[Exception], ...]]
+
+
+def _decompressors(packing: Packing, name: str) -> _Made:
+    """What makes a decompressor for a member, and what it raises."""
+    match packing.name:
+        case "bzip2":
+            bz2 = _library("bz2", packing, name)
+            return bz2.BZ2Decompressor, (OSError, ValueError, EOFError)
+        case "xz":
+            lzma = _library("lzma", packing, name)
+            return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY), (
+                lzma.LZMAError, EOFError, MemoryError,
+            )  # fmt: skip
+        case "zstd":
+            return _zstd(packing, name)
+        case _:
+            frame = _library("lz4.frame", packing, name)
+            return frame.LZ4FrameDecompressor, (RuntimeError, ValueError, EOFError, MemoryError)
+
+
+def _zstd(packing: Packing, name: str) -> _Made:
+    if sys.version_info >= (3, 14):
+        zstd = _library("compression.zstd", packing, name)
+        options = {zstd.DecompressionParameter.window_log_max: _WINDOW}
+        return lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError, EOFError)
+    library = _library("zstandard", packing, name)
+    # One for all frames: it is large, and frames may be small.
+    made = library.ZstdDecompressor(max_window_size=_MEMORY)
+    return lambda: _Sips(made.decompressobj()), (library.ZstdError,)
+
+
+class _Sips:
+    """A frame of zstd, a little of it at a time, so that little comes out at a time."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._packed = self._plain = b""
+        self._at = 0  # how far of what is unpacked was handed out
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof) and not self._left
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._packed and not self._left
+
+    @property
+    def _left(self) -> int:
+        return len(self._plain) - self._at
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data) + self._packed
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        self._packed += data
+        while not self._left and self._packed and not self._frame.eof:
+            sip, self._packed = self._packed[:_SIP], self._packed[_SIP:]
+            self._plain, self._at = self._frame.decompress(sip), 0
+        part = self._plain[self._at : self._at + max_length]
+        self._at += len(part)
+        return part
+
+
+def _library(module: str, packing: Packing, name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        own = packing.name in {"bzip2", "xz"}
+        raise MissingExtra(
+            f"{packing.name} needs {module.partition('.')[0]}, which this Python does not have",
+            where=name,
+            fix=f"unpack it first: {packing.program} -d FILE"
+            if own
+            else "pip install 'rankgauge[packed]'",
+        ) from None
+
+
+@contextmanager
+def packed(raw: BinaryIO, packing: Packing, name: str) -> Iterator[BinaryIO]:
+    """A stream whose bytes are packed into another, which stays open.
+
+    The same bytes in give the same bytes out: there is no time and no name inside.
+
+    Args:
+        raw: Where the packed bytes go.
+        packing: How they are packed.
+        name: The name of the file.
+
+    Raises:
+        MissingExtra: If a library is needed that is not installed.
+    """
+    with _packer(raw, packing, name) as stream:
+        yield stream
+
+
+def _packer(raw: BinaryIO, packing: Packing, name: str) -> Any:
+    level = _LEVELS[packing.name]
+    match packing.name:
+        case "gzip":
+            from gzip import GzipFile
+
+            return GzipFile("", "wb", level, raw, mtime=0)
+        case "bzip2":
+            return _library("bz2", packing, name).BZ2File(raw, "wb", compresslevel=level)
+        case "xz":
+            return _library("lzma", packing, name).LZMAFile(raw, "wb", preset=level)
+        case "zstd":
+            if sys.version_info >= (3, 14):
+                return _library("compression.zstd", packing, name).ZstdFile(raw, "wb", level=level)
+            made = _library("zstandard", packing, name).ZstdCompressor(level=level)
+            return made.stream_writer(raw, closefd=False)
+        case _:
+            frame = _library("lz4.frame", packing, name)
+            return frame.LZ4FrameFile(raw, mode="wb", compression_level=level)

@@ -1,0 +1,435 @@
+"""Judgments that say more of a document than its grade: rows with further columns.
+
+A :class:`Wide` says what such rows look like; :func:`wide_rows` makes columns of them, whatever
+they came in: a file, a mapping of columns, a data frame, rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.ids import Blame, Ids, IntArray
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.layout import JUDGMENTS, columns_of, finite_numbers, read_number
+from rankgauge.formats.lines import (
+    Source,
+    is_columnar,
+    numbered_lines,
+    opened,
+    shorten,
+    source_name,
+    start_of,
+)
+from rankgauge.formats.memory import frame_columns, is_frame, is_list, listed, short
+from rankgauge.formats.names import FORMATS, InFormat, format_of
+
+__all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
+
+_LIBRARY = "ir_datasets:"
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_FOUR = 4
+_OWN = ("query", "document", "grade")
+
+# A cell of each column, row by row, and the line of each row if it has one.
+_Cells: TypeAlias = tuple[dict[str, list[Any]], list[int] | None]
+
+
+class Wide(NamedTuple):
+    """What rows of one kind look like.
+
+    Attributes:
+        words: What they are, in a sentence.
+        fields: The fields of a line in TREC format; one that starts with ``-`` is passed over.
+        columns: Of each further column the names it may have in a table, best first.
+        numbers: Those of them that hold numbers.
+        example: A line in TREC format.
+        mapping: A small mapping that would do, for messages.
+        rows_of: The rows of such a mapping, in the order of the fields.
+    """
+
+    words: str
+    fields: tuple[str, ...]
+    columns: Mapping[str, tuple[str, ...]]
+    numbers: frozenset[str]
+    example: str
+    mapping: str
+    rows_of: Callable[[Mapping[Any, Any]], Iterable[tuple[Any, ...]]]
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns of a table, as we would write them."""
+        own = dict(zip(_OWN, JUDGMENTS.columns, strict=True))
+        fields = [field for field in self.fields if not field.startswith("-")]
+        return tuple(own.get(field) or self.columns[field][0] for field in fields)
+
+
+class WideRows(NamedTuple):
+    """Rows in columns.
+
+    Attributes:
+        queries: The query of each row.
+        docs: Its document.
+        grades: Its grade.
+        labels: Each further column of names.
+        numbers: Each further column of numbers.
+        source: Where they came from.
+        lines: The line of each row, if it has one.
+    """
+
+    queries: Ids
+    docs: Ids
+    grades: FloatArray
+    labels: Mapping[str, Ids]
+    numbers: Mapping[str, FloatArray]
+    source: str
+    lines: IntArray | None
+
+
+def row_place(rows: WideRows, *places: int) -> str:
+    """Where these rows stand, for a message."""
+    if rows.lines is None:
+        return rows.source
+    return f"{rows.source}, lines " + " and ".join(str(int(rows.lines[row])) for row in places)
+
+
+def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
+    """The columns of rows.
+
+    Args:
+        source: A path (TREC format, CSV, TSV, JSON lines; packed or not; ``-`` is standard input),
+            ``ir_datasets:NAME``, a mapping (of columns, or as `Wide.mapping`), a data frame, or
+            rows: tuples in the order of the fields of a line, mappings, objects with such names.
+        wide: What they look like.
+        form: The format of a file; found by its name and first line if left out.
+
+    Raises:
+        InputError: If they do not fit; the message names the row or the line.
+    """
+    name = JUDGMENTS.name
+    if isinstance(source, InFormat):
+        source, form = source.path, form or source.format
+    if isinstance(source, str | os.PathLike):
+        if isinstance(source, str) and source.startswith(_LIBRARY):
+            name, found = source, _of_rows(_library_rows(source), wide)
+        else:
+            name, found = source_name(source), _of_file(source, wide, form)
+    elif isinstance(source, np.ndarray) and source.dtype.names:
+        found = _of_columns({key: source[key] for key in source.dtype.names}, wide)
+    elif isinstance(source, Mapping):
+        found = _of_mapping(source, wide)
+    elif is_frame(source):
+        found = _of_columns(frame_columns(source, name), wide)
+    elif is_list(source):
+        found = _of_rows(source, wide)
+    else:
+        raise InputError(
+            f"got {type(source).__name__}, wanted {wide.words}", where=name,
+            fix=f"give a mapping {wide.mapping}, a data frame, a path or rows",
+        )  # fmt: skip
+    return _packed(found, wide, name)
+
+
+def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
+    cells, lines = found
+    sizes = {len(column) for column in cells.values()}
+    if len(sizes) != 1 or sizes == {0}:
+        what = "there is no row to read" if sizes == {0} else "the columns are not equally long"
+        raise InputError(what, where=name, fix=f"give rows of {', '.join(wide.written)}")
+
+    def blame(row: int, what: str, fix: str) -> InputError:
+        if lines is None:
+            return InputError(what, where=f"{name}, row {row + 1}", fix=fix)
+        return FormatError(what, path=name, line=lines[row], fix=fix)
+
+    labels = {key: key for key in wide.columns if key not in wide.numbers}
+    return WideRows(
+        queries=Ids.of(cells["query"], "query id", blame),
+        docs=Ids.of(cells["document"], "document id", blame),
+        grades=_numbers(cells["grade"], blame),
+        labels={key: Ids.of(cells[key], f"{key} id", blame) for key in labels},
+        numbers={key: _numbers(cells[key], blame) for key in wide.numbers},
+        source=name,
+        lines=None if lines is None else np.array(lines, dtype=np.int64),
+    )
+
+
+def _numbers(cells: list[Any], blame: Blame) -> FloatArray:
+    if set(map(type, cells)) <= {bytes}:
+        try:
+            # What Python takes for a number and people do not, one by one.
+            plain = b"_" not in b"".join(cells)
+            cells = list(map(float if plain else read_number, cells))
+        except ValueError:
+            cells = [_number(cell) for cell in cells]
+    return finite_numbers(cells, JUDGMENTS, blame)
+
+
+def _number(cell: bytes) -> Any:
+    try:
+        return read_number(cell)
+    except ValueError:
+        return cell.decode("utf-8", "replace")
+
+
+def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
+    """The name of each column by what it holds; None if they are not all there."""
+    given = list(names)
+    own = columns_of(given, JUDGMENTS)
+    if own is None:
+        return None
+    found: dict[str, Any] = dict(zip(_OWN, own.read, strict=True))
+    words = {_word(name): name for name in reversed(given)}
+    for key, wanted in wide.columns.items():
+        there = [words[word] for word in wanted if word in words]
+        if not there:
+            return None
+        found[key] = there[0]
+    return found
+
+
+def _word(name: Any) -> str:
+    plain = str(name).strip().strip("'\"").strip().lower()
+    return plain.replace("-", "_").replace(" ", "_")
+
+
+def _wrong(names: Iterable[Any], wide: Wide) -> tuple[str, str]:
+    shown = ", ".join(repr(str(name)) for name in itertools.islice(names, 8))
+    return (
+        f"the columns are {shown or 'none'}; {wide.words} need {', '.join(wide.written)}",
+        f"name them {', '.join(wide.written)}",
+    )
+
+
+def _of_mapping(data: Mapping[Any, Any], wide: Wide) -> _Cells:
+    names = _names(data, wide)
+    if names is not None and all(is_list(data[name]) for name in names.values()):
+        return _of_columns(data, wide)
+    return _of_rows(wide.rows_of(data), wide)
+
+
+def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
+    names = _names(data, wide)
+    if names is None:
+        what, fix = _wrong(data, wide)
+        raise InputError(what, where=JUDGMENTS.name, fix=fix)
+    return {key: listed(data[name]) for key, name in names.items()}, None
+
+
+def _library_rows(source: str) -> Iterator[Any]:
+    """The judgments of a dataset of ir_datasets, with all that they say."""
+    from rankgauge.formats.libraries import FETCHED, got_from, ir_dataset
+
+    data = ir_dataset(source.removeprefix(_LIBRARY), None)
+    if not hasattr(data, "qrels_iter"):
+        raise InputError(
+            "there are no judgments in this dataset", where=source,
+            fix="choose a part that has some: https://ir-datasets.com says which do",
+        )  # fmt: skip
+    return iter(got_from(lambda: list(data.qrels_iter()), source, FETCHED))
+
+
+def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
+    """Rows by position or by name."""
+    wanted = [field for field in wide.fields if not field.startswith("-")]
+    cells: dict[str, list[Any]] = {key: [] for key in wanted}
+    kind, pick = None, None
+    for place, row in enumerate(rows, start=1):
+        if type(row) is not kind:
+            kind, pick = type(row), _picker(row, wide)
+        values = None if pick is None else pick(row)
+        if values is None or len(values) != len(wanted):
+            raise InputError(
+                f"got {short(row)}, wanted {', '.join(wanted)}",
+                where=f"{JUDGMENTS.name}, row {place}",
+                fix=f"give rows ({', '.join(wanted)}), or a mapping: {wide.mapping}",
+            )
+        for key, value in zip(wanted, values, strict=True):
+            cells[key].append(value)
+    return cells, None
+
+
+def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | None:
+    """What takes the cells out of rows like this, in the order of the fields."""
+    wanted = [field for field in wide.fields if not field.startswith("-")]
+    if isinstance(row, Mapping):
+        names = _names(row, wide)
+        if names is None:
+            return None
+        keys = [names[field] for field in wanted]
+        return lambda one: [one[key] for key in keys] if set(keys) <= one.keys() else None
+    if isinstance(row, str | bytes):
+        return None
+    names = _names(getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row)), wide)
+    if names is not None:
+        keys = [names[field] for field in wanted]
+        return lambda one: [getattr(one, key, None) for key in keys]
+    return (lambda one: one) if isinstance(row, tuple | list) else None
+
+
+def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
+    if form is not None and form not in FORMATS:
+        raise UnknownName(
+            f"{wide.words} come in no format {form!r}", where="format",
+            fix=f"choose one of: {', '.join(FORMATS)}",
+        )  # fmt: skip
+    name = source_name(source)
+    if os.path.isdir(source):  # noqa: PTH112 - a path may be text
+        raise InputError("this is a folder", where=name, fix="name the file of judgments in it")
+    with opened(source) as stream:
+        if is_columnar(start_of(stream), name):
+            raise FormatError(
+                f"{wide.words} are not read from files of columns", path=name,
+                fix="read it with pandas or polars, and pass the data frame",
+            )  # fmt: skip
+        lines = numbered_lines(stream, name)
+        head = [next(((at, line) for at, line in lines if _says(line)), (0, b""))]
+        chosen = form or format_of(name) or _guess(head[0][1].strip(), wide)
+        everything = itertools.chain(head if head[0][0] else [], lines)
+        if chosen == "trec":
+            begun = list(everything)
+            return _of_fields(begun, wide) or _of_trec(begun, name, wide)
+        if chosen in _DELIMITERS:
+            return _of_table(everything, name, wide, _DELIMITERS[chosen])
+        return _of_json(everything, name, wide, chosen)
+
+
+def _says(line: bytes) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith(b"#")
+
+
+def _guess(first: bytes, wide: Wide) -> str:
+    if first.startswith((b"{", b"[")):
+        return "jsonl" if _is_row(first, wide) else "json"
+    for form, by in _DELIMITERS.items():
+        cells = first.decode("utf-8", "replace").split(by)
+        if len(cells) > 1 and _names(cells, wide) is not None:
+            return form
+    return "trec"
+
+
+def _is_row(first: bytes, wide: Wide) -> bool:
+    import json
+
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return False  # an object of many lines, or broken: the reader says so
+    return isinstance(value, dict) and _names(value, wide) is not None
+
+
+def _of_fields(lines: list[tuple[int, bytes]], wide: Wide) -> _Cells | None:
+    """Lines that are as simple as can be, all at once; None if they are not."""
+    width = len(wide.fields)
+    text = b"".join([line for _, line in lines])
+    cells = text.split()
+    if b"#" in text or set(map(len, map(bytes.split, (line for _, line in lines)))) != {width}:
+        return None
+    columns = {key: cells[at::width] for at, key in enumerate(wide.fields)}
+    found = {key: cell for key, cell in columns.items() if not key.startswith("-")}
+    return found, [number for number, _ in lines]
+
+
+def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cells:
+    rows: list[list[bytes]] = []
+    numbers: list[int] = []
+    width = len(wide.fields)
+    for number, line in lines:
+        parts = line.split()
+        if len(parts) != width:
+            if not _says(line):
+                continue
+            raise FormatError(
+                f"got {len(parts)} fields, wanted {width}: {' '.join(wide.fields)}".replace(
+                    "-", ""
+                ),
+                path=name, line=number, text=shorten(line),
+                fix=f"write lines such as: {wide.example}",
+            )  # fmt: skip
+        if parts[0].startswith(b"#"):
+            continue
+        rows.append(parts)
+        numbers.append(number)
+    if not rows:
+        raise FormatError(
+            "there is no line to read", path=name, fix=f"give lines such as: {wide.example}"
+        )
+    columns = map(list, zip(*rows, strict=True))
+    cells = dict(zip(wide.fields, columns, strict=True))
+    return {key: cell for key, cell in cells.items() if not key.startswith("-")}, numbers
+
+
+def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str) -> _Cells:
+    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
+    _, _, header = next(rows, (0, 0, []))
+    names = _names(header, wide)
+    if names is None:
+        what, fix = _wrong(header, wide)
+        raise FormatError(what, path=name, line=1, fix=f"{fix}, in the first line")
+    places = {key: header.index(column) for key, column in names.items()}
+    cells: dict[str, list[Any]] = {key: [] for key in places}
+    numbers: list[int] = []
+    for number, _, row in rows:
+        if not "".join(row).strip():
+            continue
+        check_width(row, header, name, (number, by))
+        for key, place in places.items():
+            cells[key].append(row[place])
+        numbers.append(number)
+    for key in ("grade", *wide.numbers):
+        cells[key] = [_number(cell.encode()) for cell in cells[key]]
+    return cells, numbers
+
+
+def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: str) -> _Cells:
+    from rankgauge.formats.tables import json_document, objects
+
+    if form == "json":
+        found = json_document(lines, name, f"rows of {', '.join(wide.written)}")
+        if isinstance(found, Mapping):
+            return _of_mapping(found, wide)
+        return _of_rows(found if isinstance(found, list) else [found], wide)
+    rows, numbers = [], []
+    for number, value in objects(lines, name):
+        rows.append(value)
+        numbers.append(number)
+    return _of_rows(rows, wide)[0], numbers
+
+
+def subtopics_said(path: str, lines: Sequence[int]) -> str:
+    """What to do about lines of one pair that may be judgments by subtopic; empty if they are not.
+
+    Args:
+        path: Where they were read.
+        lines: Their numbers.
+    """
+    found = _seconds(path, lines)
+    if len(set(found)) < len(lines):
+        return ""
+    shown = " and ".join(map(repr, found[:2]))
+    return (
+        f"; if {shown} in the second field are subtopics, ask for a measure that reads them, such "
+        "as alpha_nDCG@10, or take read_subtopic_qrels(path).qrels"
+    )
+
+
+def _seconds(path: str, lines: Sequence[int]) -> list[str]:
+    """The second of four fields in these lines of a file; none where it cannot be read again."""
+    if not os.path.isfile(path):  # noqa: PTH113 - a path may be text
+        return []
+    found = []
+    try:
+        with opened(path) as stream:
+            for number, line in itertools.islice(numbered_lines(stream, path), max(lines)):
+                parts = line.split()
+                if number in lines and len(parts) == _FOUR:
+                    found.append(parts[1].decode("utf-8", "replace"))
+    except InputError:
+        return []
+    return found

@@ -1,0 +1,317 @@
+"""Parquet and Arrow files: three of their columns, at the speed of columns."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, TypeAlias
+
+from rankgauge.core.pair_table import PairTable
+from rankgauge.errors import FormatError, MissingExtra
+from rankgauge.formats.compression import exploded, too_many
+from rankgauge.formats.layout import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.lines import all_of
+from rankgauge.formats.memory import from_frame
+
+__all__ = ["column_names", "columnar_frame", "read_columnar"]
+
+_PARQUET, _FILE = b"PAR1", b"ARROW1"
+# Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
+_AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
+# What a row takes in memory at the least: two places in the bytes of ids, and a number.
+_ROW = 40
+# Below so many bytes a row, a file says the same again and again, and may be short only so.
+_SAID_AGAIN = 3
+_PIECE = 1 << 14
+_PLAIN = (
+    "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
+    "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
+)  # fmt: skip
+_NESTED = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "struct", "map")
+_AGAIN = "write the file again with pandas or polars, a row for each pair of query and document"
+_FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...)"
+_CAST = "write ids as text or whole numbers, and grades and scores as numbers"
+_SAID = 200
+
+# The path of a file, or all bytes of one.
+_Held: TypeAlias = str | io.BytesIO
+
+
+def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
+    frame, columns = columnar_frame(stream, name, layout)
+    # What was chosen among all columns: not all of them were read.
+    table = from_frame(frame, layout, name, columns=columns)
+    if not len(table):
+        raise FormatError(
+            "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
+        )
+    return table
+
+
+def columnar_frame(stream: BinaryIO, name: str, layout: Layout) -> tuple[Any, Columns | None]:
+    """The columns of such a file that hold queries, documents and numbers, and what was chosen.
+
+    Args:
+        stream: The file, at its beginning.
+        name: Its name for messages.
+        layout: Judgments or run.
+
+    Raises:
+        FormatError: If it is broken, or its columns do not fit.
+        MissingExtra: If neither pyarrow nor polars is installed.
+    """
+    held, size, start = _held(stream, name)
+    choice = _Choice(name, layout)
+    try:
+        import pyarrow  # noqa: ICN001, F401 - whether it is there
+    except ImportError:
+        frame = _by_polars(held, size, start, choice)
+    else:
+        frame = _by_pyarrow(held, size, start, choice)
+    return frame, choice.columns
+
+
+def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
+    """The names of all columns of such a file; as :func:`read_columnar`."""
+    held, _, start = _held(stream, name)
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra(
+            "what a file of columns holds is told by pyarrow, which is not installed", where=name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
+    try:
+        if start.startswith(_PARQUET):
+            with parquet.ParquetFile(held) as file:
+                return tuple(file.schema_arrow.names)
+        made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+        with _source(held) as file, made(file) as reader:
+            return tuple(reader.schema.names)
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(name, error) from None
+
+
+def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
+    """The path of the file or its bytes, how many they are, and the first of them."""
+    path = getattr(stream, "name", None)
+    if isinstance(stream, io.BufferedReader) and isinstance(path, str | bytes):
+        start = stream.peek(len(_FILE))
+        if os.path.isfile(path):  # noqa: PTH113 - it may be bytes
+            return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
+    content = all_of(stream, name)
+    return io.BytesIO(content), len(content), content[: len(_FILE)]
+
+
+class _Choice:
+    """Which columns are read of a file."""
+
+    def __init__(self, name: str, layout: Layout) -> None:
+        self.name, self._layout = name, layout
+        self.columns: Columns | None = None
+
+    def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
+        """The columns among these, whose types are named beside.
+
+        Raises:
+            FormatError: If they are not all there, stand twice, or hold lists and the like.
+        """
+        columns = columns_of(names, self._layout)
+        if columns is None:
+            what, fix = wrong_columns(names, self._layout)
+            raise FormatError(what, path=self.name, fix=fix)
+        for column in columns.read:
+            if names.count(column) > 1:
+                raise FormatError(
+                    f"two columns are called {column!r}", path=self.name,
+                    fix="give each its own name",
+                )  # fmt: skip
+            self._fitting(column, kinds[names.index(column)])
+        self.columns = columns
+        return columns
+
+    def _fitting(self, column: str, kind: str) -> None:
+        inner = kind.removeprefix("dictionary<values=")
+        if inner.startswith(_PLAIN):
+            return
+        nested = inner.startswith(_NESTED)
+        raise FormatError(
+            f"column {column!r} holds {kind[:_SAID]}, wanted one plain value in each row",
+            path=self.name, fix=_FLAT if nested else _CAST,
+        )  # fmt: skip
+
+    def small_enough(self, plain: int, size: int) -> None:
+        """Refuse what becomes far more than its bytes can say."""
+        if too_many(size, plain):
+            raise exploded(self.name, (size, plain), "with pyarrow or polars", claimed=True)
+
+
+def _broken(name: str, error: BaseException) -> FormatError:
+    """The error for a file that a library does not read."""
+    said = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
+    return FormatError(f"the file cannot be read: {said}", path=name, fix=_AGAIN)
+
+
+def _source(held: _Held) -> Any:
+    """What pyarrow reads Arrow from."""
+    import pyarrow as pa
+
+    return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
+
+
+def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
+    import pyarrow as pa
+
+    try:
+        if start.startswith(_PARQUET):
+            table = _parquet(held, size, choice)
+        else:
+            made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
+            table = _ipc(held, size, choice, made)
+        # Each piece costs something by itself.
+        small = _PIECE * table.column(0).num_chunks > table.num_rows
+        return table.combine_chunks() if small else table
+    except FormatError:
+        raise
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
+        raise _broken(choice.name, error) from None
+
+
+def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(held) as file:
+        schema, told = file.schema_arrow, file.metadata
+        columns = choice.of(schema.names, [str(kind) for kind in schema.types])
+        groups = map(told.row_group, range(told.num_row_groups))
+        plain = sum(group.total_byte_size for group in groups)
+        choice.small_enough(max(plain, _ROW * told.num_rows), size)
+        # Where there are so few bytes, documents are said again and again, too. (What the file
+        # tells of single columns is not asked for: where it is broken, pyarrow would abort.)
+        short = list(columns[:2] if size < _SAID_AGAIN * told.num_rows else columns[:1])
+    if isinstance(held, io.BytesIO):
+        held.seek(0)
+    # An id that stands in many rows is held once.
+    with parquet.ParquetFile(held, metadata=told, read_dictionary=short) as file:
+        table = file.read(columns=list(columns.read))
+    # Text may not be UTF-8.
+    table.validate(full=True)
+    return table
+
+
+def _claimed(source: Any) -> int:
+    """Bytes that the packed columns of an Arrow stream say they become.
+
+    Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
+    whether there is so much to unpack.
+    """
+    import pyarrow as pa
+
+    total = 0
+    try:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            body = memoryview(message.body) if message.body is not None else memoryview(b"")
+            for at in _packed_buffers(memoryview(message.metadata)):
+                total += max(0, *struct.unpack_from("<q", body, at))
+    except (pa.ArrowException, OSError, MemoryError, struct.error):
+        pass  # who reads it says so
+    return total
+
+
+def _packed_buffers(head: memoryview) -> list[int]:
+    """Where the packed columns of a batch begin: by its head, a flatbuffer (Message.fbs)."""
+
+    def number(kind: str, at: int) -> int:
+        if at < 0:
+            raise struct.error("outside")
+        return int(struct.unpack_from(kind, head, at)[0])
+
+    def place(table: int, field: int) -> int:
+        """Where a field of a table stands; 0 if it is left out."""
+        fields = table - number("<i", table)
+        if _FIELDS + 2 * field >= number("<H", fields):
+            return 0
+        offset = number("<H", fields + _FIELDS + 2 * field)
+        return table + offset if offset else 0
+
+    def follow(at: int) -> int:
+        return at + number("<I", at)
+
+    message = follow(0)
+    kind, batch = place(message, 1), place(message, 2)
+    if not kind or not batch or number("<B", kind) not in {_DICTIONARY, _BATCH}:
+        return []
+    batch = follow(batch)
+    if number("<B", kind) == _DICTIONARY:
+        batch = follow(place(batch, 1))
+    buffers, packing = place(batch, 2), place(batch, 3)
+    if not buffers or not packing:
+        return []
+    first = follow(buffers)
+    spans = struct.unpack_from(f"<{2 * number('<I', first)}q", head, first + 4)
+    return [at for at, size in zip(spans[::2], spans[1::2], strict=True) if size > 0 and at >= 0]
+
+
+def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Any:
+    import pyarrow as pa
+
+    with _source(held) as file:
+        if made is pa.ipc.open_file:
+            file.seek(_AHEAD)  # behind it stands a stream, and behind that a table of contents
+        choice.small_enough(_claimed(file), size)
+    with _source(held) as file, made(file) as reader:
+        schema = reader.schema
+        names = schema.names
+        columns = choice.of(names, [str(kind) for kind in schema.types])
+    options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns.read])
+    with _source(held) as file, made(file, options=options) as reader:
+        batches, taken = [], 0
+        count = getattr(reader, "num_record_batches", None)
+        for batch in reader if count is None else map(reader.get_batch, range(count)):
+            taken += batch.num_rows
+            choice.small_enough(_ROW * taken, size)
+            # What it says of lengths and places was not looked at before: to trust it is to crash.
+            batch.validate(full=True)
+            choice.small_enough(batch.nbytes, size)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, schema=reader.schema if not batches else None)
+
+
+def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingExtra(
+            "a file of columns is read by pyarrow or polars, and neither is installed",
+            where=choice.name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None
+    read: Callable[..., Any] = pl.read_ipc_stream
+    if start.startswith(_PARQUET):
+        read = pl.read_parquet
+    elif start.startswith(_FILE):
+        read = pl.read_ipc
+    again = (lambda: held) if isinstance(held, str) else (lambda: io.BytesIO(held.getvalue()))
+    try:
+        schema = read(again(), n_rows=0).schema
+        columns = choice.of(list(schema), [_kind(kind) for kind in schema.values()])
+        if start.startswith(_PARQUET):
+            rows = pl.scan_parquet(again()).select(pl.len()).collect().item()
+            choice.small_enough(_ROW * rows, size)
+        return read(again(), columns=list(columns.read))
+    except FormatError:
+        raise
+    except (
+        pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError,
+    ) as error:  # fmt: skip
+        raise _broken(choice.name, error) from None
+
+
+def _kind(kind: Any) -> str:
+    """A type of polars in the words of Arrow, as far as they matter."""
+    said = str(kind).lower()
+    return "string" if said.startswith(("categorical", "enum")) else said

@@ -1,0 +1,1 @@
+"""``fuse()``: several runs combined into one, with or without tuning."""

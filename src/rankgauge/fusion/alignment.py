@@ -1,0 +1,171 @@
+"""Several runs side by side: each document of a query once, with its row in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Ids, IntArray, freeze
+from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.data.model import Run
+
+__all__ = ["Aligned", "Block", "align"]
+
+# Rows of all runs that are aligned at once: small enough for the cache.
+_ROWS = 1 << 17
+# A key holds the number of the query in its block above so many bits of the hash of a document.
+_HASH_BITS = 48
+_QUERIES = 1 << (64 - _HASH_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """R runs side by side: Q queries with U pairs of query and document, each once.
+
+    Attributes:
+        tables: The runs, each in the order of its ranks.
+        queries: The queries that any run has, in order of first appearance.
+        offsets: (Q + 1,) the pairs of query q are ``offsets[q]:offsets[q + 1]``.
+        docs: The document of each pair.
+        rows: (U, R) its row in each table, -1 where a run has not retrieved it.
+        starts: (Q, R) the first row of each query in each table.
+        retrieved: (Q, R) how many documents each run retrieved for each query.
+    """
+
+    tables: tuple[PairTable, ...]
+    queries: Ids
+    offsets: IntArray
+    docs: Ids
+    rows: IntArray
+    starts: IntArray
+    retrieved: IntArray
+
+    def __post_init__(self) -> None:
+        freeze(self.offsets, self.rows, self.starts, self.retrieved)
+
+    def blocks(self, runs: IntArray) -> Iterator[Block]:
+        """All pairs that one of these runs retrieved, whole queries at a time."""
+        sizes = np.diff(self.offsets)
+        for first, stop in _cut(sizes * len(runs)):
+            pairs = np.arange(self.offsets[first], self.offsets[stop])
+            query = np.repeat(np.arange(stop - first), sizes[first:stop])
+            rows = self.rows[pairs][:, runs]
+            kept = np.flatnonzero((rows >= 0).any(axis=1))
+            pairs, rows, query = pairs[kept], rows[kept], query[kept]
+            found = rows >= 0
+            yield Block(
+                pairs=pairs,
+                rows=rows,
+                rank=np.where(found, rows - self.starts[first:stop, runs][query] + 1, 0),
+                found=found,
+                query=query,
+                retrieved=self.retrieved[first:stop, runs],
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some queries of aligned runs.
+
+    Attributes:
+        pairs: (U,) which pairs they are.
+        rows: (U, R) the row of each in the table of each run, -1 where it is missing.
+        rank: (U, R) its rank in each run, from 1; 0 where it is missing.
+        found: (U, R) whether a run retrieved it.
+        query: (U,) the number of its query in this block, ascending.
+        retrieved: (Q, R) how many documents each run retrieved for each query.
+    """
+
+    pairs: IntArray
+    rows: IntArray
+    rank: IntArray
+    found: npt.NDArray[np.bool_]
+    query: IntArray
+    retrieved: IntArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """(Q,) how many different documents each query has."""
+        return np.bincount(self.query, minlength=len(self.retrieved))
+
+
+def align(runs: Sequence[Run]) -> Aligned:
+    """Put runs side by side.
+
+    Args:
+        runs: Each in the order of its ranks (see `ranked`), every document once.
+    """
+    tables = tuple(run.table for run in runs)
+    codes, queries = Ids.joined([table.queries for table in tables]).unique()
+    starts = np.zeros((len(queries), len(tables)), dtype=np.int64)
+    sizes = np.zeros_like(starts)
+    before = 0
+    for number, table in enumerate(tables):
+        own = codes[before : before + len(table.queries)]
+        before += len(table.queries)
+        starts[own, number] = table.offsets[:-1]
+        sizes[own, number] = np.diff(table.offsets)
+    docs = Ids.joined([table.docs for table in tables])
+    bases = offsets_of([len(table) for table in tables])[:-1]
+    parts = [
+        _side_by_side(docs, bases, starts[first:stop].T, sizes[first:stop].T)
+        for first, stop in _cut(sizes.sum(axis=1))
+    ]
+    none = np.zeros(0, dtype=np.int64)
+    rows = [part[0] for part in parts] or [np.zeros((0, len(tables)), dtype=np.int64)]
+    heads = [part[1] for part in parts] or [none]
+    counts = [part[2] for part in parts] or [none]
+    return Aligned(
+        tables=tables,
+        queries=queries,
+        offsets=offsets_of(np.concatenate(counts)),
+        docs=docs.take(np.concatenate(heads)),
+        rows=np.concatenate(rows),
+        starts=starts,
+        retrieved=sizes,
+    )
+
+
+def _side_by_side(
+    docs: Ids, bases: IntArray, starts: IntArray, sizes: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The rows of each pair, a row among all documents that has its id, and pairs of each query."""
+    runs, queries = starts.shape
+    flat = sizes.ravel()
+    local = np.repeat(starts.ravel() - (np.cumsum(flat) - flat), flat) + np.arange(flat.sum())
+    run = np.repeat(np.arange(runs), sizes.sum(axis=1))
+    query = np.repeat(np.tile(np.arange(queries), runs), flat)
+    place = bases[run] + local
+    keys = query.astype(np.uint64) << np.uint64(_HASH_BITS)
+    keys |= docs.take(place).hashes() >> np.uint64(64 - _HASH_BITS)
+    order = np.argsort(keys)
+    equal = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    if docs.same(place[order[equal + 1]], docs, place[order[equal]]).all():
+        new = np.ones(len(order), dtype=bool)
+        new[equal + 1] = False
+    else:
+        # Two different ids of one hash: put the ids themselves in order.
+        order = docs.descending(place, query)
+        at = place[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (np.diff(query[order]) != 0) | ~docs.same(at[1:], docs, at[:-1])
+    group = np.cumsum(new) - 1
+    heads = order[new]
+    rows = np.full((len(heads), runs), -1, dtype=np.int64)
+    rows[group, run[order]] = local[order]
+    return rows, place[heads], np.bincount(query[heads], minlength=queries)
+
+
+def _cut(width: IntArray) -> Iterator[tuple[int, int]]:
+    """Ranges of queries with at most so many rows, one query at least."""
+    ends = np.cumsum(width)
+    first = 0
+    while first < len(width):
+        before = int(ends[first - 1]) if first else 0
+        stop = int(np.searchsorted(ends, before + _ROWS, side="right"))
+        stop = max(first + 1, min(stop, first + _QUERIES))
+        yield first, stop
+        first = stop

@@ -1,0 +1,548 @@
+"""``fuse()``: several runs made into one, by their ranks or by their scores."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.exact_sum import product, quotient, total
+from rankgauge.core.grammar import plain_key, unknown
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.policies import Order, order_of
+from rankgauge.data.join import ranked
+from rankgauge.data.model import Run
+from rankgauge.errors import InputError
+from rankgauge.fusion.alignment import Aligned, Block, align
+
+__all__ = [
+    "FUSION_METHODS",
+    "FUSION_NORMS",
+    "METHODS",
+    "Fusion",
+    "fuse",
+    "fused",
+    "method_named",
+    "prepared",
+]
+
+# Far above any scale, and sums of products of two are still numbers.
+_MOST = 1e100
+_K = 60.0
+_PHI = 0.8
+# Votes are counted in 64 bits.
+_VOTES = 2**62
+# Pairs of documents that are compared at once.
+_PAIRS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How runs are fused: a method with its parameters, those it does not read None.
+
+    Attributes:
+        method: One of `FUSION_METHODS`.
+        norm: One of `FUSION_NORMS`.
+        weights: The weight of each run, in the order of the runs.
+        k: The rank constant of ``rrf``.
+        phi: The persistence of ``rbc``.
+
+    Example:
+        >>> str(Fusion("rrf", k=60.0))
+        'rrf(k=60)'
+    """
+
+    method: str
+    norm: str | None = None
+    weights: tuple[float, ...] | None = None
+    k: float | None = None
+    phi: float | None = None
+
+    def __str__(self) -> str:
+        said = [] if self.norm is None else [f"norm={self.norm}"]
+        if self.weights is not None:
+            said.append("weights=" + "/".join(f"{weight:g}" for weight in self.weights))
+        said += [f"k={self.k:g}"] if self.k is not None else []
+        said += [f"phi={self.phi:g}"] if self.phi is not None else []
+        return self.method + (f"({', '.join(said)})" if said else "")
+
+    @classmethod
+    def of(cls, method: str, runs: Sequence[str], given: Mapping[str, Any]) -> Fusion:
+        """A method with all parameters it reads: those given, else their defaults.
+
+        Args:
+            method: The name of the method, in any spelling of case and joints.
+            runs: The names of the runs.
+            given: ``norm``, ``weights``, ``k``, ``phi``; None for what is not given.
+
+        Raises:
+            UnknownName: For a method or a norm nobody knows.
+            InputError: For a value that is not possible, or a parameter the method does not read.
+        """
+        name = method_named(method)
+        declared = METHODS[name]
+        for word, value in given.items():
+            if value is not None and word not in declared.reads:
+                readers = ", ".join(other for other, m in METHODS.items() if word in m.reads)
+                raise InputError(
+                    f"{name} reads no {word}", where="fuse",
+                    fix=f"leave it out, or choose a method that reads it: {readers}",
+                )  # fmt: skip
+        weights = _weights(given.get("weights"), runs)
+        if weights is None and name == "wsum":
+            raise InputError(
+                "wsum wants a weight for each run", where="fuse",
+                fix=f"give {len(runs)} weights, or choose combsum, which counts all runs alike",
+            )  # fmt: skip
+        norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
+        return cls(
+            method=name,
+            norm=_norm(norm) if "norm" in declared.reads else None,
+            weights=weights,
+            k=_number("k", _K if k is None else k, 0, _MOST) if "k" in declared.reads else None,
+            phi=_phi(_PHI if phi is None else phi) if "phi" in declared.reads else None,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters that are read, as plain values."""
+        words = ("method", "norm", "weights", "k", "phi")
+        said = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
+        return said | ({} if self.weights is None else {"weights": list(self.weights)})
+
+
+def fuse(
+    runs: Mapping[str, Any] | Iterable[Any],
+    method: str = "rrf",
+    *,
+    norm: str | None = None,
+    weights: Mapping[str, float] | Iterable[float] | None = None,
+    k: float | None = None,
+    phi: float | None = None,
+    ties: Order = "trec",
+    name: str | None = None,
+) -> Run:
+    """Fuse runs into one.
+
+    For each query every document that any run retrieved gets one score, from its rank r or its
+    normalised score s in each of the N runs that retrieved it:
+
+    ============= ============================================ ======================
+    method        score                                        source
+    ============= ============================================ ======================
+    ``rrf``       the sum of w / (k + r)                       Cormack et al. 2009
+    ``isr``       N times the sum of 1 / r^2                   Mourão et al. 2014
+    ``rbc``       the sum of w (1 - phi) phi^(r - 1)           Bailey et al. 2017
+    ``borda``     the sum of w b, with b points for its place  Aslam, Montague 2001
+    ``condorcet`` how many it beats minus how many beat it     Montague, Aslam 2002
+    ``combsum``   the sum of s                                 Fox, Shaw 1994
+    ``combmnz``   N times the sum of s                         Fox, Shaw 1994
+    ``combanz``   the sum of s / N                             Fox, Shaw 1994
+    ``combmin``   the lowest s                                 Fox, Shaw 1994
+    ``combmax``   the highest s                                Fox, Shaw 1994
+    ``combmed``   the median of s                              Fox, Shaw 1994
+    ``wsum``      the sum of w s                               Vogt, Cottrell 1999
+    ============= ============================================ ======================
+
+    *A document that a run has not retrieved* gets nothing from it, by every method and norm; it is
+    no number among those of ``combmin``, ``combanz``, ``combmed``. (So by ``z-score``, where 0 is
+    the average, it stands before what the run retrieved below its average.) Only ``borda`` and
+    ``condorcet`` place it: below all that the run retrieved. With n different documents in all
+    runs, ``borda`` gives the first of a run n points, the next n - 1, ..., and to each that it has
+    not retrieved the mean of the points that are left. By ``condorcet`` a document beats another
+    if the runs that place it higher outweigh those that place it lower; beaten minus lost
+    (Copeland) is the order of Condorcet wherever there is one, and keeps every set of documents
+    that beat all others above them; inside a cycle, equal counts are ties.
+
+    *A query that a run does not have* is fused from the others. *Ties*: ranks in a run are those of
+    the policy `ties`; documents with equal fused scores are ties, written by document id
+    descending. Sums are rounded once, as if added exactly, and do not depend on the order of runs,
+    queries or documents; only ``rbc`` loses deep ranks in rounding (what is behind rank 160 of one
+    run adds nothing to a first place in another, with ``phi`` 0.8).
+
+    Args:
+        runs: At least two: a mapping of name to run, or runs; each is anything that :meth:`Run.of`
+            takes.
+        method: One of `FUSION_METHODS`.
+        norm: What is done to the scores of each query in each run first, for the methods that read
+            scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
+            ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all
+            are equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``:
+            1 - (r - 1) / n. ``none``: scores as they are.
+        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 takes no
+            part. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
+        k: The rank constant of ``rrf``, 60 if left out.
+        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if left out.
+        ties: Order of documents with equal scores within each run.
+        name: What the fused run is called; the method if left out.
+
+    Raises:
+        UnknownName: For a method, norm or policy nobody knows.
+        InputError: With fewer than two runs, a document twice in a ranking, or a parameter that
+            the method does not read.
+
+    Example:
+        >>> run = fuse([{"q1": ["d1", "d2", "d3"]}, {"q1": ["d3", "d2"]}], k=1)
+        >>> {doc: round(score, 4) for doc, score in run["q1"].items()}
+        {'d3': 0.75, 'd2': 0.6667, 'd1': 0.5}
+    """
+    named = prepared(runs, ties)
+    names = [run.name for run in named]
+    given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
+    how = Fusion.of(method, names, given)
+    return fused(align(named), how, name=how.method if name is None else name, runs=names)
+
+
+def method_named(method: Any) -> str:
+    """The name of a method, from any spelling of case and joints.
+
+    Raises:
+        UnknownName: If nobody knows it.
+    """
+    return _spelled(method, "fusion method", METHODS)
+
+
+def prepared(runs: Any, ties: Order) -> list[Run]:
+    """The runs given, each in the order of its ranks.
+
+    Raises:
+        InputError: If there are fewer than two, or a document stands twice in a ranking.
+    """
+    order_of(ties)
+    if isinstance(runs, Mapping):
+        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        named = [Run.of(run) for run in runs]
+    else:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
+        )  # fmt: skip
+    if len(named) < 2:
+        raise InputError(
+            f"got {len(named)} run{'s' * (len(named) != 1)}, wanted two or more", where="runs",
+            fix="give another",
+        )  # fmt: skip
+    return [ranked(run, ties=ties) for run in named]
+
+
+def fused(aligned: Aligned, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
+    """The run that comes of aligned runs, by document score descending, then id descending."""
+    weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
+    chosen = np.flatnonzero(weights > 0)
+    columns: list[FloatArray] = []
+    if how.norm is not None:
+        columns = [_normalised(aligned.tables[run], how.norm) for run in chosen.tolist()]
+    scores = np.zeros(len(aligned.docs))
+    taken = np.zeros(len(aligned.docs), dtype=bool)
+    for block in aligned.blocks(chosen):
+        task = _Task(block, _scores(block, columns), weights[chosen], how)
+        scores[block.pairs] = METHODS[how.method].function(task)
+        taken[block.pairs] = True
+    kept = np.flatnonzero(taken)
+    owner = np.repeat(np.arange(len(aligned.queries)), np.diff(aligned.offsets))[kept]
+    table = PairTable(
+        queries=aligned.queries,
+        offsets=offsets_of(np.bincount(owner, minlength=len(aligned.queries))),
+        docs=aligned.docs.take(kept),
+        values=scores[kept],
+        unique=True,
+        source=name,
+    )
+    return ranked(Run(table, name=name, settings={"fusion": {**how.settings(), "runs": [*runs]}}))
+
+
+# ---- what is given
+
+
+def _spelled(given: Any, what: str, known: Iterable[str]) -> str:
+    names = {plain_key(name): name for name in known}
+    found = names.get(plain_key(given)) if isinstance(given, str) else None
+    if found is None:
+        raise unknown(what, str(given), names.values())
+    return found
+
+
+def _norm(given: Any) -> str:
+    if isinstance(given, str) and plain_key(given) == "zmuv":
+        return "z-score"
+    return _spelled("min-max" if given is None else given, "norm", FUSION_NORMS)
+
+
+def _number(word: str, given: Any, low: float, high: float) -> float:
+    try:
+        number = math.nan if isinstance(given, bool | str) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise InputError(
+            f"{word}={given!r:.60} is not possible", where="fuse",
+            fix=f"{word} is a number from {low:g} to {high:g}",
+        )  # fmt: skip
+    return number
+
+
+def _phi(given: Any) -> float:
+    phi = _number("phi", given, 0, 1)
+    if phi in {0, 1}:
+        raise InputError(
+            f"phi={given!r} is not possible", where="fuse", fix="phi is a number between 0 and 1"
+        )
+    return phi
+
+
+def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        twice = next((name for name in runs if list(runs).count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"two runs are called {twice!r}", where="weights", fix="give weights in a list"
+            )
+        if set(given) != set(runs):
+            raise InputError(
+                f"got weights for {', '.join(map(str, given)) or 'no run'}", where="weights",
+                fix=f"give one for each of: {', '.join(runs)}",
+            )  # fmt: skip
+        given = [given[name] for name in runs]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(
+            f"got {given!r:.60} for the weights", where="weights",
+            fix="give a list of numbers, or {run name: number}",
+        )  # fmt: skip
+    weights = tuple(_number("a weight", weight, 0, _MOST) for weight in given)
+    if len(weights) != len(runs):
+        raise InputError(
+            f"got {len(weights)} weights for {len(runs)} runs", where="weights",
+            fix=f"give one for each of: {', '.join(runs)}",
+        )  # fmt: skip
+    if not any(weights):
+        raise InputError("all weights are 0", where="weights", fix="give one run a weight above 0")
+    return weights
+
+
+# ---- scores made comparable
+
+
+def _normalised(table: PairTable, norm: str) -> FloatArray:
+    """The scores of a run that is in rank order, normalised within each query."""
+    values = table.values
+    if len(values) and float(np.abs(values).max()) > _MOST:
+        raise InputError(
+            f"a score is beyond {_MOST:g}, where sums are no numbers any more", where=table.source,
+            fix="use a smaller scale, or a method that reads ranks, such as rrf",
+        )  # fmt: skip
+    if norm == "none":
+        return values
+    query = table.query_numbers()
+    sizes = np.diff(table.offsets)
+    if norm == "rank":
+        place = np.arange(len(values)) - table.offsets[query]
+        ranks: FloatArray = 1 - place / sizes[query]
+        return ranks
+    filled = np.flatnonzero(sizes)
+    highest, lowest = np.zeros(len(sizes)), np.zeros(len(sizes))
+    highest[filled] = values[table.offsets[filled]]
+    lowest[filled] = values[table.offsets[filled + 1] - 1]
+    span = (highest - lowest)[query]
+    flat = span == 0
+    # In shares of the span, squares cannot fall below the smallest number.
+    shares = (values - lowest[query]) / np.where(flat, 1.0, span)
+    if norm == "min-max":
+        return np.where(flat, 1.0, shares)
+    totals = np.bincount(query, weights=shares, minlength=len(sizes))
+    if norm == "sum":
+        return np.where(flat, 1 / sizes[query], shares / np.where(flat, 1.0, totals[query]))
+    apart = shares - (totals / np.maximum(sizes, 1))[query]
+    squares = np.bincount(query, weights=apart * apart, minlength=len(sizes))
+    deviation = np.sqrt(squares / np.maximum(sizes, 1))[query]
+    return np.where(flat, 0.0, apart / np.where(flat, 1.0, deviation))
+
+
+def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
+    """(U, R) the normalised scores of a block, 0 where a run lacks a document."""
+    scores = np.zeros(block.rows.shape)
+    for column, values in enumerate(columns):
+        found = block.found[:, column]
+        scores[found, column] = values[block.rows[found, column]]
+    return scores
+
+
+# ---- the methods: from a block to a score for each document
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a method sees.
+
+    Attributes:
+        block: Queries, with the rank of each document in each run.
+        scores: (U, R) normalised scores; 0 where missing, and for methods that read ranks.
+        weights: (R,) the weight of each run.
+        how: The parameters.
+    """
+
+    block: Block
+    scores: FloatArray
+    weights: FloatArray
+    how: Fusion
+
+    @property
+    def count(self) -> IntArray:
+        """(U,) how many runs retrieved each document."""
+        return np.count_nonzero(self.block.found, axis=1)
+
+
+def _rrf(task: _Task) -> FloatArray:
+    found = task.block.found
+    ranks = task.block.rank + float(task.how.k or 0)
+    high, low = quotient(np.where(found, task.weights, 0.0), np.where(found, ranks, 1.0))
+    return total(high, low)
+
+
+def _isr(task: _Task) -> FloatArray:
+    found = task.block.found
+    squares = np.where(found, task.block.rank, 1).astype(np.float64) ** 2
+    high, low = quotient(found.astype(np.float64) * task.count[:, None], squares)
+    return total(high, low)
+
+
+def _rbc(task: _Task) -> FloatArray:
+    phi = float(task.how.phi or 0)
+    deepest = int(task.block.rank.max(initial=1))
+    # Rank 0 stands for a document that is missing.
+    terms = np.array([0.0, *((1 - phi) * phi**rank for rank in range(deepest))])
+    return total(*product(terms[task.block.rank], task.weights))
+
+
+def _borda(task: _Task) -> FloatArray:
+    block = task.block
+    sizes = block.sizes[block.query][:, None]
+    retrieved = block.retrieved[block.query]
+    points = np.where(block.found, sizes - block.rank + 1.0, (sizes - retrieved + 1) / 2)
+    # A run without the query has no vote.
+    return total(*product(np.where(retrieved > 0, points, 0.0), task.weights))
+
+
+def _condorcet(task: _Task) -> FloatArray:
+    block = task.block
+    votes = _votes(task.weights)
+    ends = offsets_of(block.sizes).tolist()
+    kind = np.int16 if block.rank.max(initial=0) < np.iinfo(np.int16).max else np.int32
+    ranks = np.where(block.found, block.rank, np.iinfo(kind).max).astype(kind).T
+    result = np.zeros(len(block.pairs))
+    for first, stop in itertools.pairwise(ends):
+        inside = np.ascontiguousarray(ranks[:, first:stop])
+        step = max(1, _PAIRS // max(1, stop - first))
+        for start in range(0, stop - first, step):
+            some = slice(start, min(start + step, stop - first))
+            result[first + some.start : first + some.stop] = _beaten(inside, some, votes)
+    return result
+
+
+def _beaten(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> IntArray:
+    """Of some documents, how many others each beats minus how many beat it."""
+    balance = np.zeros((some.stop - some.start, ranks.shape[1]), dtype=votes.dtype)
+    for of_run, vote in zip(ranks, votes, strict=True):
+        mine = of_run[some, None]
+        ahead = (mine < of_run).view(np.int8) - (mine > of_run).view(np.int8)
+        balance += vote * ahead
+    return np.count_nonzero(balance > 0, axis=1) - np.count_nonzero(balance < 0, axis=1)
+
+
+def _votes(weights: FloatArray) -> npt.NDArray[Any]:
+    """Weights as whole numbers in the same proportion, as they are written: 0.1 and 0.2 make 0.3.
+
+    Raises:
+        InputError: If they differ by too many digits to be counted.
+    """
+    parts = [Fraction(repr(weight)) for weight in weights.tolist()]
+    scale = Fraction(
+        math.lcm(*(part.denominator for part in parts)),
+        math.gcd(*(part.numerator for part in parts)),
+    )
+    whole = [int(part * scale) for part in parts]
+    if sum(whole) >= _VOTES:
+        raise InputError(
+            "weights of so many digits cannot be counted as votes", where="weights",
+            fix="round them to a few digits",
+        )  # fmt: skip
+    small = np.int8 if sum(whole) < 128 else np.int64
+    return np.array(whole, dtype=small)
+
+
+def _combsum(task: _Task) -> FloatArray:
+    return total(task.scores)
+
+
+def _combmnz(task: _Task) -> FloatArray:
+    return total(*product(task.scores, task.count[:, None].astype(np.float64)))
+
+
+def _combanz(task: _Task) -> FloatArray:
+    return total(task.scores) / task.count
+
+
+def _combmin(task: _Task) -> FloatArray:
+    lowest: FloatArray = np.where(task.block.found, task.scores, np.inf).min(axis=1)
+    return lowest
+
+
+def _combmax(task: _Task) -> FloatArray:
+    highest: FloatArray = np.where(task.block.found, task.scores, -np.inf).max(axis=1)
+    return highest
+
+
+def _combmed(task: _Task) -> FloatArray:
+    ordered = np.sort(np.where(task.block.found, task.scores, np.inf), axis=1)
+    rows, count = np.arange(len(ordered)), task.count
+    median: FloatArray = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
+    return median
+
+
+def _wsum(task: _Task) -> FloatArray:
+    return total(*product(task.scores, task.weights))
+
+
+@dataclass(frozen=True)
+class _Method:
+    """A method: what it computes, which parameters it reads, and what it is in one line."""
+
+    function: Callable[[_Task], FloatArray]
+    reads: tuple[str, ...]
+    meaning: str
+
+
+METHODS: Mapping[str, _Method] = MappingProxyType({
+    "rrf": _Method(_rrf, ("weights", "k"), "reciprocal ranks, 1 / (k + rank), added"),
+    "isr": _Method(_isr, (), "inverse squares of ranks, added, times the runs that have it"),
+    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: phi^(rank - 1), added"),
+    "borda": _Method(_borda, ("weights",), "a vote by points, one more for each rank higher"),
+    "condorcet": _Method(_condorcet, ("weights",), "a vote pair by pair, by majority"),
+    "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
+    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the runs that have it"),
+    "combanz": _Method(_combanz, ("norm",), "the mean of the scores of the runs that have it"),
+    "combmin": _Method(_combmin, ("norm",), "the lowest score"),
+    "combmax": _Method(_combmax, ("norm",), "the highest score"),
+    "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
+    "wsum": _Method(_wsum, ("norm", "weights"), "the weighted sum of the scores"),
+})  # fmt: skip
+FUSION_METHODS: Mapping[str, str] = MappingProxyType(
+    {name: method.meaning for name, method in METHODS.items()}
+)
+FUSION_NORMS: Mapping[str, str] = MappingProxyType({
+    "min-max": "from 0 for the lowest score to 1 for the highest",
+    "z-score": "in standard deviations from the mean",
+    "sum": "shares of the sum, above the lowest",
+    "rank": "from 1 for the first rank down in equal steps",
+    "none": "as they are",
+})  # fmt: skip

@@ -1,0 +1,548 @@
+"""``tune_fusion()``: parameters of a fusion, chosen without the queries they are used for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.grammar import unknown
+from rankgauge.core.ids import Ids, id_bytes, show_id
+from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.policies import Order
+from rankgauge.core.text import many
+from rankgauge.data.judged_run import Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.subsets import drawn, given_ids, of_queries, only
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.fusion.alignment import Aligned, align
+from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named, prepared
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Table, to_html
+
+__all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
+
+_K = (60, 20, 100, 10, 200, 5, 500, 1)
+_PHI = (0.8, 0.9, 0.7, 0.95, 0.6, 0.98, 0.5, 0.99)
+_NORMS = tuple(norm for norm in FUSION_NORMS if norm != "none")
+_WORDS = ("norm", "weights", "k", "phi")
+_MANY = 2000
+_FEW = 20
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Queries that were fused with parameters chosen on others.
+
+    Attributes:
+        chosen: The parameters.
+        train: The queries they were chosen on.
+        test: The queries that were fused with them.
+        train_value: The mean over the first; it was chosen to be the best, so it flatters.
+        test_value: The mean over the second.
+    """
+
+    chosen: Fusion
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    train_value: float
+    test_value: float
+
+
+@dataclass(frozen=True, repr=False)
+class TunedFusion:
+    """A fused run in which no query saw parameters chosen on it.
+
+    Made by :func:`tune_fusion`. Shows itself as a table in a notebook.
+
+    Attributes:
+        run: The fused run.
+        measure: What was tuned for.
+        candidates: Every choice of parameters that was tried, in the order of the grid.
+        folds: Which were chosen for which queries.
+        seed: What decided the folds; None for a fixed list of queries to train on.
+        evaluation: The fused run by the measure, over the queries of all folds.
+        others: The same for the first candidate and for each of the runs that were fused, by name.
+        sentences: What was done, and what came of it.
+        warnings: What speaks against it.
+    """
+
+    run: Run
+    measure: Measure
+    candidates: tuple[Fusion, ...]
+    folds: tuple[Fold, ...]
+    seed: int | None
+    evaluation: Evaluation
+    others: Mapping[str, float]
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One line for each fold, with the sentences below."""
+        return Table(
+            columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
+            rows=tuple(
+                (
+                    number,
+                    many(len(fold.train), "query"),
+                    str(fold.chosen),
+                    fold.train_value,
+                    many(len(fold.test), "query"),
+                    fold.test_value,
+                )
+                for number, fold in enumerate(self.folds, start=1)
+            ),
+            title=self.run.name,
+            notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
+        )
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        return f"<TunedFusion {self.run.name!r}: {len(self.folds)} folds by {self.measure}>"
+
+
+def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
+    """Weights that add up to 1 in equal steps, the most equal ones first.
+
+    Args:
+        runs: How many runs.
+        step: How far apart; 1 divided by a whole number.
+
+    Raises:
+        InputError: If the step does not divide 1, or the grid would have more than 2,000 points.
+
+    Example:
+        >>> weight_grid(2, 0.25)
+        ((0.5, 0.5), (0.75, 0.25), (0.25, 0.75), (1.0, 0.0), (0.0, 1.0))
+    """
+    parts = round(1 / step) if 0 < step <= 1 else 0
+    if runs < 2 or not parts or abs(parts * step - 1) > 1e-9:
+        raise InputError(
+            f"no grid of weights for {runs} runs in steps of {step}", where="grid",
+            fix="give two runs or more, and a step such as 0.1, 0.05 or 0.25",
+        )  # fmt: skip
+    points = math.comb(parts + runs - 1, runs - 1)
+    if points > _MANY:
+        raise InputError(
+            f"{points:,} choices of weights for {runs} runs in steps of {step} are too many",
+            where="grid", fix=f"take wider steps, or give a list of at most {_MANY:,}",
+        )  # fmt: skip
+    found = list(_compositions(parts, runs))
+    found.sort(key=lambda counts: max(abs(count * runs - parts) for count in counts))
+    return tuple(tuple(count / parts for count in counts) for counts in found)
+
+
+def _compositions(parts: int, runs: int) -> Iterator[tuple[int, ...]]:
+    if runs == 1:
+        yield (parts,)
+        return
+    for first in range(parts, -1, -1):
+        for rest in _compositions(parts - first, runs - 1):
+            yield (first, *rest)
+
+
+def tune_fusion(
+    qrels: Any,
+    runs: Mapping[str, Any] | Iterable[Any],
+    measure: str | Measure = "nDCG@10",
+    *,
+    method: str = "rrf",
+    grid: Mapping[str, Iterable[Any]] | None = None,
+    folds: int = 5,
+    train: Any = None,
+    seed: int = 0,
+    ties: Order = "trec",
+) -> TunedFusion:
+    """Fuse runs with parameters chosen by a measure, never on the queries they are used for.
+
+    By cross-validation: the judged queries are split into folds; each fold is fused with the
+    parameters that are best on the others. Or by a fixed list: parameters are chosen on `train`,
+    and the fused run holds the other queries only. Queries of the runs that are not judged are
+    fused with what is best on all that may be trained on.
+
+    The fold of a query depends on its id, the other ids and the seed (by SHA-256), not on the
+    order of anything. Of candidates with equal means the first in the grid is chosen.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        runs: At least two, as for :func:`fuse`.
+        measure: What is tuned for.
+        method: One of `FUSION_METHODS`.
+        grid: Parameter (``norm``, ``weights``, ``k``, ``phi``) to the values that are tried, in
+            every combination; one value fixes it. What is left out: for ``rrf`` k from 1 to 500,
+            for ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
+            :func:`weight_grid`), for the other methods of scores all norms but ``none``.
+        folds: How many folds.
+        train: The ids of the queries to train on, or the path of a file with one id a line; no
+            cross-validation then.
+        seed: Any whole number.
+        ties: Order of documents with equal scores.
+
+    Raises:
+        InputError: If there is nothing to choose from, or too few queries for the folds.
+        MismatchError: If judgments and runs have no query in common.
+        UnknownName: For a method, measure or parameter nobody knows.
+
+    Example:
+        >>> qrels = {f"q{n}": {"d1"} for n in range(6)}
+        >>> good, bad = {q: ["d1", "x"] for q in qrels}, {q: ["x", "y", "d1"] for q in qrels}
+        >>> found = tune_fusion(qrels, {"good": good, "bad": bad}, "RR", method="wsum", folds=2)
+        >>> found.folds[0].chosen, found.evaluation.mean()
+        (Fusion(method='wsum', norm='min-max', weights=(0.6, 0.4), k=None, phi=None), {'RR': 1.0})
+    """
+    truth = Qrels.of(qrels)
+    wanted = parse(measure)
+    if wanted.declaration.better == "neither":
+        raise InputError(
+            f"{wanted} is neither better high nor low", where="measure",
+            fix="tune for another, such as nDCG@10 or AP",
+        )  # fmt: skip
+    named = prepared(runs, ties)
+    names = [run.name for run in named]
+    candidates = _candidates(method, names, grid)
+    known = set().union(*(run.query_index for run in named))
+    if known.isdisjoint(truth.query_index):
+        raise MismatchError(
+            "judgments and runs have no query in common", where="tune_fusion",
+            fix="give judgments of the queries that the runs have",
+        )  # fmt: skip
+    splits = _folds(truth, folds, seed) if train is None else [_fixed(truth, train)]
+    work = _Work(truth, wanted, ties, tuple(named), candidates)
+    made = work.folds(splits)
+    run, rest = work.run(made)
+    evaluation = work.evaluation(run, made)
+    others = {
+        f"untuned {candidates[0]}": work.untuned(made),
+        **{
+            name: work.mean_of(work.evaluation(one, made))
+            for name, one in zip(_apart(names), named, strict=True)
+            if len(only(one, work.tested(made)))
+        },
+    }
+    said = _Said(work, made, evaluation, others)
+    return TunedFusion(
+        run=run,
+        measure=wanted,
+        candidates=candidates,
+        folds=made,
+        seed=seed if train is None else None,
+        evaluation=evaluation,
+        others=others,
+        sentences=tuple(said.sentences(seed if train is None else None, rest)),
+        warnings=tuple(said.warnings()),
+    )
+
+
+# ---- what is tried
+
+
+def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
+    name = method_named(method)
+    given = _given(grid)
+    tried: dict[str, list[Any]] = {}
+    if name == "rrf":
+        tried["k"] = list(_K)
+    elif name == "rbc":
+        tried["phi"] = list(_PHI)
+    elif name == "wsum":
+        tried["weights"] = given["weights"] if "weights" in given else [*weight_grid(len(names))]
+    elif "norm" in METHODS[name].reads:
+        tried["norm"] = list(_NORMS)
+    tried |= given
+    if not tried:
+        weighted = "weights" in METHODS[name].reads
+        raise InputError(
+            f"{name} has nothing to tune", where="tune_fusion",
+            fix="give a grid of weights" if weighted else "fuse with it as it is",
+        )  # fmt: skip
+    points = math.prod(len(values) for values in tried.values())
+    if not 0 < points <= _MANY:
+        raise InputError(
+            f"the grid has {points:,} points", where="grid", fix=f"give it from 1 to {_MANY:,}"
+        )
+    combinations = itertools.product(*tried.values())
+    found = [
+        Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _given(grid: Any) -> dict[str, list[Any]]:
+    if grid is None:
+        return {}
+    if not isinstance(grid, Mapping):
+        raise InputError(
+            f"got {grid!r:.60} for the grid", where="grid", fix='give it as {"k": [10, 60, 100]}'
+        )
+    for word, values in grid.items():
+        if word not in _WORDS:
+            raise unknown("parameter of a fusion", str(word), _WORDS)
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(
+                f"got {values!r:.60} for {word}", where="grid",
+                fix=f"give a list, of one value to fix it: {{{word!r}: [...]}}",
+            )  # fmt: skip
+    return {word: list(values) for word, values in grid.items()}
+
+
+# ---- which queries
+
+
+_Split: TypeAlias = tuple[list[bytes], list[bytes]]
+
+
+def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
+    """Of each fold the other queries, and its own."""
+    for word, number in (("folds", folds), ("seed", seed)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise InputError(
+                f"{word}={number!r:.60} is not possible", where="tune_fusion",
+                fix=f"{word} is a whole number",
+            )  # fmt: skip
+    order = drawn(truth.query_index, seed)
+    if not 2 <= folds <= len(order):
+        some = f"from 2 to {len(order)}" if len(order) > 2 else "2"
+        raise InputError(
+            f"{many(len(order), 'judged query')} cannot be split into {many(folds, 'fold')}",
+            where="tune_fusion",
+            fix=f"choose {some} folds" if len(order) > 1 else "judge more queries",
+        )
+    return [
+        ([query for place, query in enumerate(order) if place % folds != fold], order[fold::folds])
+        for fold in range(folds)
+    ]
+
+
+def _fixed(truth: Qrels, train: Any) -> _Split:
+    """The queries given, and all others that are judged."""
+    given = {id_bytes(query, "query id") for query in given_ids(train)}
+    judged = list(truth.query_index)
+    chosen = [query for query in judged if query in given]
+    others = [query for query in judged if query not in given]
+    if not chosen or not others:
+        said = "none of the queries to train on is judged" if not chosen else "no query is left"
+        raise InputError(
+            said if not chosen else f"{said} to be fused: all that are judged are trained on",
+            where="train",
+            fix=f"give some, but not all, of the {len(judged)} judged queries",
+        )
+    return chosen, others
+
+
+# ---- the work
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Runs, and what is tried on them."""
+
+    truth: Qrels
+    measure: Measure
+    ties: Order
+    runs: tuple[Run, ...]
+    candidates: tuple[Fusion, ...]
+
+    @cached_property
+    def rows(self) -> dict[bytes, int]:
+        """The row of each judged query among the values."""
+        return {query: row for row, query in enumerate(self.truth.query_index)}
+
+    @cached_property
+    def values(self) -> Values:
+        """(Q, C) the value of each judged query by each candidate: one fusion each serves all."""
+        judged = align([only(run, self.rows) for run in self.runs])
+        columns = [
+            evaluate(self.truth, self.fused(judged, how), self.measure, ties=self.ties).per_query
+            for how in self.candidates
+        ]
+        return np.concatenate(columns, axis=1)
+
+    def fused(self, aligned: Aligned, how: Fusion) -> Run:
+        """One fusion."""
+        return fused(aligned, how, name=how.method, runs=[run.name for run in self.runs])
+
+    def best(self, queries: Iterable[bytes]) -> int:
+        """The first of the best candidates on these queries."""
+        lower = self.measure.declaration.better == "lower"
+        means = [self.mean(number, queries) for number in range(len(self.candidates))]
+        worth = [-math.inf if math.isnan(m) else -m if lower else m for m in means]
+        return worth.index(max(worth))
+
+    def mean(self, candidate: int, queries: Iterable[bytes]) -> float:
+        """The mean of a candidate over these queries, in the order of the judgments."""
+        rows = sorted(self.rows[query] for query in queries)
+        return self.measure.mean(self.values[rows, candidate].tolist(), None, skip_undefined=False)
+
+    def mean_of(self, evaluation: Evaluation) -> float:
+        """The mean of the one measure."""
+        return evaluation.mean()[str(self.measure)]
+
+    def folds(self, splits: Sequence[_Split]) -> tuple[Fold, ...]:
+        """Each with what is best on its queries to train on."""
+        made = []
+        for train, test in splits:
+            best = self.best(train)
+            made.append(
+                Fold(
+                    chosen=self.candidates[best],
+                    train=tuple(map(show_id, train)),
+                    test=tuple(map(show_id, test)),
+                    train_value=self.mean(best, train),
+                    test_value=self.mean(best, test),
+                )
+            )
+        return tuple(made)
+
+    def tested(self, folds: Sequence[Fold]) -> tuple[str, ...]:
+        """The queries of all folds."""
+        return tuple(query for fold in folds for query in fold.test)
+
+    def untuned(self, folds: Sequence[Fold]) -> float:
+        """The mean of the first candidate over the queries of all folds."""
+        shown = {show_id(query): query for query in self.rows}
+        return self.mean(0, [shown[query] for query in self.tested(folds)])
+
+    def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
+        """The run of all folds, and what was done with queries that are not judged."""
+        parts = [(fold.chosen, fold.test) for fold in folds]
+        known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
+        trained = set().union(*(fold.train for fold in folds)) | set(self.tested(folds))
+        rest = tuple(query for query in known if query not in trained)
+        said = ""
+        if rest:
+            shown = {show_id(query): query for query in self.rows}
+            everything = {shown[query] for fold in folds for query in fold.train}
+            overall = self.candidates[self.best(everything)]
+            parts.append((overall, rest))
+            said = (
+                f"{many(len(rest), 'query')} without judgments: fused by {overall}, the best on "
+                f"{many(len(everything), 'query')}"
+            )
+        tables = [
+            self.fused(align([only(run, queries) for run in self.runs]), how).table
+            for how, queries in parts
+        ]
+        table = _together(tables, list(known))
+        method = self.candidates[0].method
+        settings = {
+            "method": method,
+            "tuned": str(self.measure),
+            "chosen": [how.settings() for how, _ in parts],
+            "runs": [run.name for run in self.runs],
+        }
+        return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), said
+
+    def evaluation(self, run: Run, folds: Sequence[Fold]) -> Evaluation:
+        """A run by the measure, over the queries of all folds."""
+        tested = set(self.tested(folds))
+        chosen = [query for query in self.rows if show_id(query) in tested]
+        return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
+
+
+def _together(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
+    """Tables of different queries as one, in this order of queries."""
+    queries = Ids.joined([table.queries for table in tables])
+    table = PairTable(
+        queries=queries,
+        offsets=offsets_of(np.concatenate([np.diff(table.offsets) for table in tables])),
+        docs=Ids.joined([table.docs for table in tables]),
+        values=np.concatenate([table.values for table in tables]),
+        unique=True,
+    )
+    place = {query: number for number, query in enumerate(queries.shown())}
+    return of_queries(table, np.array([place[q] for q in order if q in place], dtype=np.int64))
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """The names of runs, with their place where two have the same."""
+    return [
+        f"{name} ({place})" if names.count(name) > 1 else name
+        for place, name in enumerate(names, start=1)
+    ]
+
+
+# ---- what there is to say
+
+
+@dataclass(frozen=True, eq=False)
+class _Said:
+    """What is said of a tuned fusion."""
+
+    work: _Work
+    folds: Sequence[Fold]
+    evaluation: Evaluation
+    others: Mapping[str, float]
+
+    def sentences(self, seed: int | None, rest: str) -> Iterator[str]:
+        """What was done, and what came of it."""
+        measure, tested = self.work.measure, len(self.evaluation.query_ids)
+        yield f"tried: {_tried(self.work.candidates)}"
+        if seed is None:
+            yield (
+                f"chosen on {many(len(self.folds[0].train), 'query')} that were given; the run "
+                f"holds the others only: evaluate it on these, not on all that are judged"
+            )
+        else:
+            yield (
+                f"{many(len(self.folds), 'fold')} of the {many(tested, 'judged query')}, seed "
+                f"{seed}: each was fused with what is best by {measure} on the others, so that "
+                "no query was fused with parameters chosen on it"
+            )
+        counts = Counter(str(fold.chosen) for fold in self.folds)
+        if len(self.folds) > 1:
+            yield "chosen: " + ", ".join(
+                f"{how} for {many(count, 'fold')}" for how, count in counts.most_common()
+            )
+        if rest:
+            yield rest
+        others = ", ".join(f"{name} {value:.4f}" for name, value in self.others.items())
+        mean = self.work.mean_of(self.evaluation)
+        yield f"{measure} over {many(tested, 'query')} it was not chosen on: {mean:.4f}; {others}"
+
+    def warnings(self) -> Iterator[str]:
+        """What speaks against it."""
+        fewest = min(len(fold.train) for fold in self.folds)
+        if fewest < _FEW:
+            yield f"{many(fewest, 'query')} are few to choose parameters on"
+        mean = self.work.mean_of(self.evaluation)
+        lower = self.work.measure.declaration.better == "lower"
+        for name, value in self.others.items():
+            if value != mean and (value < mean) == lower:
+                yield f"{name} has the better {self.work.measure} on the same queries"
+        for word in ("k", "phi"):
+            tried = [getattr(how, word) for how in self.work.candidates]
+            if len(set(tried)) < 2:
+                continue
+            ends = {min(tried), max(tried)} & {getattr(f.chosen, word) for f in self.folds}
+            for end in sorted(ends):
+                yield f"{word}={end:g} is an end of the grid: the best may lie beyond it"
+
+
+def _tried(candidates: Sequence[Fusion]) -> str:
+    """The grid in words."""
+    parts = []
+    for word in _WORDS:
+        values = dict.fromkeys(getattr(how, word) for how in candidates)
+        values.pop(None, None)
+        shown = [_shown(value) for value in values]
+        if len(shown) > _SHOWN:
+            shown = [*shown[:3], "...", shown[-1]]
+        if shown:
+            parts.append(f"{word} {', '.join(shown)}")
+    return f"{many(len(candidates), 'choice')} for {candidates[0].method}: {'; '.join(parts)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "/".join(f"{weight:g}" for weight in value)
+    return value if isinstance(value, str) else f"{value:g}"

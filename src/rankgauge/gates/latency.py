@@ -1,0 +1,173 @@
+"""The latency gate: two systems timed in one job, query by query; never against stored numbers."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rankgauge import stats
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.core.text import many, some
+from rankgauge.errors import FormatError, InputError, MismatchError
+from rankgauge.gates.checks import GateCheck
+from rankgauge.gates.files import text_of
+
+__all__ = ["latency_checks"]
+
+_DRAWS = 10_000
+_CELLS = 1 << 21
+_LEVEL, _SURE = 0.95, 0.99
+_SHARES = {"p50": 0.5, "p95": 0.95}
+
+
+def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) -> list[GateCheck]:
+    """One check for each limited quantile, by the ratio new to baseline.
+
+    Queries are drawn with replacement, both systems together (paired bootstrap, 10,000 draws, from
+    a seed that the data give). PASS if the one-sided 95 % upper bound of the ratio is below the
+    limit; otherwise FAIL if its 99 % lower bound is above 1; otherwise INCONCLUSIVE. A quantile q
+    has an upper bound only if some query is likely to be above it: with n queries, if q^n is at
+    most .05 (5 queries for p50, 59 for p95).
+
+    Args:
+        limits: Quantile (``p50``, ``p95``) to the largest ratio.
+        pair: Latencies of baseline and new run: mappings of query to a time, or to the times of
+            repeated measurements (their median counts), or paths of CSV files ``query,latency``.
+            Measured in the same job, in turns. None if nothing was measured.
+
+    Raises:
+        InputError: If a latency is no number above 0, or latencies are given without a limit.
+        MismatchError: If the two do not have the same queries.
+    """
+    if pair is None:
+        return [_not_measured(name) for name in limits]
+    if not limits:
+        raise InputError(
+            "latencies are given, but no rule limits them", where="rules",
+            fix="write [latency], then p95 = 1.1 for at most 10 % slower",
+        )  # fmt: skip
+    before, after = (_latencies(given, name) for given, name in zip(pair, _NAMES, strict=True))
+    if before.keys() != after.keys():
+        odd = sorted(before.keys() ^ after.keys())
+        raise MismatchError(
+            f"{many(len(odd), 'query')} were timed for one of the two only: {some(odd)}",
+            where="latency", fix="time the same queries with both, in the same job, in turns",
+        )  # fmt: skip
+    queries = sorted(before)
+    times = np.array([[before[q] for q in queries], [after[q] for q in queries]])
+    return [_check(name, limit, times) for name, limit in limits.items()]
+
+
+_NAMES = ("latency of the baseline", "latency of the new run")
+
+
+def _not_measured(name: str) -> GateCheck:
+    return GateCheck(
+        kind="latency",
+        name=name,
+        verdict="INCONCLUSIVE",
+        sentence=f"latency {name} is limited by the rules, but was not measured",
+        note="time both systems in this job, in turns: --latency baseline.csv new.csv",
+    )
+
+
+def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
+    share, queries = _SHARES[name], times.shape[1]
+    seen = np.quantile(times, share, axis=1)
+    before, after = seen.tolist()
+    text = f"latency {name}: {after:.4g} against {before:.4g}"
+    fewest = math.ceil(math.log(1 - _LEVEL) / math.log(share))
+    if queries < fewest:
+        return GateCheck(
+            "latency", name, "INCONCLUSIVE",
+            f"{text}; {many(queries, 'query')} are too few for a bound, time {fewest} or more",
+        )  # fmt: skip
+    ratios = _drawn(times, share)
+    upper, lower = np.quantile(ratios, [_LEVEL, 1 - _SURE]).tolist()
+    verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "INCONCLUSIVE"
+    said = f"a ratio above your limit of {limit:g} cannot be excluded; time more queries"
+    if upper < limit:
+        verdict, said = "PASS", f"a ratio above your limit of {limit:g} is excluded"
+    elif lower > 1:
+        verdict = "FAIL"
+        said = f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
+    return GateCheck(
+        "latency", name, verdict,
+        f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {said}",
+    )  # fmt: skip
+
+
+def _drawn(times: FloatArray, share: float) -> FloatArray:
+    """Ratios of the quantile, new to baseline, queries drawn with replacement."""
+    queries = times.shape[1]
+    rng = np.random.Generator(np.random.PCG64(stats.seed_of(times)))
+    ratios = np.empty(_DRAWS)
+    step = max(1, _CELLS // queries)
+    for start in range(0, _DRAWS, step):
+        rows = rng.integers(queries, size=(min(step, _DRAWS - start), queries))
+        before, after = (np.quantile(column[rows], share, axis=1) for column in times)
+        ratios[start : start + len(rows)] = after / before
+    return ratios
+
+
+def _latencies(given: Any, name: str) -> dict[str, float]:
+    if isinstance(given, str | os.PathLike):
+        return _medians(_rows(Path(given)), str(given))
+    if isinstance(given, Mapping):
+        rows = (
+            (str(query), time)
+            for query, times in given.items()
+            for time in (
+                times if isinstance(times, Iterable) and not isinstance(times, str) else (times,)
+            )
+        )
+        return _medians(rows, name)
+    raise InputError(
+        f"got {type(given).__name__}", where=name,
+        fix='give a path, or a mapping of query to time: {"q1": 0.012}',
+    )  # fmt: skip
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str]]:
+    text = text_of(path)
+    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
+        if not row or (number == 1 and not _is_number(row[-1])):
+            continue  # a header
+        if len(row) != 2:
+            raise FormatError(
+                f"{many(len(row), 'field')}, wanted two", path=str(path), line=number,
+                text=",".join(row)[:60], fix="write query,latency",
+            )  # fmt: skip
+        yield row[0], row[1]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _medians(rows: Iterable[tuple[str, Any]], where: str) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for query, raw in rows:
+        try:
+            time = math.nan if isinstance(raw, bool) else float(raw)
+        except (TypeError, ValueError):
+            time = math.nan
+        if not 0 < time < math.inf:
+            raise InputError(
+                f"query {query!r} took {raw!r}", where=where,
+                fix="a latency is a number above 0, in the same unit throughout",
+            )  # fmt: skip
+        found.setdefault(query, []).append(time)
+    if not found:
+        raise InputError("there is no latency", where=where, fix="write query,latency lines")
+    return {query: float(np.median(times)) for query, times in found.items()}

@@ -1,0 +1,399 @@
+"""The rules of a gate: what is held, by which margin; read from TOML, refused where they err."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rankgauge.core.grammar import unknown
+from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
+from rankgauge.gates.files import text_of
+from rankgauge.measures.measure import Measure, parse
+
+__all__ = ["Contract", "GateRules", "GatedMeasure"]
+
+
+_MARGIN = 0.02
+_MAX_FAILED = 0.05
+_K = 10
+_DEFAULT_MEASURE = "nDCG@10"
+_DEFAULT_BASELINE = "gate-baseline.json"
+_MOST_K = 10**9
+_QUANTILES = ("p50", "p95")
+_MOST_RATIO = 2.0
+# In pyproject.toml, below [tool.rankgauge].
+_TABLES = ("gate", "bands")
+
+
+@dataclass(frozen=True)
+class GatedMeasure:
+    """A measure that may not lose more than its margin.
+
+    Attributes:
+        measure: The measure.
+        margin: The loss of its mean that is accepted, in the units of the measure.
+        floor: What its mean must reach (or, where lower is better, not exceed); None without.
+    """
+
+    measure: Measure
+    margin: float
+    floor: float | None
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What must hold for one query, whatever the means say.
+
+    Attributes:
+        query: The query.
+        must_rank_at_most: Document to the lowest rank that it may have.
+        must_include: Documents that must stand in the first `k`.
+        forbidden: Documents that must not stand in the first `k`.
+        k: How deep the last two look; 10 if not given.
+    """
+
+    query: str
+    must_rank_at_most: Mapping[str, int]
+    must_include: tuple[str, ...]
+    forbidden: tuple[str, ...]
+    k: int
+
+
+@dataclass(frozen=True)
+class GateRules:
+    """What :func:`gate` goes by. Made by :meth:`of`; written before looking at the data.
+
+    Attributes:
+        measures: What is gated; without any given, nDCG@10 with a margin of 0.02.
+        contracts: What must hold for single queries.
+        queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
+            both are compared.
+        depth: ``same``: rankings must be cut alike; ``any``: their lengths may differ.
+        max_failed: Share of the queries that may have no ranking; 0.05 if not given.
+        latency: Largest ratio, new to baseline, of a quantile of the latency (``p50``, ``p95``).
+        baseline: Path of the baseline.
+        anchor: Path of a second baseline that stays where it is, such as that of a release.
+        source: Where the rules were read.
+
+    Example:
+        >>> rules = GateRules.of({"measures": {"nDCG@10": {"margin": 0.03}, "R@100": {}}})
+        >>> [(str(gated.measure), gated.margin) for gated in rules.measures]
+        [('nDCG@10', 0.03), ('R@100', 0.02)]
+    """
+
+    measures: tuple[GatedMeasure, ...]
+    contracts: tuple[Contract, ...]
+    queries: Literal["same", "intersection"]
+    depth: Literal["same", "any"]
+    max_failed: float
+    latency: Mapping[str, float]
+    baseline: str
+    anchor: str | None
+    source: str
+
+    @classmethod
+    def of(cls, source: Any = None) -> GateRules:
+        """Rules from whatever holds them.
+
+        Args:
+            source: Nothing (the defaults), a mapping with the keys of the file, the path of a TOML
+                file (of ``pyproject.toml`` the table ``[tool.rankgauge.gate]``), or rules.
+
+        Raises:
+            FormatError: If the file is no TOML.
+            InputError: If there is no such file or table, or a value is not possible.
+            UnknownName: For a key or a measure nobody knows, with the nearest ones.
+        """
+        if isinstance(source, GateRules):
+            return source
+        if source is None:
+            return _rules({}, _Place("rules"), Path())
+        if isinstance(source, Mapping):
+            return _rules(source, _Place("rules"), Path())
+        if isinstance(source, str | os.PathLike):
+            path = Path(source)
+            place = _Place(str(path))
+            return _rules(_table(path), place, path.parent)
+        raise InputError(
+            f"got {type(source).__name__} for the rules", where="rules",
+            fix='give a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
+        )  # fmt: skip
+
+    @classmethod
+    def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
+        """The rules in the ``pyproject.toml`` of a folder; the defaults if it has none.
+
+        Raises:
+            UnknownName: If ``[tool.rankgauge]`` has a table nobody knows, such as ``gates``.
+        """
+        path = Path(folder) / "pyproject.toml"
+        if path.is_file() and _inner(_read(path), path) is not None:
+            return cls.of(path)
+        return cls.of()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in the rules we are, for messages."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+
+    def at(self, *keys: str) -> _Place:
+        return _Place(self.name, (*self.keys, *keys))
+
+    def __str__(self) -> str:
+        return f"{self.name}, {'.'.join(self.keys)}" if self.keys else self.name
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    text = text_of(path, fix="check the path of the rules")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+        raise FormatError(
+            f"this is no TOML: {re.sub(r' [(]at .*', '', str(error))}",
+            path=str(path), line=line, column=column,
+            fix='mend the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
+        ) from None  # fmt: skip
+
+
+def _inner(whole: Mapping[str, Any], path: Path) -> Any:
+    """The table ``[tool.rankgauge.gate]``; None if there is none."""
+    tools = whole.get("tool", {})
+    ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
+    place = _Place(str(path), ("tool", "rankgauge"))
+    tables = _mapping(ours, place, "[tool.rankgauge.gate]")
+    for name in tables:
+        # With rules under another name the gate would go by the defaults without a word.
+        if name not in _TABLES:
+            raise _placed(unknown("table of [tool.rankgauge]", name, _TABLES), place)
+    return tables.get("gate")
+
+
+def _table(path: Path) -> Any:
+    whole = _read(path)
+    if path.name != "pyproject.toml":
+        return whole
+    found = _inner(whole, path)
+    if found is None:
+        raise InputError(
+            "there is no table [tool.rankgauge.gate]", where=str(path),
+            fix='write one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
+        )  # fmt: skip
+    return found
+
+
+def _mapping(value: Any, place: _Place, example: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _impossible(value, place, f"write a table: {example}")
+    return {str(key): entry for key, entry in value.items()}
+
+
+def _known(table: Mapping[str, Any], names: Iterable[str], place: _Place) -> None:
+    known = list(names)
+    for key in table:
+        if key not in known:
+            raise _placed(unknown("key of the rules", key, known), place)
+
+
+def _placed(error: UnknownName, place: _Place) -> UnknownName:
+    return UnknownName(error.what, where=str(place), fix=error.fix)
+
+
+def _impossible(value: Any, place: _Place, fix: str) -> InputError:
+    return InputError(f"{value!r:.60} is not possible", where=str(place), fix=fix)
+
+
+def _number(value: Any, place: _Place, fix: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _impossible(value, place, fix)
+    return float(value)
+
+
+def _choice(value: Any, choices: tuple[str, ...], place: _Place) -> Any:
+    if value not in choices:
+        raise _impossible(value, place, f"choose one of: {', '.join(choices)}")
+    return value
+
+
+def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
+    table = _mapping(given, place, "measures = { ... }")
+    names = [name for name in GateRules.__dataclass_fields__ if name != "source"]
+    _known(table, names, place)
+    measures = _mapping(
+        table.get("measures", {_DEFAULT_MEASURE: {}}), place.at("measures"),
+        '[measures], then "nDCG@10" = { margin = 0.02 }',
+    )  # fmt: skip
+    failed = _number(
+        table.get("max_failed", _MAX_FAILED), place.at("max_failed"), "write 0.05, say"
+    )
+    if not 0 <= failed < 1:
+        raise _impossible(failed, place.at("max_failed"), "write a share of at least 0, below 1")
+    anchor = _path(table.get("anchor"), place.at("anchor"), folder)
+    return GateRules(
+        measures=_gated(measures, place.at("measures")),
+        contracts=_contracts(table.get("contracts", ()), place.at("contracts")),
+        queries=_choice(
+            table.get("queries", "same"), ("same", "intersection"), place.at("queries")
+        ),
+        depth=_choice(table.get("depth", "same"), ("same", "any"), place.at("depth")),
+        max_failed=failed,
+        latency=_latency(table.get("latency", {}), place.at("latency")),
+        baseline=_path(table.get("baseline"), place.at("baseline"), folder)
+        or str(folder / _DEFAULT_BASELINE),
+        anchor=anchor,
+        source=place.name if given else "defaults",
+    )
+
+
+def _path(value: Any, place: _Place, folder: Path) -> str | None:
+    """A path beside the file of the rules."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise _impossible(value, place, 'write a path: "gate-baseline.json"')
+    return str(folder / value)
+
+
+def _gated(table: Mapping[str, Any], place: _Place) -> tuple[GatedMeasure, ...]:
+    if not table:
+        raise InputError(
+            "no measure is gated", where=str(place), fix='write "nDCG@10" = { margin = 0.02 }'
+        )
+    found: dict[Measure, GatedMeasure] = {}
+    for name, entry in table.items():
+        here = place.at(name)
+        try:
+            measure = parse(name)
+        except RankgaugeError as error:
+            raise UnknownName(error.what, where=str(here), fix=error.fix) from None
+        if measure in found:
+            raise InputError(f"{measure} stands here twice", where=str(here), fix="remove one")
+        found[measure] = _gated_measure(
+            measure, _mapping(entry, here, f'"{name}" = {{ margin = 0.02 }}'), here
+        )
+    return tuple(found.values())
+
+
+def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) -> GatedMeasure:
+    _known(entry, ("margin", "floor"), place)
+    declared = measure.declaration
+    if declared.better == "neither" or declared.mean == "geometric":
+        other = "AP" if declared.mean == "geometric" else "nDCG@10"
+        why = (
+            "has a geometric mean: differences of queries do not add up to it"
+            if declared.mean == "geometric"
+            else "counts something: neither higher nor lower is better"
+        )
+        raise InputError(f"{measure} {why}", where=str(place), fix=f"gate {other} instead")
+    low, high = declared.bounds
+    usual = declared.better == "higher" and (low, high) == (0.0, 1.0)
+    if "margin" not in entry and not usual:
+        why = "lower is better" if declared.better == "lower" else "it may be above 1"
+        raise InputError(
+            f"{measure} needs a margin of its own ({why})", where=str(place),
+            fix=f'write the loss you accept: "{measure}" = {{ margin = 1.5 }}, say',
+        )  # fmt: skip
+    margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
+    most = (high - low) / 2
+    if not 0 < margin <= most:
+        wanted = (
+            "above 0" if math.isinf(most) else f"above 0, at most {most:g}, usually 0.01 to 0.05"
+        )
+        percent = f"; for {margin:g}% write {margin / 100:g}" if 1 <= margin <= 100 * most else ""
+        raise InputError(
+            f"a margin of {margin:g} is not possible: a margin is the loss of the mean that you "
+            f"accept, and {measure} lies between {low:g} and {high:g}",
+            where=str(place.at("margin")), fix=f"write a number {wanted}{percent}",
+        )  # fmt: skip
+    floor = entry.get("floor")
+    if floor is not None:
+        floor = _number(floor, place.at("floor"), "write a number: 0.5")
+        if not low <= floor <= high:
+            raise _impossible(
+                floor, place.at("floor"), f"{measure} lies between {low:g} and {high:g}"
+            )
+    return GatedMeasure(measure, margin, floor)
+
+
+def _contracts(given: Any, place: _Place) -> tuple[Contract, ...]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise _impossible(given, place, 'write [[contracts]], then query = "q1", ...')
+    return tuple(
+        _contract(entry, place.at(str(number))) for number, entry in enumerate(given, start=1)
+    )
+
+
+def _contract(entry: Any, place: _Place) -> Contract:
+    table = _mapping(entry, place, '[[contracts]], then query = "q1", must_include = ["d1"]')
+    _known(table, Contract.__dataclass_fields__, place)
+    if "query" not in table:
+        raise InputError("names no query", where=str(place), fix='write query = "q1"')
+    ranks = _mapping(
+        table.get("must_rank_at_most", {}), place.at("must_rank_at_most"), '{ "d1" = 3 }'
+    )
+    found = Contract(
+        query=_id(table["query"], place.at("query")),
+        must_rank_at_most={
+            doc: _rank(rank, place.at("must_rank_at_most", doc)) for doc, rank in ranks.items()
+        },
+        must_include=_ids(table.get("must_include", ()), place.at("must_include")),
+        forbidden=_ids(table.get("forbidden", ()), place.at("forbidden")),
+        k=_rank(table.get("k", _K), place.at("k")),
+    )
+    if not (found.must_rank_at_most or found.must_include or found.forbidden):
+        raise InputError(
+            "asks for nothing", where=str(place),
+            fix="write must_rank_at_most, must_include or forbidden",
+        )  # fmt: skip
+    both = set(found.forbidden) & (set(found.must_include) | set(found.must_rank_at_most))
+    if both:
+        raise InputError(
+            f"document {min(both)!r} is both wanted and forbidden", where=str(place),
+            fix="remove one of the two",
+        )  # fmt: skip
+    return found
+
+
+def _id(value: Any, place: _Place) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise _impossible(value, place, 'write an id: "q1"')
+    return str(value)
+
+
+def _ids(given: Any, place: _Place) -> tuple[str, ...]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise _impossible(given, place, 'write a list of ids: ["d1", "d2"]')
+    return tuple(_id(value, place) for value in given)
+
+
+def _rank(value: Any, place: _Place) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_K:
+        raise _impossible(value, place, "write a whole number from 1 on")
+    return value
+
+
+def _latency(given: Any, place: _Place) -> Mapping[str, float]:
+    table = _mapping(given, place, "[latency], then p95 = 1.1")
+    _known(table, _QUANTILES, place)
+    limits = {}
+    for name, value in table.items():
+        limit = _number(value, place.at(name), "write a ratio: 1.1 is 10% slower")
+        if not 1 < limit <= _MOST_RATIO:
+            raise InputError(
+                f"a limit of {limit:g} is not possible: a limit is the ratio of the new latency to "
+                "that of the baseline",
+                where=str(place.at(name)),
+                fix=f"write a number above 1, at most {_MOST_RATIO:g}: 1.1 is 10% slower",
+            )
+        limits[name] = limit
+    return limits

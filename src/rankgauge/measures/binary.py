@@ -1,0 +1,420 @@
+"""Measures that ask only whether a document is relevant."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray
+from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values
+from rankgauge.measures.declaration import measure
+from rankgauge.measures.tie_means import (
+    chance_of_success,
+    expected_ap,
+    expected_gmap,
+    expected_reciprocal,
+)
+
+_LEVELS = tuple(level / 10 for level in range(11))
+_MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
+
+
+@measure(trec="P_{k}", also=("Precision",), expected="linear")
+def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Precision: the share of the first k ranks that hold a relevant document.
+
+    $$ P@k = \frac{1}{k} \left| \{ i \le k : g_i \ge rel \} \right| $$
+
+    A ranking shorter than k is divided by k all the same.
+
+    Use: what a reader sees on one page matters, and every query has at least k relevant documents.
+    Beware: with R relevant documents it cannot pass R/k; it does not see order within the first k.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return run.found(rel, k) / k
+
+
+@measure(trec="recall_{k}", also=("Recall",), expected="linear")
+def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Recall: the share of the relevant documents that stand in the first k ranks.
+
+    $$ R@k = \frac{1}{R} \left| \{ i \le k : g_i \ge rel \} \right| $$
+
+    Undefined without a relevant document.
+
+    Use: a later step (a reranker, a language model) reads the first k, and what is missing is lost.
+    Beware: it cannot reach 1 where k < R; it says nothing about order; it trusts the judgments to
+    be complete.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return run.found(rel, k) / run.divisor(rel)
+
+
+@measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), expected="linear")
+def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
+
+    $$ RelP@k = \frac{| \{ i \le k : g_i \ge rel \} |}{\min(k, R)} $$
+
+    Undefined without a relevant document.
+
+    Use: queries differ in R: 1 can be reached whether there are fewer than k relevant documents or
+    more.
+    Beware: it divides by something else for every query: precision where R is above k, recall
+    where it is below.
+    Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
+    """
+    return run.found(rel, k) / np.minimum(run.divisor(rel), k)
+
+
+@measure(
+    stated=("beta",),
+    expected="linear",
+    also={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}, "F-measure": {}},
+)
+def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
+    r"""F-measure: the harmonic mean of precision and recall at k; beta weighs recall.
+
+    $$ F_\beta@k = \frac{(1 + \beta^2)\, P@k\, R@k}{\beta^2 P@k + R@k} $$
+
+    0 where nothing relevant is in the first k; undefined without a relevant document.
+
+    Use: one number for a fixed window where both false hits and misses cost.
+    Beware: at a fixed k its best possible value depends on R; prefer P and R beside each other.
+    Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
+    """
+    found = run.found(rel, k)
+    return _f_measure(found, run.relevant(rel), np.full(len(found), k), beta)
+
+
+@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), expected=chance_of_success)
+def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
+
+    $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
+
+    Use: one good document is enough: question answering, look-ups, fact checks.
+    Beware: it does not see the second relevant document nor the rank of the first.
+    Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
+    """
+    return (run.first(rel) <= k).astype(np.float64)
+
+
+@measure(
+    trec="recip_rank",
+    also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
+    expected=expected_reciprocal,
+)
+def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
+    r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
+
+    $$ RR = 1 / \min \{ i : g_i \ge rel \} $$
+
+    Its mean over queries is MRR. With ``rel=best`` it is that of the first document with the
+    highest grade of the query. Undefined without a relevant document.
+
+    Use: the reader wants one document: known-item search, question answering.
+    Beware: a mean of .5 does not say that the first relevant document stands at rank 2: half the
+    queries at rank 1 and half with nothing give .5 too. Look at the first ranks (FirstRel).
+    Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
+    """
+    first = run.first(rel)
+    value = np.where(first <= (UNRANKED - 1 if k is None else k), 1.0 / first, 0.0)
+    return _defined(value, run.relevant(rel))
+
+
+@measure(
+    trec="map",
+    trec_cut="map_cut_{k}",
+    also=("MAP", "AveragePrecision"),
+    expected=expected_ap,
+    upset={"norm": "retrieved"},
+)
+def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R") -> Values:
+    r"""Average precision: the mean of the precisions at the ranks of the relevant documents.
+
+    $$ AP@k = \frac{1}{N} \sum_{i \le k,\; g_i \ge rel} P@i $$
+
+    N is by default R, all relevant documents. Other tools divide by min(k,R), by k, or by the
+    number of relevant documents found (``retrieved``); the name says which.
+    Undefined without a relevant document.
+
+    Use: the whole ranking matters and judgments are binary and fairly complete.
+    Beware: four different denominators go by the name MAP@k; compare only equal ones.
+    Source: Harman (1995), Overview of the fourth Text REtrieval Conference; Buckley and Voorhees
+    (2000), Evaluating evaluation measure stability, SIGIR.
+    """
+    total = _precisions(run, k, rel)
+    if norm == "k" and k is not None:
+        return _defined(total / k, run.relevant(rel))
+    if norm == "retrieved":
+        return _defined(total / np.maximum(run.found(rel, k), 1), run.relevant(rel))
+    if norm == "min(k,R)" and k is not None:
+        return total / np.minimum(run.divisor(rel), k)
+    return total / run.divisor(rel)
+
+
+@measure(trec="gm_map", mean="geometric", also=("gm_map",), expected=expected_gmap)
+def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Average precision whose mean over queries is geometric (no value below 0.00001).
+
+    $$ GMAP = \exp\Big( \frac{1}{|Q|} \sum_q \log \max(AP_q, 10^{-5}) \Big) $$
+
+    The value per query is AP itself. Undefined without a relevant document.
+
+    Use: the worst queries matter: doubling .01 counts as much as doubling .4.
+    Beware: one query without any relevant document found pulls it down strongly.
+    Source: Robertson (2006), On GMAP: and other transformations, CIKM.
+    """
+    return _precisions(run, None, rel) / run.divisor(rel)
+
+
+@measure(trec="yaap", bounds=(-math.inf, math.inf))
+def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Yet another average precision: AP on a scale of log odds, smoothed.
+
+    $$ YAAP = \ln \frac{1 + S}{1 + R - S}, \qquad S = \sum_{i:\, g_i \ge rel} P@i $$
+
+    Orders the runs of one query as AP does; a query of which nothing relevant is found has a value
+    below 0. Undefined without a relevant document.
+
+    Use: means over queries: neither the easy queries nor the hopeless ones are squeezed together
+    at the end of the scale.
+    Beware: it has no bounds, and the size of a value depends on R.
+    Source: Robertson (2012), On smoothing average precision, ECIR.
+    """
+    total, relevant = _precisions(run, None, rel), run.relevant(rel)
+    odds = (1 + total) / np.maximum(1 + relevant - total, 1.0)
+    # Not np.log: its last bit may depend on where in memory a number stands.
+    return _defined(np.array([math.log(ratio) for ratio in odds.tolist()]), relevant)
+
+
+@measure(trec="Rprec", also=("R-Precision", "RPrecision"), expected="linear")
+def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""R-precision: precision at rank R, the number of relevant documents of the query.
+
+    $$ Rprec = \frac{1}{R} \left| \{ i \le R : g_i \ge rel \} \right| $$
+
+    There precision equals recall, and 1 can always be reached. Undefined without a relevant
+    document.
+
+    Use: queries differ much in how many relevant documents they have.
+    Beware: the window differs from query to query, so it is no model of a page of results.
+    Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
+    """
+    return run.among(run.hits(rel), run.relevant(rel)) / run.divisor(rel)
+
+
+@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, expected="linear")
+def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
+    r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
+
+    $$ RprecMult@m = \frac{| \{ i \le n : g_i \ge rel \} |}{n}, \qquad
+    n = \max(1, \lfloor m R + 0.9 \rfloor) $$
+
+    The bare name stands for the ten multiples 0.2, 0.4 ... 2.0; at 1 it is Rprec. A ranking shorter
+    than n is divided by n all the same. Undefined without a relevant document.
+
+    Use: to see whether a run is better near the top (low multiples) or further down.
+    Beware: the window differs from query to query; at m > 1 it cannot pass 1/m.
+    Source: trec_eval, measure Rprec_mult.
+    """
+    looked_at = np.maximum((mult * run.relevant(rel) + 0.9).astype(np.int64), 1)
+    found = run.among(run.hits(rel), looked_at)
+    return _defined(found / looked_at, run.relevant(rel))
+
+
+@measure(trec="set_P", also=("SetPrecision",), expected="same")
+def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Set precision: the share of all retrieved documents that are relevant.
+
+    $$ SetP = |\{ i : g_i \ge rel \}| / n $$
+
+    Undefined where nothing was retrieved.
+
+    Use: the retriever returns a set: a filter, a Boolean search, a threshold.
+    Beware: for rankings of fixed depth it is P at that depth.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
+
+
+@measure(trec="set_recall", also=("SetRecall",), expected="same")
+def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Set recall: the share of the relevant documents that were retrieved at any rank.
+
+    $$ SetR = |\{ i : g_i \ge rel \}| / R $$
+
+    Undefined without a relevant document.
+
+    Use: how much a first stage can hand on at all.
+    Beware: retrieving everything makes it 1.
+    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    systems.
+    """
+    return run.found(rel) / run.divisor(rel)
+
+
+@measure(trec="set_relative_P", expected="same")
+def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Set relative precision: set precision as a share of the best that it can be.
+
+    $$ SetRelP = \frac{|\{ i : g_i \ge rel \}|}{\min(n, R)} $$
+
+    0 where nothing was retrieved; undefined without a relevant document.
+
+    Use: the retriever returns a set whose size it does not choose.
+    Beware: one document retrieved that is relevant makes it 1.
+    Source: trec_eval, measure set_relative_P.
+    """
+    return run.found(rel) / np.minimum(run.divisor(rel), np.maximum(run.retrieved, 1))
+
+
+@measure(trec="set_F", expected="same")
+def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
+    r"""Set F-measure: the harmonic mean of set precision and set recall; beta weighs recall.
+
+    $$ SetF_\beta = \frac{(1 + \beta^2)\, SetP\, SetR}{\beta^2 SetP + SetR} $$
+
+    0 where nothing relevant was retrieved; undefined without a relevant document. The parameter of
+    trec_eval is not squared there, so the two agree for beta = 1.
+
+    Use: one number for a retriever that returns a set.
+    Beware: see F.
+    Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
+    """
+    return _f_measure(run.found(rel), run.relevant(rel), run.retrieved, beta)
+
+
+@measure(trec="set_map", expected="same")
+def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Set average precision: set precision times set recall.
+
+    $$ SetAP = SetP \cdot SetR $$
+
+    Undefined without a relevant document.
+
+    Use: as set_map of trec_eval, for sets without order.
+    Beware: it is not an average over ranks.
+    Source: trec_eval, measure set_map.
+    """
+    found = run.found(rel).astype(np.float64)
+    relevant = run.relevant(rel)
+    return _defined(found * found / np.maximum(run.retrieved * relevant, 1), relevant)
+
+
+@measure(trec="iprec_at_recall_{recall:.2f}", at="recall", curve=_LEVELS)
+def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") -> Values:
+    r"""Interpolated precision: the highest precision at any rank where this recall is reached.
+
+    $$ IPrec@r = \max \{ P@i : |\{ j \le i : g_j \ge rel \}| \ge \lfloor r R + 0.9 \rfloor \} $$
+
+    0 where that recall is not reached. The bare name stands for the eleven points 0.0, 0.1 ... 1.0.
+    The number of documents is found as in trec_eval up to version 9; version 10 rounds instead
+    (``points=nearest``), which reports the precision of a lower recall. Undefined without a
+    relevant document.
+
+    Use: the trade between precision and recall as a curve.
+    Beware: interpolation never falls where precision does.
+    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    """
+    return _defined(_interpolated(run, recall, rel, points), run.relevant(rel))
+
+
+@measure(trec="11pt_avg", also=("11pt_avg", "11pt", "IPrec11"))
+def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
+    r"""Eleven-point average: the mean of interpolated precision at recall 0.0, 0.1 ... 1.0.
+
+    $$ \frac{1}{11} \sum_{r \in \{0, .1, \dots, 1\}} IPrec@r $$
+
+    Undefined without a relevant document.
+
+    Use: to compare with results published before AP became usual.
+    Beware: see IPrec.
+    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    """
+    found = np.stack([_interpolated(run, level, rel, points) for level in _LEVELS], axis=1)
+    return _defined(run.total(found) / len(_LEVELS), run.relevant(rel))
+
+
+@measure(stated=("p",), also=("rank-biased precision",), expected="linear")
+def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: Level = 1) -> Values:
+    r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
+
+    $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
+
+    Use: a model of the reader matters, or judgments are incomplete (see RBPres for how much of the
+    value is not known).
+    Beware: values for different p cannot be compared; few relevant documents keep it far below 1.
+    Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
+    effectiveness, TOIS 27.
+    """
+    return (1 - p) * run.total(np.where(run.hits(rel), _patience(run, p, k), 0.0))
+
+
+@measure(
+    better="lower",
+    stated=("p",),
+    also=("RBP residual", "rbp_resid"),
+    reads="judged",
+    judged_only=False,
+    expected="linear",
+)
+def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
+    r"""Residual of RBP: how much the value could rise if all unjudged documents were relevant.
+
+    $$ RBPres@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
+
+    It covers unjudged documents and what lies below the ranking or below k: the true RBP lies
+    between RBP and RBP + RBPres.
+
+    Use: beside RBP, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
+    effectiveness, TOIS 27.
+    """
+    return 1 - (1 - p) * run.total(np.where(run.judged, _patience(run, p, k), 0.0))
+
+
+def _defined(values: Values, whole: IntArray) -> Values:
+    """The values, NaN where there is nothing that they could be a share of."""
+    return np.where(whole > 0, values, np.nan)
+
+
+def _f_measure(found: Counts, relevant: IntArray, looked_at: IntArray, beta: float) -> Values:
+    weight = beta * beta
+    divisor = weight * relevant + looked_at
+    return _defined((1 + weight) * found / np.where(relevant > 0, divisor, 1), relevant)
+
+
+def _precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
+    """The sum of the precisions at the relevant ranks."""
+    return run.total(np.where(run.hits(rel, k), _upto(run, rel) / run.rank, 0.0))
+
+
+def _upto(run: JudgedRun, rel: Level) -> IntArray:
+    """(Q, J) the relevant documents down to each document."""
+    return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
+
+
+def _interpolated(run: JudgedRun, recall: float, rel: Level, points: str) -> Values:
+    counts = _upto(run, rel)
+    # As trec_eval: the number of relevant documents that makes this recall.
+    wanted = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)
+    reached = run.hits(rel) & (counts >= wanted[:, None])
+    return np.where(reached, counts / run.rank, 0.0).max(axis=1)
+
+
+def _patience(run: JudgedRun, p: float, k: int | None) -> Values:
+    """p ** (rank - 1), by repeated multiplication: the same bits wherever a document stands."""
+
+    def table(ranks: int) -> Values:
+        powers = np.full(ranks + 2, p)
+        powers[:2] = 0.0, 1.0
+        return np.append(powers[:1], np.multiply.accumulate(powers[1:]))
+
+    return run.weights(("patience", p), table, k)

@@ -1,0 +1,173 @@
+"""Counts, and how much of a ranking is judged at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankgauge.data.judged_run import UNRANKED, JudgedRun, Level, Values
+from rankgauge.measures.declaration import measure
+from rankgauge.measures.tie_means import expected_first
+
+
+@measure(better="neither", reads="judged", judged_only=False, expected="linear")
+def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
+    r"""The share of the first k retrieved documents that stand in the judgments.
+
+    $$ Judged@k = \frac{|\{ i \le k : i \text{ in the judgments} \}|}{\min(k, n)} $$
+
+    Undefined where nothing was retrieved.
+
+    Use: beside every other value: what is not judged counts as not relevant.
+    Beware: two systems can be compared only where it is alike for both.
+    Source: Sakai (2007), Alternatives to bpref, SIGIR.
+    """
+    return judged_shares(run, [k])[:, 0]
+
+
+def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
+    """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
+    known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
+    looked_at = np.stack([run.depth(k) for k in depths], axis=1)
+    return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
+
+
+@measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, expected="linear")
+def Unjudged(run: JudgedRun, *, k: int) -> Values:
+    r"""The share of the first k ranks that hold a document nobody judged.
+
+    $$ Unjudged@k = \frac{1}{k} | \{ i \le k : i \text{ has no grade} \ge 0 \} | $$
+
+    Ranks below the end of a shorter ranking hold no document, and do not count.
+
+    Use: as a warning: where it is high, other values say little about this run.
+    Beware: it is not 1 - Judged: that divides by what was retrieved, and takes a grade below 0
+    (pooled, not judged) for judged. Hole@k of BEIR and MTEB is another number: there a document
+    that was judged for any query is no hole.
+    Source: trec_eval 10, measure unj.
+    """
+    return (run.depth(k) - run.among(run.judged, k)) / k
+
+
+@measure(
+    trec="num_ret",
+    mean="sum",
+    better="neither",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="same",
+)
+def NumRet(run: JudgedRun) -> Values:
+    """How many documents were retrieved; the mean is the sum over queries.
+
+    Use: to see at a glance whether runs have the same depth.
+    Beware: it is no measure of quality.
+    Source: trec_eval, measure num_ret.
+    """
+    return run.retrieved.astype(np.float64)
+
+
+@measure(
+    trec="num_rel",
+    mean="sum",
+    better="neither",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="same",
+)
+def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
+    """How many documents are relevant, retrieved or not; the mean is the sum over queries.
+
+    Use: to see what recall is a share of.
+    Beware: it depends on the judgments only.
+    Source: trec_eval, measure num_rel.
+    """
+    return run.relevant(rel).astype(np.float64)
+
+
+@measure(
+    trec="num_rel_ret",
+    mean="sum",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="linear",
+)
+def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
+    """How many relevant documents stand in the first k; the mean is the sum over queries.
+
+    Use: recall as a count.
+    Beware: queries with many relevant documents decide it.
+    Source: trec_eval, measure num_rel_ret.
+    """
+    return run.found(rel, k).astype(np.float64)
+
+
+@measure(
+    trec="num_nonrel_judged_ret",
+    mean="sum",
+    better="lower",
+    bounds=(0.0, math.inf),
+    judged_only=False,
+    expected="linear",
+    monotone=False,
+)
+def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
+    """How many of the first k were judged not relevant; the mean is the sum over queries.
+
+    Use: beside NumRelRet: what of the rest is known to be wrong, and not merely unjudged.
+    Beware: few judgments make it small.
+    Source: trec_eval, measure num_nonrel_judged_ret.
+    """
+    return np.asarray(run.among(run.judged, k) - run.found(rel, k), dtype=np.float64)
+
+
+@measure(trec="utility", bounds=(-math.inf, math.inf), expected="same")
+def Utility(
+    run: JudgedRun,
+    *,
+    hit: float = 1,
+    noise: float = -1,
+    miss: float = 0,
+    rel: Level = 1,
+) -> Values:
+    r"""Set utility: a worth for each document found, for each other retrieved, for each missed.
+
+    $$ Utility = hit \cdot f + noise \cdot (n - f) + miss \cdot (R - f) $$
+
+    f of the n documents retrieved are relevant, R are in all. trec_eval has a fourth worth, of what
+    is neither relevant nor retrieved: that needs the size of the collection, and is 0 here as it is
+    there by default.
+
+    Use: the retriever returns a set, and both kinds of mistake have a price.
+    Beware: long rankings make it strongly negative; queries with many relevant documents decide the
+    mean.
+    Source: Hull (1999), The TREC-7 filtering track; trec_eval, measure utility.
+    """
+    found = run.found(rel)
+    wrong, missed = run.retrieved - found, run.relevant(rel) - found
+    return np.asarray(hit * found + noise * wrong + miss * missed, dtype=np.float64)
+
+
+@measure(
+    better="lower",
+    undefined="skip",
+    bounds=(1.0, math.inf),
+    also=("first_relevant_rank",),
+    expected=expected_first,
+)
+def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""The rank of the first relevant document.
+
+    $$ FirstRel = \min \{ i : g_i \ge rel \} $$
+
+    Undefined where none was retrieved; such a query is left out of the mean (and counted aloud),
+    as no rank would be right for it.
+
+    Use: beside MRR, to see whether a value comes from many ranks 2 or from hits and misses.
+    Beware: its mean is over the queries with a hit only: read it together with Success.
+    Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
+    """
+    first = run.first(rel)
+    return np.where(first < UNRANKED, first.astype(np.float64), np.nan)

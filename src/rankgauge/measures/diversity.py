@@ -1,0 +1,297 @@
+"""Measures of diversity: they read judgments by subtopic."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankgauge.data.judged_run import UNRANKED, BoolArray, Level, Values, discounts
+from rankgauge.errors import InputError
+from rankgauge.measures.declaration import measure
+
+if TYPE_CHECKING:
+    # Loaded where there are judgments by subtopic.
+    from rankgauge.data.subtopics import SubtopicRun
+
+# The ideal ranking found step by step may be this much worse than the best, and no more.
+_GREEDY = math.e / (math.e - 1)
+# What only rounding sets apart is the same gain.
+_ALMOST = 1 - 1e-12
+# Two to the minus so many, added to 1, is 1.
+_BITS = 54
+# The ideal ranking is made for so many ranks at least: cut-offs beside each other share it.
+_LEAST = 32
+_DEEPEST = 10**6
+
+
+@measure(reads="subtopics", also=("alpha-DCG",))
+def alpha_DCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
+    r"""DCG with novelty: each further document of a subtopic is worth less than the one before it.
+
+    $$ \alpha DCG@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{\log_2 (i + 1)}, \qquad
+    n_i = \sum_{s:\, g_{is} \ge rel} (1 - \alpha)^{c_s(i)}, \qquad
+    Z_k = S \sum_{i \le k} \frac{(1 - \alpha)^{i - 1}}{\log_2 (i + 1)} $$
+
+    c_s(i) counts the documents above rank i that are relevant to subtopic s; S are the subtopics
+    with a relevant document. Z is what a ranking would get each of whose documents is relevant to
+    every subtopic. Undefined without a relevant document.
+
+    Use: as a part of alpha_nDCG, or as ndeval prints it.
+    Beware: in the paper the sum is not divided by Z; ndeval divides by it from rank 2 on only, so
+    that its value at 1 is S times this one. Few collections have a ranking that reaches 1.
+    Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR;
+    normalised as ndeval of the TREC Web tracks.
+    """
+    gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
+    steps = _steps(alpha, k)
+    return gained / (run.subtopics(rel) * _whole(alpha, discounts(np.arange(1, steps + 1))))
+
+
+@measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("alpha-nDCG", "a-nDCG"))
+def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
+    r"""Normalised DCG with novelty: alpha-DCG as a share of that of an ideal ranking.
+
+    $$ \alpha nDCG@k = \frac{\alpha DCG@k}{\alpha DCG^*@k} $$
+
+    The ideal ranking takes at each rank the document that brings most there; of several the one
+    with the highest id. (To find the best ranking is NP-hard, and this one comes close.) Undefined
+    without a relevant document.
+
+    Use: queries mean several things, or have several sides, and a ranking should cover them early.
+    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible; alpha = 0
+    rewards no novelty.
+    Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR.
+    """
+    ideal = _ideal(run, alpha, rel, k)[:, :k]
+    gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) * _discounts(run), 0.0))
+    best = run.total(ideal * discounts(np.arange(1, ideal.shape[1] + 1)))
+    return _share(gained, best)
+
+
+@measure(reads="subtopics", also=("ERR-IA",))
+def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
+    r"""Intent-aware ERR: where readers stop who each want one subtopic.
+
+    $$ ERR\text{-}IA@k = \frac{1}{Z_k} \sum_{i \le k} \frac{n_i}{i}, \qquad
+    Z_k = S \sum_{i \le k} \frac{(1 - \alpha)^{i - 1}}{i} $$
+
+    n and S are those of alpha_DCG: a relevant document satisfies with chance alpha, and every
+    subtopic is as likely as another. Z is what a ranking would get each of whose documents is
+    relevant to every subtopic. Undefined without a relevant document.
+
+    Use: as alpha_DCG, for readers who are content with one good document.
+    Beware: grades count as relevant or not, as in ndeval, which divides by Z from rank 2 on only;
+    the paper reads grades and does not divide.
+    Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
+    Retrieval 14; normalised as ndeval of the TREC Web tracks.
+    """
+    gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
+    steps = _steps(alpha, k)
+    return gained / (run.subtopics(rel) * _whole(alpha, 1 / np.arange(1, steps + 1)))
+
+
+@measure(reads="subtopics", bounds=(0.0, _GREEDY), also=("nERR-IA",))
+def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> Values:
+    r"""Normalised intent-aware ERR: ERR-IA as a share of that of an ideal ranking.
+
+    $$ nERR\text{-}IA@k = \frac{ERR\text{-}IA@k}{ERR\text{-}IA^*@k} $$
+
+    The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
+
+    Use: as ERR_IA, where queries differ in what can be reached at all.
+    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible.
+    Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
+    Retrieval 14; normalised as ndeval of the TREC Web tracks.
+    """
+    ideal = _ideal(run, alpha, rel, k)[:, :k]
+    gained = run.total(np.where(run.within(k), _gains(run, alpha, rel) / run.rank, 0.0))
+    return _share(gained, run.total(ideal / np.arange(1, ideal.shape[1] + 1)))
+
+
+@measure(reads="subtopics")
+def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
+    r"""Novelty- and rank-biased precision: RBP for readers who each want one subtopic.
+
+    $$ NRBP = \frac{1 - (1 - \alpha) p}{S} \sum_i p^{\,i-1} n_i $$
+
+    n and S are those of alpha_DCG; p (beta in the paper and in ndeval) is the chance to go on to
+    the next rank. Undefined without a relevant document.
+
+    Use: as alpha_DCG, with a model of the reader and no cut-off.
+    Beware: with p = 0.5 the ranks below 10 hardly count; values for different p and alpha cannot be
+    compared.
+    Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
+    underspecified queries, ICTIR.
+    """
+    gained = run.total(_gains(run, alpha, rel) * _patience(run, p))
+    return (1 - (1 - alpha) * p) * gained / run.subtopics(rel)
+
+
+@measure(reads="subtopics", bounds=(0.0, _GREEDY))
+def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1) -> Values:
+    r"""Normalised NRBP: NRBP as a share of that of an ideal ranking.
+
+    $$ nNRBP = \frac{NRBP}{NRBP^*} $$
+
+    The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
+
+    Use: as NRBP, where queries differ in what can be reached at all.
+    Beware: a ranking may beat the ideal one, so values slightly above 1 are possible; a p near 1
+    makes it slow, since the ideal ranking is then needed down to its end.
+    Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
+    underspecified queries, ICTIR; normalised as ndeval of the TREC Web tracks.
+    """
+    # What comes below is too little to change the sum, which is 1 at least.
+    deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
+    ideal = _ideal(run, alpha, rel, math.ceil(deep))
+    powers = _powers(p, ideal.shape[1])
+    return _share(run.total(_gains(run, alpha, rel) * _patience(run, p)), run.total(ideal * powers))
+
+
+@measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
+def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
+    r"""Intent-aware average precision: the mean over the subtopics of AP for each of them alone.
+
+    $$ AP\text{-}IA@k = \frac{1}{S} \sum_s AP_s@k $$
+
+    The mean goes over the S subtopics with a relevant document. Undefined without one.
+
+    Use: every subtopic is to be found as a whole.
+    Beware: it does not reward novelty: many documents of one subtopic count as much as they do
+    alone.
+    Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
+    subtopics that are equally likely, as ndeval of the TREC Web tracks.
+    """
+    found, relevant = run.hits(rel), run.relevant(rel)
+    upto = np.cumsum(found, axis=1, dtype=np.int64)
+    counted = found if k is None else found & run.within(k)[:, :, None]
+    shares = np.zeros(relevant.shape)
+    for subtopic in range(relevant.shape[1]):
+        precisions = upto[:, :, subtopic] / run.rank
+        precise = run.total(np.where(counted[:, :, subtopic], precisions, 0.0))
+        shares[:, subtopic] = precise / np.maximum(relevant[:, subtopic], 1)
+    return run.total(shares) / run.subtopics(rel)
+
+
+@measure(reads="subtopics", also=("P-IA",))
+def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Intent-aware precision: the mean over the subtopics of precision for each of them alone.
+
+    $$ P\text{-}IA@k = \frac{1}{k\,S} \sum_s | \{ i \le k : g_{is} \ge rel \} | $$
+
+    The mean goes over the S subtopics with a relevant document. Undefined without one.
+
+    Use: beside a measure that rewards novelty.
+    Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
+    every subtopic.
+    Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
+    subtopics that are equally likely, as ndeval of the TREC Web tracks.
+    """
+    found = np.count_nonzero(run.hits(rel) & run.within(k)[:, :, None], axis=(1, 2))
+    return found / (k * run.subtopics(rel))
+
+
+@measure(reads="subtopics", also=("S-recall", "subtopic recall", "strec"))
+def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
+    r"""Subtopic recall: the share of the subtopics that the first k ranks cover.
+
+    $$ StRecall@k = \frac{1}{S} | \{ s : \exists\, i \le k,\; g_{is} \ge rel \} | $$
+
+    S are the subtopics with a relevant document. Undefined without one.
+
+    Use: each side of a question should be answered somewhere in what is read.
+    Beware: it says nothing about order within the first k, nor about a second document of a
+    subtopic.
+    Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
+    metrics for subtopic retrieval, SIGIR.
+    """
+    covered = (run.hits(rel) & run.within(k)[:, :, None]).any(axis=1)
+    return np.count_nonzero(covered, axis=1) / run.subtopics(rel)
+
+
+def _share(gained: Values, best: Values) -> Values:
+    """A share of the best there is; NaN where that is nothing."""
+    return np.where(best > 0, gained / np.where(best > 0, best, 1.0), np.nan)
+
+
+def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
+    """(Q, J) what each document brings where it stands: less for each one above it."""
+    return run.once(("gains", alpha, rel), lambda: _novelty(run.hits(rel), alpha))
+
+
+def _novelty(found: BoolArray, alpha: float) -> Values:
+    above = np.cumsum(found, axis=1, dtype=np.int64) - found
+    worth = _powers(1 - alpha, int(above.max(initial=0)) + 1)
+    gained = np.zeros(found.shape[:2])
+    # One after the other: the sum may not depend on how many subtopics other queries have.
+    for subtopic in range(found.shape[2]):
+        gained += np.where(found[:, :, subtopic], worth[above[:, :, subtopic]], 0.0)
+    return gained
+
+
+def _discounts(run: SubtopicRun) -> Values:
+    return run.once("discounts", lambda: discounts(run.rank))
+
+
+def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
+    """(Q, I) what the documents of the ideal ranking bring, `k` of them at least if there are."""
+    ranks = max(_LEAST, 1 << (min(k, run.pool.shape[1]) - 1).bit_length())
+    return run.once(
+        ("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks)
+    )
+
+
+def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
+    """What each step brings: it takes the document that brings most, of several the first."""
+    # A subtopic behind the other: each a plain matrix of 1 and 0.
+    left = np.moveaxis(pool, 2, 0).astype(np.float64)
+    queries = np.arange(len(pool))
+    taken = np.zeros((len(pool), pool.shape[2]), dtype=np.int64)
+    worth = _powers(1 - alpha, min(ranks, pool.shape[1]) + 1)
+    found = np.zeros((len(pool), min(ranks, pool.shape[1])))
+    for step in range(found.shape[1]):
+        gain = np.zeros(pool.shape[:2])
+        for subtopic, documents in enumerate(left):
+            gain += documents * worth[taken[:, subtopic], None]
+        best = gain.max(axis=1)
+        if not best.any():
+            break
+        chosen = np.argmax(gain >= best[:, None] * _ALMOST, axis=1)
+        found[:, step] = gain[queries, chosen]
+        taken += left[:, queries, chosen].T.astype(np.int64)
+        left[:, queries, chosen] = 0.0
+    return found
+
+
+def _steps(alpha: float, k: int) -> int:
+    """How many of the first `k` ranks can add anything to what is divided by."""
+    if 0 < alpha < 1:
+        k = min(k, math.ceil(_BITS / -math.log2(1 - alpha)) + 1)
+    steps = 1 if alpha == 1 else k
+    if steps > _DEEPEST:
+        raise InputError(
+            f"{steps:,} ranks have to be added up for alpha={alpha:g}",
+            fix=f"take a cut-off of {_DEEPEST:,} at most, or a larger alpha",
+        )
+    return steps
+
+
+def _whole(alpha: float, weights: Values) -> float:
+    """What a subtopic would bring that every document covers."""
+    return float(np.cumsum(_powers(1 - alpha, len(weights)) * weights)[-1])
+
+
+def _patience(run: SubtopicRun, p: float) -> Values:
+    """(Q, J) the chance to come to each rank; 0 where padded."""
+    ranked = np.where(run.rank < UNRANKED, run.rank, 0)
+    powers = np.append(0.0, _powers(p, int(ranked.max(initial=0))))
+    return powers[ranked]
+
+
+def _powers(base: float, count: int) -> Values:
+    """1, base, its square and so on, by repeated multiplication: the same bits everywhere."""
+    powers = np.full(count, base)
+    powers[:1] = 1.0
+    return np.multiply.accumulate(powers)

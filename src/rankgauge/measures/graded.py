@@ -1,0 +1,382 @@
+"""Measures that read how relevant a document is."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgauge.core.grammar import Value
+from rankgauge.core.ids import IntArray
+from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
+from rankgauge.errors import InputError
+from rankgauge.measures.declaration import measure
+
+# 2 ** grade must stay a number, also when many are added.
+_MAX_GRADE = 900
+_LN2 = math.log(2.0)
+# So many discounts are worth a table.
+_MANY = 2**20
+
+
+class _Scale(NamedTuple):
+    """What a document is worth: its gain, from which grade on, and how ranks discount it."""
+
+    gain: Value = "linear"
+    rel: Level | None = None
+    b: float | None = None
+
+
+@measure(bounds=(0.0, math.inf), reads="grades", expected="linear")
+def DCG(
+    run: JudgedRun,
+    *,
+    k: int | None = None,
+    gain: Value = "linear",
+    rel: Level | None = None,
+    b: float | None = None,
+) -> Values:
+    r"""Discounted cumulative gain: the gains of the first k ranks, each worth less further down.
+
+    $$ DCG@k = \sum_{i \le k} \frac{gain(g_i)}{\log_2 (i + 1)} $$
+
+    The gain is the grade (linear) or 2^grade - 1 (exp); a map gives other values. Where rel is
+    given, lower grades bring none. Where b is given, the discount is the one first published: none
+    before rank b, then 1 / log_b(i).
+
+    Use: as a part of nDCG, or where the absolute gain of a ranking is wanted.
+    Beware: it has no upper bound, so means over queries with different numbers of relevant
+    documents are dominated by the rich ones.
+    Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
+    20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
+    """
+    return _dcg(run, _Scale(gain, rel, b), k)
+
+
+@measure(
+    trec="ndcg",
+    trec_cut="ndcg_cut_{k}",
+    reads="grades",
+    expected="linear",
+    unless={"ideal": "topk"},
+    upset={"ideal": "topk"},
+)
+def nDCG(
+    run: JudgedRun,
+    *,
+    k: int | None = None,
+    gain: Value = "linear",
+    ideal: str = "judged",
+    rel: Level | None = None,
+    b: float | None = None,
+) -> Values:
+    r"""Normalised DCG: DCG divided by that of the best possible ranking.
+
+    $$ nDCG@k = \frac{DCG@k}{IDCG@k}, \qquad IDCG@k = \sum_{i \le k}
+    \frac{gain(g^*_i)}{\log_2 (i + 1)} $$
+
+    The ideal ranking g* is made of all judged documents, found or not. Some tools take only what
+    was retrieved (``ideal=retrieved``) or only the first k (``ideal=topk``): that inflates the
+    value, and exists here to reproduce them. Where rel is given, lower grades bring no gain; where
+    b is given, ranks are discounted as first published (see DCG). Undefined where no judged
+    document brings a gain.
+
+    Use: grades differ and order matters: the usual first choice for search.
+    Beware: documents that are not relevant cost nothing by themselves: ten hits followed by
+    rubbish and ten hits alone have the same value.
+    Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
+    20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
+    """
+    scale = _Scale(gain, rel, b)
+    found = _dcg(run, scale, k)
+    judged = _ideal(run, scale)
+    if ideal == "judged":
+        best = judged
+    elif ideal == "topk" and k is not None:
+        best = _discounted(_best_first(np.where(run.within(k), _gains(run, scale), 0.0)), b)
+    else:
+        best = _discounted(_best_first(_gains(run, scale)), b)
+    whole = run.total(best[:, :k])
+    value = found / np.where(whole > 0, whole, 1.0)
+    # With another ideal nothing may be gained from what was retrieved: a bad ranking, hence 0.
+    return np.where(judged[:, 0] > 0, value, np.nan)
+
+
+@measure(reads="grades", stated=("top",), also=("ExpectedReciprocalRank",))
+def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
+    r"""Expected reciprocal rank: where a reader stops who stops at a good document.
+
+    $$ ERR@k = \sum_{i \le k} \frac{1}{i} R_i \prod_{j<i} (1 - R_j), \qquad
+    R_i = \frac{2^{g_i} - 1}{2^{top}} $$
+
+    top is the highest grade of the scale, 4 if left out; a grade above it is an error.
+
+    Use: graded judgments, and readers who are content with one good document.
+    Beware: values depend on top, so state it; its best possible value is below 1.
+    Source: Chapelle, Metzler, Zhang and Grinspan (2009), Expected reciprocal rank for graded
+    relevance, CIKM.
+    """
+    return _err(run, k, top)
+
+
+@measure(reads="grades")
+def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
+    r"""Normalised ERR: expected reciprocal rank divided by that of the best possible ranking.
+
+    $$ nERR@k = \frac{ERR@k}{ERR^*@k} $$
+
+    ERR* is that of all judged documents by descending grade, found or not. Undefined where no
+    judged document has a grade above 0.
+
+    Use: as ERR, where queries differ in how good their best documents are.
+    Beware: it depends on top as ERR does, though much less.
+    Source: Clarke, Craswell, Soboroff and Ashkan (2011), A comparative analysis of cascade measures
+    for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
+    """
+    found = _err(run, k, top)
+    ranks = np.arange(1, run.ideal.shape[1] + 1)
+    counted = run.ideal >= 0 if k is None else (run.ideal >= 0) & (ranks <= k)
+    best = _cascade(run, _stops(run.ideal, counted, top), ranks)
+    return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
+
+
+@measure(reads="grades", also=("nCG",), expected="linear")
+def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = None) -> Values:
+    r"""Normalised cumulated gain: the gains of the first k ranks as a share of the most possible.
+
+    $$ NCG@k = \frac{\sum_{i \le k} gain(g_i)}{\sum_{i \le k} gain(g^*_i)} $$
+
+    The best ranking g* is made of all judged documents, found or not. Undefined where no judged
+    document brings a gain.
+
+    Use: graded recall of a first stage: what a reranker can work with, whatever the order.
+    Beware: it says nothing about order within the first k.
+    Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
+    20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
+    """
+    scale = _Scale(gain, rel)
+    best = run.total(_best(run, scale)[:, :k])
+    found = run.total(_gains(run, scale) * run.share(k))
+    return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
+
+
+@measure(trec="Rndcg", reads="grades")
+def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
+    r"""nDCG averaged over the ranks at which the ideal ranking comes to a lower gain.
+
+    $$ RnDCG = \frac{1}{|N|} \sum_{n \in N} nDCG@n $$
+
+    N holds, for each gain above 0 that a judged document brings, the number of documents that
+    bring as much or more; and the end of the ranking, where at least two more documents than bring
+    any gain were retrieved. Undefined where no judged document brings a gain.
+
+    Use: to look at nDCG where its expected value has no jump.
+    Beware: the ranks differ from query to query, and so does their number.
+    Source: trec_eval, measure Rndcg (called experimental there).
+    """
+    scale = _Scale(gain)
+    best = _best(run, scale)
+    shares = _climb(run, scale)
+    lower = np.zeros_like(best)
+    lower[:, :-1] = best[:, 1:]
+    steps = best > lower
+    whole = run.total(_ideal(run, scale))
+    last = run.retrieved > run.count(best > 0) + 1
+    end = np.where(last, _dcg(run, scale, None) / np.where(whole > 0, whole, 1.0), 0.0)
+    points = run.count(steps) + last
+    total = run.total(np.where(steps, shares, 0.0)) + end
+    return np.where(whole > 0, total / np.maximum(points, 1), np.nan)
+
+
+@measure(trec="ndcg_rel", reads="grades")
+def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
+    r"""nDCG averaged over the ranks of the documents that bring a gain.
+
+    $$ nDCGrel = \frac{1}{R} \sum_{d:\, gain(d) > 0} nDCG@rank(d) $$
+
+    For each of the R documents that was not retrieved, nDCG of the whole ranking counts. Undefined
+    where no judged document brings a gain.
+
+    Use: one number for the whole course of nDCG, as AP is one for the course of precision.
+    Beware: nDCG at a rank above the first document found is never looked at.
+    Source: trec_eval, measure ndcg_rel (called experimental there).
+    """
+    scale = _Scale(gain)
+    whole = run.total(_ideal(run, scale))
+    ideal = np.cumsum(_ideal(run, scale), axis=1)
+    gained = _gained(run, scale)
+    column = np.minimum(run.rank, ideal.shape[1]) - 1
+    upto = np.take_along_axis(ideal, column, axis=1)
+    found = gained > 0
+    shares = np.where(found, np.cumsum(gained, axis=1) / np.where(upto > 0, upto, 1.0), 0.0)
+    relevant = run.count(_best(run, scale) > 0)
+    missed = relevant - run.count(found)
+    total = run.total(shares) + missed * _dcg(run, scale, None) / np.where(whole > 0, whole, 1.0)
+    return np.where(whole > 0, total / np.maximum(relevant, 1), np.nan)
+
+
+@measure(trec="G", reads="grades", monotone=False)
+def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
+    r"""Normalised gain: gains discounted by how far a ranking has fallen behind the ideal one.
+
+    $$ G = \frac{1}{\sum_i gain(g^*_i)} \sum_i \frac{gain(g_i)}{\log_2 (2 + c_i - s_i)}, \qquad
+    c_i = \sum_{j \le i} \max(1, gain(g^*_j)), \quad s_i = \sum_{j \le i} gain(g_j) $$
+
+    g* are the judged documents by descending gain; past the last of them each rank costs 1.
+    Undefined where no judged document brings a gain.
+
+    Use: the worth of a document should depend on what stands above it, and not on its rank alone.
+    Beware: hardly used outside of trec_eval.
+    Source: trec_eval, measure G (called experimental there).
+    """
+    scale = _Scale(gain)
+    gains, best = _gains(run, scale), _best(run, scale)
+    costs = np.cumsum(np.maximum(best, 1.0), axis=1)
+    known = costs.shape[1]
+    column = np.minimum(run.rank, known) - 1
+    beyond = np.where(run.in_qrels, run.rank, 0) - known
+    spent = np.take_along_axis(costs, column, axis=1) + np.maximum(beyond, 0)
+    behind = spent - np.cumsum(gains, axis=1)
+    total = run.total(np.where(gains > 0, gains * _slowed(behind, gains > 0), 0.0))
+    whole = run.total(best)
+    return np.where(whole > 0, total / np.where(whole > 0, whole, 1.0), np.nan)
+
+
+@measure(trec="binG")
+def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
+    r"""Binary G: each relevant document discounted by the number of others above it.
+
+    $$ binG = \frac{1}{R} \sum_{i:\, g_i \ge rel} \frac{1}{\log_2 (2 + n_i)} $$
+
+    n_i is the number of documents above rank i that are not relevant. Undefined without a relevant
+    document.
+
+    Use: between AP and nDCG: what is lost depends on the wrong documents above, not on the rank.
+    Beware: hardly used outside of trec_eval.
+    Source: trec_eval, measure binG (called experimental there).
+    """
+    found = run.hits(rel)
+    upto = np.cumsum(found, axis=1, dtype=np.int64)
+    wrong = np.where(found, run.rank - upto, 0)
+    return run.total(np.where(found, discounts(wrong + 1), 0.0)) / run.divisor(rel)
+
+
+def _err(run: JudgedRun, k: int | None, top: float) -> Values:
+    highest = float(run.ideal.max())
+    if highest > top:
+        raise InputError(
+            f"grade {highest:g} is above the top grade {top:g} of ERR",
+            fix=f"state the top of your scale, top={highest:g} or more, wherever you compare",
+        )
+    return run.once(("cascade", k, top), lambda: _expected(run, k, top))
+
+
+def _expected(run: JudgedRun, k: int | None, top: float) -> Values:
+    seen = run.judged if k is None else run.judged & run.within(k)
+    return _cascade(run, _stops(run.grade, seen, top), run.rank)
+
+
+def _stops(grades: Values, counted: np.ndarray, top: float) -> Values:
+    """The chance that a reader stops at each document."""
+    return _gain_of(grades, counted, "exp") / math.pow(2.0, top)
+
+
+def _cascade(run: JudgedRun, stops: Values, rank: IntArray) -> Values:
+    """The reciprocal rank expected of a reader who stops at each document with its chance."""
+    reaches = np.ones_like(stops)
+    reaches[:, 1:] = np.multiply.accumulate(1 - stops, axis=1)[:, :-1]
+    return run.total(stops * reaches / rank)
+
+
+def _gains(run: JudgedRun, scale: _Scale) -> Values:
+    """(Q, J) the gain of each document retrieved."""
+    gain, rel, _ = scale
+    return run.once(
+        ("gains", gain, rel),
+        lambda: _gain_of(run.grade, run.judged if rel is None else run.hits(rel), gain),
+    )
+
+
+def _best(run: JudgedRun, scale: _Scale) -> Values:
+    """(Q, I) the gains of all judged documents, best first."""
+    gain, rel, _ = scale
+    least = 0 if rel is None else run.least(rel)
+    return run.once(
+        ("best", gain, rel),
+        lambda: _best_first(_gain_of(run.ideal, run.ideal >= least, gain)),
+    )
+
+
+def _ideal(run: JudgedRun, scale: _Scale) -> Values:
+    """(Q, I) the same, discounted by the rank that each then has."""
+    return run.once(("ideal", scale), lambda: _discounted(_best(run, scale), scale.b))
+
+
+def _best_first(gains: Values) -> Values:
+    return -np.sort(-gains, axis=1)
+
+
+def _discounted(best: Values, b: float | None) -> Values:
+    return best * discounts(np.arange(1, best.shape[1] + 1), b)
+
+
+def _climb(run: JudgedRun, scale: _Scale) -> Values:
+    """(Q, I) nDCG at the ranks 1, 2 ... up to the number of judged documents."""
+    ideal = np.cumsum(_ideal(run, scale), axis=1)
+    found = np.zeros_like(ideal)
+    rows, columns = np.nonzero(run.rank <= ideal.shape[1])
+    found[rows, run.rank[rows, columns] - 1] = _gained(run, scale)[rows, columns]
+    return np.cumsum(found, axis=1) / np.where(ideal > 0, ideal, 1.0)
+
+
+def _slowed(behind: Values, wanted: np.ndarray) -> Values:
+    """1 / log2(2 + behind) where wanted."""
+    usual = wanted & (behind < _MANY) & (behind == np.rint(behind))
+    slowed = discounts(np.where(usual, behind, 0.0).astype(np.int64) + 1)
+    rows, columns = np.nonzero(wanted & ~usual)
+    # Not np.log2: its last bit may depend on where in memory a number stands.
+    exact = [1 / math.log2(2 + far) for far in behind[rows, columns].tolist()]
+    slowed[rows, columns] = exact
+    return slowed
+
+
+def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:
+    """The gain of each grade, 0 where not counted."""
+    known = np.where(counted, grades, 0.0)
+    if gain == "exp":
+        known = _exponential(known)
+    elif isinstance(gain, tuple):
+        own = known
+        for grade, worth in gain:
+            known = np.where(own == grade, worth, known)
+    return np.where(counted, known, 0.0)
+
+
+def _exponential(grades: Values) -> Values:
+    if grades.max(initial=0.0) > _MAX_GRADE:
+        raise InputError(
+            f"grade {grades.max():g} is too high for the gain 2^grade - 1",
+            fix="use gain=linear, or map the grades to a small scale",
+        )
+    whole = np.rint(grades)
+    if (whole == grades).all():
+        return np.ldexp(1.0, whole.astype(np.int32)) - 1
+    # Not np.exp2: its last bit may depend on where in memory a number stands.
+    levels, places = np.unique(grades, return_inverse=True)
+    worth = np.array([_gain_exponential(level) for level in levels.tolist()])
+    return worth[places].reshape(grades.shape)
+
+
+def _gain_exponential(grade: float) -> float:
+    """2^grade - 1, exact for whole grades and not 0 for tiny ones."""
+    return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
+
+
+def _gained(run: JudgedRun, scale: _Scale, k: int | None = None) -> Values:
+    """(Q, J) the gain of each document of the first k, discounted by its rank."""
+    return run.once(("gained", scale, k), lambda: _gains(run, scale) * run.discounts(k, scale.b))
+
+
+def _dcg(run: JudgedRun, scale: _Scale, k: int | None) -> Values:
+    return run.total(_gained(run, scale, k))

@@ -1,0 +1,540 @@
+"""A measure: a name bound to a kernel and its parameters; parsed, called, averaged."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgauge.core.grammar import VOCABULARY, Spelled, Value, plain_key, spell, split
+from rankgauge.data.join import join
+from rankgauge.data.judged_run import JudgedRun, Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.measures.declaration import DECLARED, NAMES, SPECIAL, TREC, Declaration, Kernel
+
+__all__ = ["Measure", "Metric", "list_measures", "parse", "parse_all"]
+
+# Means are sums of a few products; what is nearer than this is the same value.
+_SAME = 1e-12
+_SMALLEST = 1e-5
+# Grades are looked at one by one up to here.
+_SCALE = 100
+_DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+# Words of other tools for the same thing.
+_WORDS = {
+    "dcg": "gain",
+    "gains": "gain",
+    "cutoff": "k",
+    "top_k": "k",
+    "max_rel": "top",
+    "beta": "p",
+    "T": "goal",
+}
+
+
+class Metric(NamedTuple):
+    """One value: of one query, by one measure (the name is that of the ir_measures idiom)."""
+
+    query_id: str
+    measure: Measure
+    value: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its parameters. Made by :func:`parse`, or from a bare one: ``nDCG @ 10``.
+
+    Hashable, comparable, and ``parse(str(m)) == m``.
+
+    Attributes:
+        name: The name of its declaration.
+        params: The parameters that differ from the defaults, sorted by name.
+
+    Example:
+        >>> m = parse("RR(rel=2)@10")
+        >>> m.name, m.k, m.rel, str(m)
+        ('RR', 10, 2, 'RR(rel=2)@10')
+    """
+
+    name: str
+    params: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared about it."""
+        return DECLARED[self.name]
+
+    @property
+    def level(self) -> float | None:
+        """The grade from which a document counts; None where every grade above 0 does."""
+        rel = dict(self.params).get("rel", self.declaration.defaults.get("rel"))
+        return float(rel) if isinstance(rel, int | float) else None
+
+    def __getattr__(self, word: str) -> Value:
+        if word in VOCABULARY and word in self.declaration.words:
+            return dict(self.params).get(word, self.declaration.defaults.get(word))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept can be made again; it need not travel.
+        return {"name": self.name, "params": self.params}
+
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        declared, bound = self.declaration, dict(self.params)
+        for name, params in declared.also.items():
+            # F(beta=2) has a name of its own in the field: F2.
+            if params and params.items() <= bound.items():
+                rest = [(word, value) for word, value in self.params if word not in params]
+                return spell(name, rest, declared.at)
+        return spell(self.name, self.params, declared.at)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __matmul__(self, at: float) -> Measure:
+        """The measure at a cut-off: ``nDCG @ 10``."""
+        return self(**{self.declaration.at: at})
+
+    def __call__(self, **params: Any) -> Measure:
+        """The measure with other parameters: ``RR(rel=2)``.
+
+        Raises:
+            UnknownName: For a parameter it does not have, or a value that is not possible.
+        """
+        declared = self.declaration
+        bound = dict(self.params)
+        for given, raw in params.items():
+            word = given if given in declared.words else _WORDS.get(given, given)
+            if word not in declared.words:
+                raise UnknownName(
+                    f"{self.name} takes no {given!r}",
+                    fix=f"it takes {', '.join(sorted(declared.words))}",
+                )
+            if raw is None and declared.defaults.get(word, 0) is None:
+                bound.pop(word, None)
+                continue
+            bound[word] = VOCABULARY[word].check(raw, f"{self.name}({given}={raw})")
+        for word in declared.stated:
+            bound.setdefault(word, declared.defaults[word])
+        kept = {
+            word: value
+            for word, value in bound.items()
+            if word in (*declared.required, *declared.stated) or value != declared.defaults[word]
+        }
+        return Measure(self.name, tuple(sorted(kept.items())))
+
+    def complete(self) -> Measure:
+        """The measure itself, if nothing that it needs is missing.
+
+        Raises:
+            UnknownName: Naming what is.
+        """
+        declared, bound = self.declaration, dict(self.params)
+        for word in declared.required:
+            if word not in bound:
+                example = self(**{word: 0.1 if word == "recall" else 10})
+                whole = f", or Set{self.name} for all that was retrieved" * (
+                    f"Set{self.name}" in DECLARED
+                )
+                raise UnknownName(
+                    f"{self.name} needs {word}: {VOCABULARY[word].meaning}",
+                    fix=f"write {example}{whole}",
+                )
+        if bound.get("norm") == "k" and "k" not in bound:
+            raise UnknownName(f"{self}: norm=k needs a cut-off", fix=f"write {self}@10")
+        if bound.get("ideal") == "topk" and "k" not in bound:
+            raise UnknownName(f"{self}: ideal=topk needs a cut-off", fix=f"write {self}@10")
+        return self
+
+    def values(self, run: Any) -> Values:
+        """(Q,) its value for each query of a judged run, NaN where undefined.
+
+        Args:
+            run: A `JudgedRun`, or what the measure reads in its place (see `Declaration.reads`).
+        """
+        kernel, words, judged_only = self._call
+        return kernel(run.judged_only() if judged_only else run, **words)
+
+    @property
+    def averages(self) -> bool:
+        """Whether there is a closed form for its mean over all orders of equal scores."""
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        return bool(declared.expected) and not any(
+            words[word] == value for word, value in declared.unless.items()
+        )
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a document of a higher grade further up never makes its value worse.
+
+        Then the orders by grade, ``best`` and ``worst``, are the ends of what it could be.
+        """
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        gain = words.get("gain")
+        rising = not isinstance(gain, tuple) or _rising(dict(gain))
+        return (
+            declared.monotone
+            and rising
+            and not any(words[word] == value for word, value in declared.upset.items())
+        )
+
+    def expected(self, run: JudgedRun) -> Values:
+        """(Q,) its mean over all orders of each group of equal scores, NaN where undefined.
+
+        Raises:
+            InputError: If there is no closed form for it.
+        """
+        how = self.declaration.expected
+        if not self.averages or how == "":
+            raise InputError(
+                f"{self} has no closed form for the mean over all orders of equal scores",
+                fix="leave it out, take other ties, or have it estimated: draws=1000",
+            )
+        kernel, words, judged_only = self._call
+        seen = run.judged_only() if judged_only else run
+        if how == "linear":
+            return kernel(seen.averaged(), **words)
+        return kernel(seen, **words) if how == "same" else how(seen, **words)
+
+    @cached_property
+    def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
+        """The kernel, its words, and whether it sees judged documents only."""
+        words = {**self.declaration.defaults, **dict(self.params)}
+        judged_only = bool(words.pop("judged_only", False))
+        return self.declaration.kernel, words, judged_only
+
+    def mean(
+        self,
+        values: Sequence[float] | Values,
+        weights: Sequence[float] | None = None,
+        *,
+        skip_undefined: bool = False,
+    ) -> float:
+        """The average of its values: arithmetic, geometric (floor 1e-5) or, for counts, the sum.
+
+        Args:
+            values: One value a query, NaN where undefined.
+            weights: One weight a query, such as its traffic. A sum has none.
+            skip_undefined: Whether undefined values are left out; else they count 0, unless the
+                measure itself asks for leaving them out.
+
+        Returns:
+            NaN without values, or if all weights are 0.
+        """
+        skipped = skip_undefined or self.declaration.undefined == "skip"
+        if isinstance(values, np.ndarray):
+            if self.declaration.mean == "arithmetic" and weights is None:
+                return _plain_mean(values, skip=skipped)
+            values = values.tolist()
+        shares = [1.0] * len(values) if weights is None else weights
+        pairs = list(zip(shares, values, strict=True))
+        if skipped:
+            pairs = [(w, v) for w, v in pairs if not math.isnan(v)]
+        else:
+            pairs = [(w, 0.0 if math.isnan(v) else v) for w, v in pairs]
+        how = self.declaration.mean
+        if how == "sum":
+            return math.fsum(v for _, v in pairs)
+        whole = math.fsum(w for w, _ in pairs)
+        if not whole:
+            return math.nan
+        if how == "geometric":
+            logs = math.fsum(w * math.log(max(v, _SMALLEST)) for w, v in pairs)
+            return math.exp(logs / whole)
+        return math.fsum(w * v for w, v in pairs) / whole
+
+    def counted(self, values: Values, *, skip_undefined: bool = False) -> Values:
+        """The values as they count in the mean: undefined ones 0, or NaN where they are left out.
+
+        Example:
+            >>> parse("RR").counted(np.array([0.5, np.nan])).tolist()
+            [0.5, 0.0]
+        """
+        if skip_undefined or self.declaration.undefined == "skip":
+            return values
+        counted: Values = np.nan_to_num(values, nan=0.0)
+        return counted
+
+    def apart(self, values: Values, others: Values, *, skip_undefined: bool = False) -> Values:
+        """Differences, query by query, as they count; NaN where one of the two is left out.
+
+        Of a measure with a geometric mean they are differences of natural logarithms (floor 1e-5):
+        the mean of these says which geometric mean is higher, a mean of plain differences does not.
+        What only rounding sets apart is 0.
+
+        Example:
+            >>> parse("RR").apart(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
+            [-0.5, -1.0]
+        """
+        one = self.counted(values, skip_undefined=skip_undefined)
+        other = self.counted(others, skip_undefined=skip_undefined)
+        if self.declaration.mean == "geometric":
+            one, other = (np.log(np.maximum(part, _SMALLEST)) for part in (one, other))
+        found: Values = one - other
+        return np.where(np.abs(found) <= _SAME, 0.0, found)
+
+    def gains(self, differences: Values) -> Values:
+        """The differences with the sign that is above 0 where the run is better.
+
+        Example:
+            >>> parse("FirstRel").gains(np.array([-1.0, 2.0])).tolist()
+            [1.0, -2.0]
+        """
+        return -differences if self.declaration.better == "lower" else differences
+
+    def best(self, values: Sequence[float]) -> tuple[int, ...]:
+        """The places of the best of these values: more than one where some are the same.
+
+        NaN is never best; of a measure that has no better side none is.
+
+        Example:
+            >>> parse("AP").best([0.25, 0.5, 0.5])
+            (1, 2)
+        """
+        better = self.declaration.better
+        known = [value for value in values if not math.isnan(value)]
+        if better == "neither" or not known:
+            return ()
+        best = max(known) if better == "higher" else min(known)
+        return tuple(place for place, value in enumerate(values) if abs(value - best) <= _SAME)
+
+    def trec_name(self) -> str:
+        """The name of the same measure in trec_eval, empty if it has none."""
+        declared, bound = self.declaration, dict(self.params)
+        at = bound.pop(declared.at, None)
+        twin = declared.trec if at is None else declared.trec_cut or declared.trec
+        if bound or (at is not None and "{" not in twin):
+            return ""
+        name = twin.format(**{declared.at: at})
+        # iprec_at_recall_0.12 is not the twin of IPrec@0.123.
+        return name if at is None or name.endswith(f"_{at}") or parse(name) == self else ""
+
+    def iter_calc(self, qrels: Any, run: Any) -> Iterator[Metric]:
+        """The value of each judged query, one after the other (the idiom of ir_measures).
+
+        Args:
+            qrels: Anything that :meth:`Qrels.of` takes.
+            run: Anything that :meth:`Run.of` takes.
+
+        Yields:
+            ``Metric(query_id, measure, value)``; an undefined value is 0.0. A curve (``IPrec``)
+            yields one for each of its points.
+
+        Example:
+            >>> list((parse("P@1")).iter_calc({"q1": {"d1"}}, {"q1": ["d1"]}))
+            [Metric(query_id='q1', measure=P@1, value=1.0)]
+        """
+        query_ids, found = self._of_queries(qrels, run)
+        for measured, values in found:
+            for query, value in zip(query_ids, values.tolist(), strict=True):
+                yield Metric(query, measured, 0.0 if math.isnan(value) else value)
+
+    def _of_queries(
+        self, qrels: Any, run: Any
+    ) -> tuple[tuple[str, ...], list[tuple[Measure, Values]]]:
+        """The judged queries, and the measure (or all points of its curve) with their values."""
+        special = None
+        if self.declaration.reads in SPECIAL:
+            from rankgauge.data.special_judgments import detailed
+
+            special = detailed(self.declaration.reads, qrels)
+        truth, found = Qrels.of(qrels if special is None else special), Run.of(run)
+        joined = join(truth, found, ties="trec", table=found.without_repeats("error"))
+        results = [(measured, np.zeros(len(truth))) for measured in _expanded(self)]
+        rows = np.arange(len(truth))
+        blocks = joined.blocks(rows) if special is None else special.blocks(joined, rows)
+        for places, block in blocks:
+            for measured, values in results:
+                values[places] = measured.values(block)
+        return truth.query_ids, results
+
+    def calc_aggregate(self, qrels: Any, run: Any) -> float:
+        """The mean over all judged queries (the idiom of ir_measures), as ``evaluate`` has it.
+
+        Raises:
+            UnknownName: For a curve, which has no one mean.
+
+        Example:
+            >>> parse("RR").calc_aggregate({"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
+            0.5
+        """
+        parse(self)  # refuses a curve
+        ((measured, values),) = self._of_queries(qrels, run)[1]
+        return measured.mean(values.tolist())
+
+
+def _rising(gains: Mapping[float, float]) -> bool:
+    """Whether a higher whole grade is never worth less; one without a gain is worth itself."""
+    above = math.floor(max(gains)) + 1
+    grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
+    return all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
+
+
+def _plain_mean(values: Values, *, skip: bool) -> float:
+    """The arithmetic mean of many values; an undefined one is 0, or left out."""
+    number = len(values)
+    total = math.fsum(values.tolist())
+    if math.isnan(total):
+        known = values[~np.isnan(values)]
+        number = len(known) if skip else number
+        total = math.fsum(known.tolist())
+    return total / number if number else math.nan
+
+
+def parse(text: str | Measure, dialect: str | None = None) -> Measure:
+    """A measure from its name.
+
+    Args:
+        text: ``Name(param=value)@k`` as in ir_measures (``nDCG@10``, ``RR(rel=2)@10``), a name of
+            trec_eval (``ndcg_cut_10``, ``map``), ranx, BEIR, MTEB and other tools, or what people
+            write (``MRR@10``, ``Hit Rate@5``, ``top-5 accuracy``).
+        dialect: The tool whose name it is (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...): it
+            decides where a name means different things in different tools. A name that the tool
+            does not have is read as without.
+
+    Raises:
+        UnknownName: If nobody knows it (with the nearest names), it stands for two things, it lacks
+            what it needs, a parameter is out of its domain, or it is no measure of a run (with the
+            reason).
+
+    Example:
+        >>> parse("ndcg_cut_10"), parse("MRR"), parse("Hit Rate@5")
+        (nDCG@10, RR, Success@5)
+        >>> parse("map@100"), parse("map@100", dialect="sentence-transformers")
+        (AP@100, AP(norm=min(k,R))@100)
+    """
+    found = parse_all(text, dialect)
+    if len(found) > 1:
+        declared = found[0].declaration
+        curve = declared.curve == tuple(dict(m.params).get(declared.at) for m in found)
+        what = f"a curve of {len(found)} values" if curve else f"a list of {len(found)} measures"
+        raise UnknownName(f"{text} is {what}", fix=f"name one of them: {found[1]}")
+    return found[0]
+
+
+def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:
+    """The measures of a name: one, or all points of a curve (``IPrec`` has eleven).
+
+    Args:
+        text: The name; ``P.5,10`` of trec_eval stands for two.
+        dialect: The tool whose name it is.
+    """
+    if isinstance(text, Measure):
+        return _expanded(text)
+    if not isinstance(text, str):
+        raise InputError(
+            f"got {type(text).__name__} where a measure was wanted", fix='write it as "nDCG@10"'
+        )
+    if dialect is not None and not isinstance(dialect, str):
+        raise InputError(
+            f"got {type(dialect).__name__} for the dialect", fix='name the tool, as in "ranx"'
+        )
+    return _named(text, dialect)
+
+
+@lru_cache(maxsize=1024)
+def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
+    """The measures of a name; kept, since a loop over runs asks for the same ones each time."""
+    if dialect is not None:
+        return _translated(text, dialect) or _named(text, None)
+    try:
+        found, failed = _plain(text), None
+    except UnknownName as error:
+        found, failed = None, error
+    # Most names are plain: the tables of other tools are read when one is not.
+    found = found or _translated(text, None)
+    if found is None:
+        from rankgauge.measures.other_names import no_such_name
+
+        raise failed or no_such_name(split(text))
+    return found
+
+
+def _translated(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
+    """The measures of a name of another tool; None if no tool has it."""
+    from rankgauge.measures.other_names import no_such_name, translated
+
+    names = translated(text, dialect)
+    if names is None:
+        return None
+    found: list[Measure] = []
+    for name in names:
+        parts = _plain(name)
+        if parts is None:
+            # One of a list, such as the second of P.5,x: the others must not hide it.
+            raise no_such_name(split(name))
+        found += parts
+    return tuple(found)
+
+
+def _plain(text: str) -> tuple[Measure, ...] | None:
+    """The measures of a name of ours or of trec_eval; None for a name that is neither."""
+    twin = _trec_twin(text.strip())
+    if twin is not None:
+        return _expanded(twin)
+    spelled = split(text)
+    key = plain_key(spelled.name)
+    if key not in NAMES:
+        return None
+    name, params = NAMES[key]
+    return _expanded(_bound(text, name, params, spelled))
+
+
+def _bound(text: str, name: str, params: Mapping[str, Value], spelled: Spelled) -> Measure:
+    bare = Measure(name)(**params)
+    at = bare.declaration.at
+    given: dict[str, Any] = dict(spelled.params)
+    if spelled.at is not None:
+        if at not in bare.declaration.words:
+            raise UnknownName(f"{text!r}: {name} has no cut-off", fix=f"write {name}")
+        if at in given:
+            raise UnknownName(f"{text!r} has two cut-offs", fix=f"write {name}@{spelled.at}")
+        given[at] = spelled.at
+    try:
+        return bare(**given)
+    except UnknownName as error:
+        raise UnknownName(error.what, where=text.strip(), fix=error.fix) from None
+
+
+def _trec_twin(text: str) -> Measure | None:
+    """The measure of a trec_eval name, None if it is none."""
+    if text in TREC and not TREC[text][1] and text not in DECLARED:
+        return Measure(TREC[text][0])
+    stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
+    if text.startswith(("iprec_at_recall_", "Rprec_mult_")):
+        stem, joint, at = text.rpartition("_")
+    if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
+        name, word = TREC[stem + "_"]
+        return Measure(name)(**{word: at})
+    return None
+
+
+def _expanded(found: Measure) -> tuple[Measure, ...]:
+    declared = found.declaration
+    if declared.curve and declared.at not in dict(found.params):
+        return tuple(found @ value for value in declared.curve)
+    return (found().complete(),)
+
+
+def list_measures() -> tuple[Measure, ...]:
+    """Every measure, without parameters, in the order of the catalogue.
+
+    Example:
+        >>> [m.name for m in list_measures()][:3]
+        ['P', 'R', 'RelP']
+    """
+    return tuple(Measure(name) for name in DECLARED)

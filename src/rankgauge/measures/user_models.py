@@ -1,0 +1,528 @@
+"""Measures that are each a model of a reader: how likely to go on from rank to rank (C/W/L).
+
+One chance says everything: C(i), to go on from rank i to the next. From it follow W(i), the share
+of all looks that rank i gets, the value (the gain to expect of a look) and the residual (how much
+that could rise if nothing were left unjudged). Between two judged documents C has a closed form, so
+ranks are passed in leaps: the cost depends on the judged documents and not on how many ranks may be
+read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
+from rankgauge.errors import InputError
+from rankgauge.measures.declaration import measure
+
+# How far cwl_eval and the authors look.
+_FAR = 1000
+# Sums over ranks that have no closed form are tables of so many.
+_MOST_RANKS = 10**6
+# From here on the series of the trigamma function is exact.
+_LARGE = 12
+
+
+class _Worth(NamedTuple):
+    """What a document gains: 1 from a grade on, or its grade as a share of the top one."""
+
+    rel: Level | None
+    top: float | None
+
+
+class _Path(NamedTuple):
+    """The ranks 1 to k in stretches of equal gain: above, at and below each judged document.
+
+    Attributes:
+        first: (Q, S) the first rank of a stretch.
+        ranks: (Q, S) how many ranks it has; may be 0. Many have a gain of 0 or of 1.
+        gained: (Q, S) what each of its documents gains, in units.
+        before: (Q, S) what all ranks above it gain, in units.
+        unit: What a gain of 1 is in units: sums of whole grades are exact.
+    """
+
+    first: Values
+    ranks: Values
+    gained: Values
+    before: Values
+    unit: float
+
+    @property
+    def gain(self) -> Values:
+        """(Q, S) the gain of each of its documents, 0 to 1."""
+        return self.gained / self.unit
+
+
+# Of each stretch: the chance to come through it from its first rank, and the looks expected in it.
+_Leaps: TypeAlias = tuple[Values, Values]
+_Model: TypeAlias = Callable[[_Path], _Leaps]
+
+
+@measure(reads="grades", stated=("goal",))
+def INST(
+    run: JudgedRun,
+    *,
+    goal: float = 1,
+    k: int = _FAR,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Adaptive inverse squares: what a look gains a reader who tires on the way to a goal.
+
+    $$ C(i) = \left( \frac{i + T + T_i - 1}{i + T + T_i} \right)^2, \qquad
+    T_i = T - \sum_{j \le i} gain_j $$
+
+    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
+    top is given, grade / top. k ranks are read at most, 1,000 if left out. Ranks without a judged
+    document are passed in one leap, so that this depth costs nothing.
+
+    Use: how many documents are wanted is known, and differs: one for a fact, many for a survey.
+    Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
+    Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
+    SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS.
+    """
+    return _rate(run, _Worth(rel, top), k, _towards(goal))
+
+
+@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
+def INSTres(
+    run: JudgedRun,
+    *,
+    goal: float = 1,
+    k: int = _FAR,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Residual of INST: how much it could rise if every unjudged document gained 1.
+
+    $$ INSTres = INST_{unjudged = 1} - INST $$
+
+    It covers unjudged documents and what lies below the ranking, down to rank k.
+
+    Use: beside INST, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and behavior
+    into the measurement of search effectiveness, TOIS 35.
+    """
+    return _residual(run, _Worth(rel, top), k, _towards(goal))
+
+
+@measure(reads="grades", stated=("goal",), expected="linear")
+def INSQ(
+    run: JudgedRun,
+    *,
+    goal: float = 1,
+    k: int = _FAR,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Inverse squares: what a look gains a reader who is likelier to go on the further down.
+
+    $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2, \qquad
+    INSQ = \frac{\sum_{i \le k} gain_i / (i + 2T - 1)^2}{\sum_{i \le k} 1 / (i + 2T - 1)^2} $$
+
+    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
+    top is given, grade / top. k ranks are read at most, 1,000 if left out.
+
+    Use: as RBP, where readers who have come far are taken to be the patient ones.
+    Beware: values for different goals or cut-offs cannot be compared.
+    Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
+    ADCS.
+    """
+    worth = _Worth(rel, top)
+    return run.total(_gains(run, worth) * _squares(run, goal, k))
+
+
+@measure(better="lower", reads="judged", stated=("goal",), judged_only=False, expected="linear")
+def INSQres(run: JudgedRun, *, goal: float = 1, k: int = _FAR) -> Values:
+    r"""Residual of INSQ: how much it could rise if every unjudged document gained 1.
+
+    $$ INSQres = 1 - \sum_{i \le k,\; judged} W(i) $$
+
+    W(i) is the weight of rank i in INSQ. It covers unjudged documents and what lies below the
+    ranking, down to rank k.
+
+    Use: beside INSQ, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
+    ADCS.
+    """
+    known = run.total(np.where(run.judged, _squares(run, goal, k), 0.0))
+    return np.maximum(1 - known, 0.0)
+
+
+@measure(reads="grades", stated=("goal",), monotone=False)
+def BPM(
+    run: JudgedRun,
+    *,
+    k: int,
+    goal: float = 1,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Bejeweled player model: what a look gains a reader who stops with enough, or at rank k.
+
+    $$ C(i) = [\, i < k \;\text{and}\; \sum_{j \le i} gain_j < T \,] $$
+
+    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
+    top is given, grade / top. This is the static form, in which neither T nor k change on the way.
+
+    Use: both what is wanted and how much work is spent have a limit.
+    Beware: what stands behind the goal does not count at all.
+    Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
+    model, SIGIR.
+    """
+    return _rate(run, _Worth(rel, top), k, _until(goal))
+
+
+@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
+def BPMres(
+    run: JudgedRun,
+    *,
+    k: int,
+    goal: float = 1,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Residual of BPM: how much it could rise if every unjudged document gained 1.
+
+    $$ BPMres@k = BPM@k_{unjudged = 1} - BPM@k $$
+
+    It covers unjudged documents and what lies below the ranking, down to rank k.
+
+    Use: beside BPM, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Zhang et al. (2017), Evaluating web search with a Bejeweled player model, SIGIR; Moffat
+    et al. (2017), TOIS 35, for residuals.
+    """
+    return _residual(run, _Worth(rel, top), k, _until(goal))
+
+
+@measure(reads="grades", expected="linear")
+def SDCG(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
+    r"""Scaled DCG: DCG as a share of that of k documents of the top grade.
+
+    $$ SDCG@k = \frac{\sum_{i \le k} gain_i / \log_2 (i + 1)}{\sum_{i \le k} 1 / \log_2 (i + 1)} $$
+
+    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. The reader
+    goes on with C(i) = log(i+1) / log(i+2), and stops at rank k.
+
+    Use: as nDCG, where the relevant documents that nobody judged should not make it higher.
+    Beware: few relevant documents keep it far below 1; k may be a million at most.
+    Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
+    effectiveness metrics, CIKM.
+    """
+    return run.total(_gains(run, _Worth(rel, top)) * run.discounts(k)) / _discounted(k)
+
+
+@measure(better="lower", reads="judged", judged_only=False, expected="linear")
+def SDCGres(run: JudgedRun, *, k: int) -> Values:
+    r"""Residual of SDCG: how much it could rise if every unjudged document gained 1.
+
+    $$ SDCGres@k = 1 - \sum_{i \le k,\; judged} \frac{1 / \log_2 (i + 1)}
+    {\sum_{j \le k} 1 / \log_2 (j + 1)} $$
+
+    It covers unjudged documents and what lies below the ranking, down to rank k.
+
+    Use: beside SDCG, to see what incomplete judgments leave open.
+    Beware: it does not say what is likely, only what is possible.
+    Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
+    effectiveness metrics, CIKM.
+    """
+    seen = run.total(np.where(run.judged, run.discounts(k), 0.0))
+    return np.maximum(1 - seen / _discounted(k), 0.0)
+
+
+@measure(reads="grades")
+def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
+    r"""Nearly ERR, first form: a reader who stops at a document with the chance of its gain.
+
+    $$ C(i) = [\, i < k \,] \, (1 - gain_i) $$
+
+    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top.
+
+    Use: the idea of ERR as the gain expected of a look.
+    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    between expected reciprocal rank and other metrics, ICTIR, equation 8.
+    """
+    return _rate(run, _Worth(rel, top), k, _stopping(_certain))
+
+
+@measure(reads="grades")
+def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
+    r"""Nearly ERR, second form: as NERR8, and less and less likely to stop for being tired.
+
+    $$ C(i) = [\, i < k \,] \, \frac{i}{i + 1} (1 - gain_i) $$
+
+    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top.
+
+    Use: the idea of ERR with its discount 1 / i as the gain expected of a look.
+    Beware: it is not ERR, and its number is that of the equation in the paper; k may be a
+    million at most.
+    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    between expected reciprocal rank and other metrics, ICTIR, equation 9.
+    """
+    _refuse_far("NERR9", k)
+    return _rate(run, _Worth(rel, top), k, _stopping(_harmonic))
+
+
+@measure(reads="grades", stated=("p",))
+def NERR10(
+    run: JudgedRun,
+    *,
+    p: float = 0.9,
+    k: int = _FAR,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Nearly ERR, third form: as NERR8, with the patience p of RBP.
+
+    $$ C(i) = p \, (1 - gain_i) $$
+
+    A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. k ranks
+    are read at most, 1,000 if left out.
+
+    Use: the idea of ERR with the patience of RBP.
+    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    between expected reciprocal rank and other metrics, ICTIR, equation 10.
+    """
+    return _rate(run, _Worth(rel, top), k, _stopping(_patient(p)))
+
+
+@measure(reads="grades", stated=("goal",))
+def NERR11(
+    run: JudgedRun,
+    *,
+    goal: float = 1,
+    k: int = _FAR,
+    rel: Level | None = None,
+    top: float | None = None,
+) -> Values:
+    r"""Nearly ERR, fourth form: as NERR8, with the goal of INSQ.
+
+    $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2 (1 - gain_i) $$
+
+    T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
+    top is given, grade / top. k ranks are read at most, 1,000 if left out.
+
+    Use: the idea of ERR with the persistence of INSQ.
+    Beware: it is not ERR, and its number is that of the equation in the paper.
+    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    between expected reciprocal rank and other metrics, ICTIR, equation 11.
+    """
+    return _rate(run, _Worth(rel, top), k, _stopping(_insistent(goal)))
+
+
+# ---- from C to W, to the value and to the residual
+
+
+def _rate(run: JudgedRun, worth: _Worth, k: int, model: _Model, *, unknown: float = 0.0) -> Values:
+    """The gain expected of a look, where what is not judged gains `unknown`."""
+    path = _path(run, worth, k, unknown)
+    through, looks = model(path)
+    empty = path.ranks == 0
+    reached = np.ones_like(looks)
+    reached[:, 1:] = np.multiply.accumulate(np.where(empty, 1.0, through), axis=1)[:, :-1]
+    weight = np.where(empty, 0.0, reached * looks)
+    return run.total(weight * path.gain) / run.total(weight)
+
+
+def _residual(run: JudgedRun, worth: _Worth, k: int, model: _Model) -> Values:
+    best = _rate(run, worth, k, model, unknown=1.0)
+    # What rounding leaves is no more than nothing.
+    return np.maximum(best - _rate(run, worth, k, model), 0.0)
+
+
+def _path(run: JudgedRun, worth: _Worth, k: int, unknown: float) -> _Path:
+    """Stretches between the documents and of one document, in turn."""
+    first, ranks = run.once(("stretches", k), lambda: _between(run, k))
+    gained = np.full(first.shape, unknown * _unit(worth))
+    gained[:, 1::2] = np.where(run.judged, _in_units(run, worth), gained[:, 1::2])
+    before = np.zeros(first.shape)
+    before[:, 1:] = np.cumsum(gained * ranks, axis=1)[:, :-1]
+    return _Path(first, ranks, gained, before, _unit(worth))
+
+
+def _between(run: JudgedRun, k: int) -> Values:
+    """(2, Q, S) where the stretches begin, and how many ranks each has."""
+    rows, columns = run.rank.shape
+    ends = np.full((rows, columns + 2), k + 1.0)
+    ends[:, 0] = 0.0
+    ends[:, 1:-1] = np.minimum(run.rank, k + 1)
+    found = np.empty((2, rows, 2 * columns + 1))
+    first, ranks = found
+    first[:, ::2], first[:, 1::2] = ends[:, :-1] + 1, ends[:, 1:-1]
+    ranks[:, ::2] = np.maximum(ends[:, 1:] - first[:, ::2], 0)
+    ranks[:, 1::2] = run.within(k)
+    return found
+
+
+def _unit(worth: _Worth) -> float:
+    return 1.0 if worth.top is None else float(worth.top)
+
+
+def _in_units(run: JudgedRun, worth: _Worth) -> Values:
+    """(Q, J) what each document gains: 0 or 1, or, where there is a top, its grade."""
+    rel, top = worth
+    if top is None:
+        return run.hits(1 if rel is None else rel).astype(np.float64)
+    highest = float(run.ideal.max())
+    if highest > top:
+        raise InputError(
+            f"grade {highest:g} is above the top grade {top:g}",
+            fix=f"state the top of your scale, top={highest:g} or more, wherever you compare",
+        )
+    return np.where(run.judged if rel is None else run.hits(rel), run.grade, 0.0)
+
+
+def _gains(run: JudgedRun, worth: _Worth) -> Values:
+    """(Q, J) the gain of each document, 0 to 1."""
+    return _in_units(run, worth) / _unit(worth)
+
+
+# ---- models: C in leaps over stretches
+
+
+def _towards(goal: float) -> _Model:
+    """INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
+    if goal < 0.5:
+        raise InputError(
+            f"INST with goal={goal:g}: some chances to go on would be above 1",
+            fix="write goal=0.5 or more: 1 for a reader who wants one relevant document",
+        )
+
+    def model(path: _Path) -> _Leaps:
+        gain = path.gain
+        # Never below 0, but for what rounding leaves of grades.
+        start = np.maximum(path.first + (2 * goal - 1) - path.before / path.unit - gain, 0.0)
+        through, looks = _squared(start, path.ranks)
+        # Over many ranks of gain 1 the chance stays what it is at the first of them.
+        many = (gain == 1) & (path.ranks > 1)
+        chance = start[many] / (start[many] + 1)
+        through[many], looks[many] = _repeated(chance * chance, path.ranks[many])
+        return through, looks
+
+    return model
+
+
+def _until(goal: float) -> _Model:
+    """BPM: C(i) = 1 until the goal is reached."""
+
+    def model(path: _Path) -> _Leaps:
+        wanted = goal * path.unit - path.before
+        gains = path.gained > 0
+        steps = np.ceil(wanted / np.where(gains, path.gained, 1.0)) - 1
+        # How many of its ranks are left for the next one.
+        left = np.where(gains, steps, np.where(wanted > 0, path.ranks, 0.0))
+        left = np.clip(left, 0, path.ranks)
+        return (left == path.ranks).astype(np.float64), np.minimum(path.ranks, left + 1)
+
+    return model
+
+
+def _stopping(onwards: _Model) -> _Model:
+    """NERR: the chances of a model, each times the chance not to stop for what was gained."""
+
+    def model(path: _Path) -> _Leaps:
+        through, looks = onwards(path)
+        gains = path.gained > 0
+        return np.where(gains, through * (1 - path.gain), through), np.where(gains, 1.0, looks)
+
+    return model
+
+
+def _certain(path: _Path) -> _Leaps:
+    return np.ones_like(path.ranks), path.ranks
+
+
+def _harmonic(path: _Path) -> _Leaps:
+    """C(i) = i / (i + 1)."""
+    first, last = path.first.astype(np.int64), (path.first + path.ranks).astype(np.int64) - 1
+    sums = _harmonic_numbers(int(last.max()))
+    return first / (last + 1), first * (sums[last] - sums[first - 1])
+
+
+def _patient(p: float) -> _Model:
+    return lambda path: _repeated(np.full_like(path.ranks, p), path.ranks)
+
+
+def _insistent(goal: float) -> _Model:
+    """C(i) = ((i + 2T - 1) / (i + 2T))^2."""
+    return lambda path: _squared(path.first + (2 * goal - 1), path.ranks)
+
+
+def _repeated(chance: Values, ranks: Values) -> _Leaps:
+    """The same chance at each rank."""
+    through, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
+    # By repeated multiplication: the same bits wherever a number stands in memory.
+    while left.any():
+        through = np.where(left & 1, through * power, through)
+        power, left = power * power, left >> 1
+    return through, (1 - through) / (1 - chance)
+
+
+def _squared(start: Values, ranks: Values) -> _Leaps:
+    """The chances (s / (s + 1))^2, ((s + 1) / (s + 2))^2 ... from rank to rank."""
+    end = start + ranks
+    through = start / np.where(end > 0, end, 1.0)
+    looks = np.ones_like(start)
+    many = (ranks > 1) & (start > 0)
+    at = start[many]
+    looks[many] = at * at * (_trigamma(at) - _trigamma(end[many]))
+    return through * through, looks
+
+
+def _squares(run: JudgedRun, goal: float, k: int) -> Values:
+    """(Q, J) the weight of each rank in INSQ, 0 below rank k."""
+    ends = _trigamma(np.array([2.0 * goal, 2.0 * goal + k]))
+
+    def table(ranks: int) -> Values:
+        at = np.arange(1, ranks + 1) + (2 * goal - 1)
+        return np.append(0.0, 1 / (at * at) / float(ends[0] - ends[1]))
+
+    return run.weights(("squares", goal, k), table, k)
+
+
+def _trigamma(numbers: Values) -> Values:
+    """The sum of 1 / n^2 over n = x, x + 1, x + 2 ... for each x > 0."""
+    total, at = np.zeros_like(numbers), numbers.copy()
+    few = np.flatnonzero(at < _LARGE)
+    while len(few):
+        total[few] += 1 / (at[few] * at[few])
+        at[few] += 1
+        few = few[at[few] < _LARGE]
+    part = 1 / (at * at)
+    series = np.full_like(at, 7 / 6)
+    for factor in (-691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+        series = series * part + factor
+    return total + 1 / at + part / 2 + series * part / at
+
+
+# ---- sums over ranks that have no closed form
+
+
+@lru_cache(maxsize=64)
+def _discounted(k: int) -> float:
+    """The sum of the discounts of the ranks 1 to k."""
+    _refuse_far("SDCG", k)
+    return math.fsum(discounts(np.arange(1, k + 1)).tolist())
+
+
+@lru_cache(maxsize=4)
+def _harmonic_numbers(most: int) -> Values:
+    """The sums of 1 / n for n up to 0, 1, 2 ... `most`."""
+    return np.cumsum(np.concatenate([[0.0], 1 / np.arange(1, most + 1)]))
+
+
+def _refuse_far(name: str, k: int) -> None:
+    if k > _MOST_RANKS:
+        raise InputError(
+            f"{name}@{k} adds up {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
+        )

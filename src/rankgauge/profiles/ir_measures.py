@@ -1,0 +1,176 @@
+"""ir_measures: a measure goes to the first of its providers that has it; each has its own ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rankgauge.errors import UnknownName
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Deviation, Profile
+from rankgauge.profiles.steps import (
+    ASCENDING_IDS,
+    INPUT_TIES,
+    RANKED_QUERIES_JUDGED,
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+    UNDEFINED_LEFT_OUT,
+    clipped,
+    rewritten,
+)
+from rankgauge.profiles.supported import Offer
+from rankgauge.profiles.trec import of_trec_eval
+
+__all__ = ["IR_MEASURES"]
+
+_DEPTH = 1000
+# From here on what lies below rank 1000 is seen in the value, which is scaled up for it.
+_MOST_PATIENT = 0.97
+_ALL = "rel judged_only"
+_WITH_TOP = {
+    "SDCG": "SDCG(top=3)@10",
+    "BPM": "BPM(top=3)@10",
+    "INST": "INST(top=3)",
+    "INSQ": "INSQ(top=3)",
+    "NERR8": "NERR8(top=3)@10",
+    "NERR9": "NERR9(top=3)@10",
+    "NERR10": "NERR10(top=3)",
+    "NERR11": "NERR11(top=3)",
+}
+_OF_SUBTOPICS = (
+    "alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall",
+)  # fmt: skip
+_OFFER = Offer(
+    "ir_measures",
+    {
+        **dict.fromkeys(("P", "R", "Success"), f"k! {_ALL}"),
+        **dict.fromkeys(("Rprec", "SetP", "SetAP"), _ALL),
+        "RR": f"k {_ALL}",
+        "AP": f"k {_ALL}",
+        "nDCG": "k gain judged_only",
+        "SetR": "rel",
+        "SetRelP": _ALL,
+        "SetF": f"beta {_ALL}",
+        "IPrec": f"recall! {_ALL}",
+        "Bpref": "rel",
+        "infAP": "rel",
+        "NumRet": "",
+        "NumRel": "",
+        "NumRelRet": "rel",
+        "RBP": "p rel",
+        "ERR": "k! top",
+        "Judged": "k",
+        "PairAcc": "k rel among",
+        **dict.fromkeys(("SDCG", "NERR8", "NERR9"), "k! top!"),
+        "BPM": "k! goal top!",
+        "NERR10": "p top!",
+        **dict.fromkeys(("INST", "INSQ", "NERR11"), "goal top!"),
+    },
+    {
+        "F": "it has SetF, and P@k and R@k beside each other",
+        "DCG": "it has nDCG and nDCG@k",
+        "GMAP": "it has AP; geometric means are in the profile trec_eval-9",
+        "RBP": "ask for RBP(p=0.8), without a cut-off",
+        **{name: f"state the top of the scale, as in {said}" for name, said in _WITH_TOP.items()},
+    },
+    {
+        **dict.fromkeys(_OF_SUBTOPICS, "profiles read judgments without subtopics"),
+        "Compat": "it looks as deep as the longer list of each query, and takes 0 for the score of "
+        "what was not retrieved",
+    },
+)
+
+
+def _deviations(measure: Measure) -> tuple[Deviation, ...]:
+    _OFFER.check(measure)
+    bound = dict(measure.params)
+    of_its_own = _OF_THEIR_OWN.get(measure.name)
+    if of_its_own is not None:
+        return of_its_own(measure)
+    if measure.name == "Judged" or (measure.name == "RR" and "k" in bound):
+        if bound.get("judged_only"):
+            raise UnknownName(
+                f"ir_measures has no {measure}",
+                fix="ask for it without a cut-off, or without judged_only",
+            )
+        return (ASCENDING_IDS,)
+    if measure.name == "ERR" or bound.get("gain") == "exp":
+        return _of_gdeval(measure)
+    if measure.name == "NumRel":
+        return (RANKED_QUERIES_JUDGED,)
+    if measure.name == "IPrec":
+        return SINGLE_PRECISION, *_two_decimals(measure)
+    return SINGLE_PRECISION, *of_trec_eval(measure)
+
+
+def _of_cwl(measure: Measure) -> tuple[Deviation, ...]:
+    if measure.p > _MOST_PATIENT:  # type: ignore[operator] # p is a number
+        raise UnknownName(
+            f"{measure} cannot be reproduced: cwl_eval scales it as if no rank lay below {_DEPTH}",
+            fix=f"ask for p up to {_MOST_PATIENT}",
+        )
+    return (
+        INPUT_TIES,
+        rewritten(f"the first {_DEPTH}", f"cwl_eval looks at the first {_DEPTH} ranks", k=_DEPTH),
+    )
+
+
+def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
+    """cwl_eval, too: a model of a reader, by grades on a scale whose top is stated."""
+    if measure.k is not None and measure.k > _DEPTH:  # type: ignore[operator] # k is a number
+        raise UnknownName(
+            f"{measure} cannot be reproduced: cwl_eval looks at the first {_DEPTH} ranks",
+            fix=f"ask for k up to {_DEPTH}",
+        )
+    return clipped(float(measure.top)), INPUT_TIES  # type: ignore[arg-type] # a number
+
+
+def _accuracy(measure: Measure) -> tuple[Deviation, ...]:
+    among: tuple[Deviation, ...] = ()
+    if measure.among != "retrieved":
+        among = (
+            rewritten(
+                "pairs of the retrieved",
+                "pairs are made of retrieved documents only; what nobody judged is not relevant",
+                among="retrieved",
+            ),
+        )
+    return INPUT_TIES, *among, RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT
+
+
+def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
+    """It keeps scores in 64 bits and orders ties as we do."""
+    if "k" not in dict(measure.params) or dict(measure.params).get("judged_only"):
+        raise UnknownName(
+            f"ir_measures has no {measure}", fix=f"ask for {measure.name} at a cut-off, all judged"
+        )
+    if measure.name == "ERR" and measure.top != 4:
+        return (rewritten("top grade 4", "gdeval takes 4 for the top of every scale", top=4),)
+    return ()
+
+
+_OF_THEIR_OWN: Mapping[str, Callable[[Measure], tuple[Deviation, ...]]] = {
+    "RBP": _of_cwl,
+    "PairAcc": _accuracy,
+    **dict.fromkeys(_WITH_TOP, _of_a_reader),
+}
+
+
+def _two_decimals(measure: Measure) -> tuple[Deviation, ...]:
+    recall = measure.recall
+    rounded = float(f"{recall:.2f}")
+    if rounded == recall:
+        return ()
+    return (
+        rewritten(
+            "two decimals", "a level of recall is passed on with two decimals", recall=rounded
+        ),
+    )
+
+
+IR_MEASURES = Profile(
+    "ir_measures",
+    "ir_measures 0.4",
+    _deviations,
+    beware="with pytrec_eval, cwl_eval and Perl at hand, and whole grades; values of ERR and of "
+    "nDCG with exponential gain have five decimals there",
+)

@@ -1,0 +1,138 @@
+"""Tools for machine learning: what they are given is scores and targets side by side."""
+
+from __future__ import annotations
+
+from rankgauge.errors import UnknownName
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Deviation, Profile
+from rankgauge.profiles.steps import (
+    ASCENDING_IDS,
+    BINARY_GRADES,
+    EXPECTED_TIES,
+    INPUT_TIES,
+    POSITIVE_SCORES,
+    POSITIVE_SCORES_COUNT,
+    RELEVANT_QUERIES,
+    RETRIEVED_ONLY,
+    RUN_QUERIES_ONLY,
+    SINGLE_PRECISION,
+    rewritten,
+)
+from rankgauge.profiles.supported import Offer
+
+__all__ = ["SENTENCE_TRANSFORMERS", "SKLEARN", "TORCHMETRICS"]
+
+_CUT = dict.fromkeys(("P", "R", "Success", "RR", "nDCG"), "k!")
+_ST = Offer("sentence-transformers", {**_CUT, "AP": "k! norm"})
+
+
+def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
+    _ST.check(measure)
+    shared = (RELEVANT_QUERIES, ASCENDING_IDS)
+    if measure.name == "nDCG":
+        return BINARY_GRADES, *shared
+    if measure.name == "AP" and measure.norm == "R":
+        smaller = rewritten(
+            "divided by min(k, R)",
+            "AP@k is divided by k where there are more relevant documents than that",
+            norm="min(k,R)",
+        )
+        return *shared, smaller
+    _only(_ST, measure, "norm", "min(k,R)")
+    return shared
+
+
+def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
+    """Nothing, if this parameter is left out or has the one value that it has there."""
+    found = dict(measure.params).get(word, value)
+    if found != value:
+        raise UnknownName(
+            f"{offer.tool} has no {measure}", fix=f"there it is always {word}={value}: leave it out"
+        )
+
+
+_TM = Offer(
+    "torchmetrics",
+    {
+        **dict.fromkeys(("P", "R", "Success"), "k!"),
+        "RR": "k",
+        "AP": "k norm",
+        "nDCG": "k ideal",
+        **dict.fromkeys(("SetP", "Rprec"), ""),
+    },
+    {"SetR": "only what was retrieved is known there, so it would always be 1: ask for R@k"},
+)
+
+
+def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
+    _TM.check(measure)
+    known = (RUN_QUERIES_ONLY, RETRIEVED_ONLY, SINGLE_PRECISION)
+    if measure.name == "nDCG":
+        return *known, EXPECTED_TIES, *_judged_ideal(_TM, measure)
+    if measure.name in {"Success", "Rprec"}:
+        return *known, INPUT_TIES
+    if measure.name == "R":
+        return *known, INPUT_TIES, POSITIVE_SCORES
+    if measure.name == "SetP":
+        return *known, POSITIVE_SCORES_COUNT
+    if measure.name == "AP":
+        _only(_TM, measure, "norm", "retrieved")
+        found = rewritten(
+            "divided by those found",
+            "AP is divided by the number of relevant documents found, so misses cost nothing",
+            norm="retrieved",
+        )
+        return *known, POSITIVE_SCORES, found
+    return *known, POSITIVE_SCORES
+
+
+def _judged_ideal(offer: Offer, measure: Measure) -> tuple[Deviation, ...]:
+    """Where only what was retrieved is known, both ideal rankings are one."""
+    if "ideal" not in dict(measure.params):
+        return ()
+    _only(offer, measure, "ideal", "retrieved")
+    return (
+        rewritten(
+            "the ideal of what is known",
+            "the ideal ranking is made of all that is known, which is what was retrieved",
+            ideal="judged",
+        ),
+    )
+
+
+_SK = Offer(
+    "scikit-learn",
+    {"DCG": "k", "nDCG": "k ideal"},
+    {
+        "AP": "average_precision_score is a step function over thresholds: another measure",
+        "RR": "label_ranking_average_precision_score averages over all relevant documents",
+    },
+)
+
+
+def _sklearn(measure: Measure) -> tuple[Deviation, ...]:
+    _SK.check(measure)
+    return (RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES, *_judged_ideal(_SK, measure))
+
+
+SENTENCE_TRANSFORMERS = Profile(
+    "sentence-transformers",
+    "sentence-transformers 6.2",
+    _sentence_transformers,
+    beware="what its InformationRetrievalEvaluator says of the same scores; before version 6 "
+    "equal scores stood as its heap left them, which nothing here reproduces",
+)
+TORCHMETRICS = Profile(
+    "torchmetrics",
+    "torchmetrics 1.9",
+    _torchmetrics,
+    beware="values are 32-bit floats there; with equal scores P, AP and RR depend on torch.topk, "
+    "which promises no order, and R, Success and Rprec on a sort that is stable up to 16 documents",
+)
+SKLEARN = Profile(
+    "sklearn",
+    "scikit-learn 1.9",
+    _sklearn,
+    beware="ndcg_score and dcg_score of the retrieved documents; one document alone is refused "
+    "there, and so are negative grades",
+)

@@ -1,0 +1,52 @@
+"""The profiles by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rankgauge.core.grammar import unknown
+from rankgauge.profiles.beir_mteb import (
+    BEIR,
+    MTEB,
+    MTEB_IGNORE_IDENTICAL_IDS,
+    MTEB_SKIP_FIRST_RESULT,
+)
+from rankgauge.profiles.deviations import Profile
+from rankgauge.profiles.frameworks import HAYSTACK, LLAMA_INDEX
+from rankgauge.profiles.ir_measures import IR_MEASURES
+from rankgauge.profiles.ml_tools import SENTENCE_TRANSFORMERS, SKLEARN, TORCHMETRICS
+from rankgauge.profiles.ranx import RANX
+from rankgauge.profiles.trec import PYTREC_EVAL, TREC_EVAL_9, TREC_EVAL_10
+
+__all__ = ["PROFILES", "profile_of"]
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            TREC_EVAL_9, TREC_EVAL_10, PYTREC_EVAL, IR_MEASURES, RANX, BEIR, MTEB,
+            MTEB_IGNORE_IDENTICAL_IDS, MTEB_SKIP_FIRST_RESULT,
+            SENTENCE_TRANSFORMERS, TORCHMETRICS, SKLEARN, LLAMA_INDEX, HAYSTACK,
+        )
+    }
+)  # fmt: skip
+"""How other tools come to their numbers, by name."""
+
+
+def profile_of(name: str | Profile) -> Profile:
+    """The profile of this name, or the profile itself.
+
+    Raises:
+        UnknownName: With the nearest names.
+
+    Example:
+        >>> profile_of("pytrec_eval").tool
+        'pytrec_eval-terrier 0.5'
+    """
+    if isinstance(name, Profile):
+        return name
+    found = PROFILES.get(name)
+    if found is None:
+        raise unknown("profile", str(name), PROFILES)
+    return found

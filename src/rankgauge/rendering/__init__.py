@@ -1,0 +1,1 @@
+"""Plain tables and plots, drawn for terminals, Markdown, LaTeX, HTML, CSV, JSON, and SVG."""

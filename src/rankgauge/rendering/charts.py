@@ -1,0 +1,596 @@
+"""What is on each plot: values of runs, as panels and series of plain numbers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+from rankgauge import stats
+from rankgauge.core.grammar import unknown
+from rankgauge.core.policies import Policies
+from rankgauge.core.text import many
+from rankgauge.data.judged_run import Values
+from rankgauge.errors import InputError
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.plotting import Panel, Plot, Series
+
+__all__ = [
+    "PLOTS",
+    "Compared",
+    "Measured",
+    "PlotKind",
+    "counted",
+    "plot",
+    "plot_history",
+    "plot_measures",
+]
+
+_CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
+_MOST_BARS = 40
+_MOST_CELLS = 40
+_MOST_PANELS = 6
+_MOST_LINES = 40
+_MOST_DATES = 10
+_BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 100), (101, math.inf))
+_UNIT = (0.0, 1.0)
+
+
+class Measured(Protocol):
+    """What is read of an evaluation."""
+
+    @property
+    def run_name(self) -> str: ...  # noqa: D102 - as in Evaluation
+    @property
+    def query_ids(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...  # noqa: D102
+    @property
+    def per_query(self) -> Values: ...  # noqa: D102
+    @property
+    def policies(self) -> Policies: ...  # noqa: D102
+    @property
+    def weights(self) -> tuple[float, ...] | None: ...  # noqa: D102
+    def mean(self) -> dict[str, float]: ...  # noqa: D102
+
+
+@runtime_checkable
+class Compared(Protocol):
+    """What is read of a comparison."""
+
+    @property
+    def evaluations(self) -> Sequence[Any]: ...  # noqa: D102 - as in Comparison
+    @property
+    def baseline(self) -> str: ...  # noqa: D102
+    @property
+    def primary(self) -> Measure: ...  # noqa: D102
+    @property
+    def differences(self) -> Sequence[Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a plot is made of: runs, the one they are held against, the measure that decides."""
+
+    kind: str
+    runs: tuple[Measured, ...]
+    base: str
+    measure: Measure | None
+    differences: Sequence[Any]
+
+    @property
+    def primary(self) -> Measure:
+        measure = self.runs[0].measures[0] if self.measure is None else self.measure
+        lacking = next((run.run_name for run in self.runs if measure not in run.measures), None)
+        if lacking is not None:
+            raise InputError(
+                f"{measure} was not evaluated", where=f"run {lacking!r}",
+                fix=f"evaluated: {', '.join(map(str, self.runs[0].measures))}",
+            )  # fmt: skip
+        return measure
+
+    def refused(self, what: str) -> InputError:
+        """That the plot needs values of measures that are not there."""
+        return InputError(
+            f"the plot {self.kind!r} needs {what}, which was not evaluated",
+            fix=f"evaluate(judgments, run, rankgauge.plot_measures({self.kind!r}))",
+        )
+
+    def aligned(self) -> tuple[str, ...]:
+        """The queries, which are the same for all runs."""
+        queries = self.runs[0].query_ids
+        other = next((run.run_name for run in self.runs if run.query_ids != queries), None)
+        if other is not None:
+            raise InputError(
+                f"{self.runs[0].run_name} and {other} were evaluated on different queries",
+                where=f"plot {self.kind!r}",
+                fix="evaluate both with the same queries=[...]",
+            )
+        return queries
+
+
+@dataclass(frozen=True)
+class PlotKind:
+    """A kind of plot.
+
+    Attributes:
+        title: What it shows.
+        needs: The measures it is drawn from; none if it shows whatever was evaluated.
+    """
+
+    title: str
+    needs: tuple[str, ...] = ()
+
+
+PLOTS: Mapping[str, PlotKind] = MappingProxyType(
+    {
+        "means": PlotKind("Means with their intervals"),
+        "differences": PlotKind("Differences from the baseline with their intervals"),
+        "per-query": PlotKind("Differences from the baseline by query, sorted"),
+        "precision-recall": PlotKind("Interpolated precision over recall", ("IPrec",)),
+        "cutoffs": PlotKind(
+            "Recall and nDCG over the cut-off",
+            tuple(f"{name}@{k}" for name in ("R", "nDCG") for k in _CUTOFFS),
+        ),
+        "first-ranks": PlotKind("Rank of the first relevant document", ("FirstRel",)),
+        "heat-map": PlotKind("Values by query and run"),
+    }
+)
+
+
+def plot(
+    shown: Any,
+    kind: str = "means",
+    *,
+    measure: str | Measure | None = None,
+    baseline: str | None = None,
+) -> Plot:
+    """A plot of evaluations or of a comparison.
+
+    Args:
+        shown: A comparison, an evaluation, or several evaluations.
+        kind: One of `PLOTS`: ``means`` (bars with 95 % t intervals), ``differences`` (of a
+            comparison, with its intervals), ``per-query`` (differences, sorted),
+            ``precision-recall``, ``cutoffs``, ``first-ranks`` or ``heat-map``.
+        measure: The measure of ``per-query`` and ``heat-map``: the primary one, or the first, if
+            left out.
+        baseline: The run that others are held against; that of the comparison, or the first, if
+            left out.
+
+    Returns:
+        A plot that shows itself in a notebook, and is written by ``.save("means.svg")``.
+
+    Raises:
+        UnknownName: For a kind or a run nobody knows.
+        InputError: If measures that the kind needs were not evaluated (see :func:`plot_measures`).
+
+    Example:
+        >>> from rankgauge.evaluation.evaluation import evaluate
+        >>> ev = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x", "d2"]}, "RR")
+        >>> plot(ev).alt
+        'Bars. RR: run 0.750.'
+    """
+    if kind not in PLOTS:
+        raise unknown("plot", kind, PLOTS)
+    compared = isinstance(shown, Compared)
+    several = shown.evaluations if compared else shown
+    runs = tuple(several) if isinstance(several, Iterable) else (several,)
+    if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
+        raise InputError(
+            "there is no evaluation to plot", fix="give what evaluate() or compare() returned"
+        )
+    base = (shown.baseline if compared else runs[0].run_name) if baseline is None else baseline
+    names = [run.run_name for run in runs]
+    if base not in names:
+        raise unknown("run", base, names)
+    chosen = (shown.primary if compared else None) if measure is None else parse(measure)
+    differences = shown.differences if compared else ()
+    return _DRAWN[kind](_Shown(kind, runs, base, chosen, differences))
+
+
+def plot_measures(kind: str) -> tuple[str, ...]:
+    """The measures that a kind of plot is drawn from; none if it shows whatever was evaluated.
+
+    Raises:
+        UnknownName: For a kind nobody knows.
+
+    Example:
+        >>> plot_measures("first-ranks")
+        ('FirstRel',)
+    """
+    if kind not in PLOTS:
+        raise unknown("plot", kind, PLOTS)
+    return PLOTS[kind].needs
+
+
+def plot_history(
+    dates: Sequence[Any],
+    means: Sequence[float],
+    low: Sequence[float] = (),
+    high: Sequence[float] = (),
+    *,
+    measure: str = "value",
+    breaks: Sequence[int] = (),
+) -> Plot:
+    """The trend of a mean over time, with its intervals.
+
+    Args:
+        dates: Dates (or texts; ISO dates are spaced by time, others evenly), oldest first.
+        means: The mean at each.
+        low: Lower ends of the intervals, or nothing.
+        high: Upper ends.
+        measure: What it is the mean of.
+        breaks: Places of means that cannot be compared with the one before: the line ends there,
+            and another begins.
+
+    Raises:
+        InputError: If there is nothing, or the lists differ in length.
+
+    Example:
+        >>> plot_history(["2024-01-01", "2024-02-01"], [0.5, 0.75], measure="RR").alt
+        'A line. RR was 0.500 (2024-01-01), then went to 0.750 (2024-02-01).'
+    """
+    sizes = {len(dates), len(means), len(low) or len(means), len(high) or len(means)}
+    if len(sizes) > 1 or not len(dates) or bool(len(low)) != bool(len(high)):
+        raise InputError(
+            f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} ends",
+            where="history",
+            fix="give one mean a date, and both ends of each interval or none",
+        )
+    texts = [str(date) for date in dates]
+    places = _moments(texts)
+    step = -(-len(texts) // _MOST_DATES)
+    # Nothing is drawn to a NaN: it ends the line.
+    gaps = sorted({place for place in breaks if 0 < place < len(means)}, reverse=True)
+    columns = [list(map(float, column)) for column in (means, places, low, high)]
+    for gap in gaps:
+        for column in filter(None, columns):
+            column.insert(gap, column[gap] if column is columns[1] else math.nan)
+    y, x, lows, highs = map(tuple, columns)
+    panel = Panel(
+        "lines", (Series(measure, y, x, lows, highs),), down=measure,
+        ticks=tuple(texts[::-1][::step][::-1]), at=tuple(places[::-1][::step][::-1]),
+    )  # fmt: skip
+    alt = f"A line. {measure} was {means[0]:.3f} ({texts[0]})"
+    if len(texts) > 1:
+        alt += f", then went to {means[-1]:.3f} ({texts[-1]})"
+    caption = "The band is the 95 % interval of each mean." if len(low) else ""
+    if gaps:
+        alt += f"; it is broken {len(gaps)} times" if len(gaps) > 1 else "; it is broken once"
+        caption += " Where the line is broken, values cannot be compared across the gap."
+    return Plot("history", f"{measure} over time", f"{alt}.", (panel,), caption.strip())
+
+
+def _moments(texts: Sequence[str]) -> tuple[float, ...]:
+    """Days since the first one; 0, 1, 2, ... where they are no dates in order."""
+    evenly = tuple(float(place) for place in range(len(texts)))
+    try:
+        moments = [dt.datetime.fromisoformat(text) for text in texts]
+        days = tuple((m - moments[0]) / dt.timedelta(days=1) for m in moments)
+    except (ValueError, TypeError):  # no dates, or only some of them with a time zone
+        return evenly
+    return days if len(set(days)) == len(days) and days == tuple(sorted(days)) else evenly
+
+
+# ---- values
+
+
+def counted(run: Measured, measure: Measure) -> list[float]:
+    """Values by query as they count in the mean: undefined ones 0, or NaN where left out."""
+    skipped = run.policies.undefined == "skip"
+    return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
+
+
+def _column(run: Measured, measure: Measure) -> Values:
+    column: Values = run.per_query[:, run.measures.index(measure)]
+    return column
+
+
+def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
+    """Differences by query, one minus other, of the queries that count for both."""
+    skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
+    apart = measure.apart(_column(one, measure), _column(other, measure), skip_undefined=skipped)
+    return [gain for gain in apart.tolist() if not math.isnan(gain)]
+
+
+def _interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
+    """The 95 % t interval of a mean; None where it is no plain mean of two values or more."""
+    known = [value for value in counted(run, measure) if not math.isnan(value)]
+    if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
+        return None
+    found = stats.t_interval(known)
+    low, high = measure.declaration.bounds
+    return max(found.low, low), min(found.high, high)
+
+
+def _common(runs: Sequence[Measured]) -> list[Measure]:
+    return [m for m in runs[0].measures if all(m in run.measures for run in runs)]
+
+
+def _number(value: float) -> str:
+    """A value for a narrow place."""
+    if math.isnan(value):
+        return "–"
+    if value in {0.0, 1.0}:
+        return f"{value:.0f}"
+    return f"{value:.2f}".removeprefix("0") if 0 < value < 1 else f"{value:.3g}"
+
+
+# ---- the kinds
+
+
+def _means(shown: _Shown) -> Plot:
+    measures = _common(shown.runs)
+    alike = [m for m in measures if m.declaration.bounds == _UNIT] or measures[:1]
+    most = max(1, _MOST_BARS // len(shown.runs))
+    drawn = alike[:most]
+    if not drawn:
+        raise InputError("the runs have no measure in common", where=f"plot {shown.kind!r}")
+    means = [run.mean() for run in shown.runs]
+    series = []
+    for run, mean in zip(shown.runs, means, strict=True):
+        y = [mean[str(m)] for m in drawn]
+        # Without an interval it is the value itself: nothing is drawn.
+        ends = [_interval(run, m) or (at, at) for m, at in zip(drawn, y, strict=True)]
+        low, high = tuple(e[0] for e in ends), tuple(e[1] for e in ends)
+        texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
+        series.append(Series(run.run_name, tuple(y), low=low, high=high, texts=texts))
+    unit = drawn[0].declaration.bounds == _UNIT
+    panel = Panel(
+        "bars", tuple(series), across="mean over queries", ticks=tuple(map(str, drawn)),
+        limits=(0.0, 1.12) if unit else None,
+    )  # fmt: skip
+    said = "; ".join(
+        f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn)
+    )
+    caption = "Whiskers are 95 % t intervals of each mean; they say nothing about a difference."
+    if len(drawn) < len(measures):
+        caption += f" Drawn are {len(drawn)} of {len(measures)} measures."
+    return Plot("means", PLOTS["means"].title, f"Bars. {said}.", (panel,), caption)
+
+
+def _differences(shown: _Shown) -> Plot:
+    if not shown.differences:
+        raise InputError(
+            "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
+            fix="give it what compare() returned",
+        )  # fmt: skip
+    alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
+    found = alike or [d for d in shown.differences if d.measure == shown.primary]
+    if len(found) > _MOST_LINES:
+        found = [d for d in found if d.verdict is not None]
+    drawn = found[:_MOST_LINES]
+    runs = list(dict.fromkeys(d.run for d in drawn))
+    measures = list(dict.fromkeys(d.measure for d in drawn))
+    ticks = tuple(
+        str(d.measure)
+        if len(runs) == 1
+        else d.run
+        if len(measures) == 1
+        else f"{d.run}: {d.measure}"
+        for d in drawn
+    )
+    series = Series(
+        "difference",
+        tuple(d.difference for d in drawn),
+        low=tuple(d.low for d in drawn),
+        high=tuple(d.high for d in drawn),
+        texts=tuple(f"{d.difference:+.3f} {d.verdict or ''}".rstrip() for d in drawn),
+    )
+    subject = runs[0] if len(runs) == 1 else "run"
+    panel = Panel("intervals", (series,), across=f"{subject} minus {shown.base}", ticks=ticks)
+    said = "; ".join(
+        f"{tick} {d.difference:+.3f}, {d.low:+.3f} to {d.high:+.3f}"
+        for tick, d in zip(ticks, drawn, strict=True)
+    )
+    caption = "An interval (95 %) that crosses the line is compatible with no difference."
+    if len(drawn) < len(shown.differences):
+        caption += f" Drawn are {len(drawn)} of {len(shown.differences)} differences."
+    of = f" in {measures[0]}" if len(measures) == 1 else ""
+    title = f"Differences from {shown.base}{of} with their intervals"
+    return Plot("differences", title, f"Points with intervals. {said}.", (panel,), caption)
+
+
+def _per_query(shown: _Shown) -> Plot:
+    shown.aligned()
+    measure = shown.primary
+    base = next(run for run in shown.runs if run.run_name == shown.base)
+    others = [run for run in shown.runs if run.run_name != shown.base]
+    if not others:
+        raise InputError(
+            "differences by query need two runs", where=f"plot {shown.kind!r}",
+            fix="give two evaluations, or a comparison",
+        )  # fmt: skip
+    drawn = [(run.run_name, _gains(run, base, measure)) for run in others[:_MOST_PANELS]]
+    reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0
+    sign = -1 if measure.declaration.better == "lower" else 1
+    words = ("higher", "lower") if measure.declaration.better == "neither" else ("better", "worse")
+    panels, said = [], []
+    for name, gains in drawn:
+        up, down = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        above, below = words[::sign]
+        texts = (
+            f"{above} in {many(up, 'query')}",
+            f"{below} in {many(down, 'query')}, the same in {len(gains) - up - down}",
+        )
+        series = Series(name, tuple(sorted(gains, reverse=True)), texts=texts)
+        panels.append(
+            Panel(
+                "steps",
+                (series,),
+                title=name,
+                across=f"{len(gains)} queries, sorted",
+                down=f"difference in {measure}",
+                limits=(-1.15 * reach, 1.15 * reach),
+            )
+        )
+        said.append(f"{name} is {', '.join(texts)}")
+    subject = drawn[0][0] if len(drawn) == 1 else "each run"
+    title = f"Difference in {measure} by query, {subject} minus {shown.base}"
+    left = f" Drawn are {len(drawn)} of {len(others)} runs." if len(drawn) < len(others) else ""
+    caption = f"Each query is one step, the largest gain at the left.{left}"
+    return Plot("per-query", title, f"An area. {'; '.join(said)}.", tuple(panels), caption)
+
+
+def _precision_recall(shown: _Shown) -> Plot:
+    points = [m for m in _common(shown.runs) if m.name == "IPrec"]
+    points = sorted((m for m in points if m.rel == points[0].rel), key=_recall)
+    if len(points) < 2:
+        raise shown.refused("IPrec at several levels of recall")
+    means = [run.mean() for run in shown.runs]
+    at = tuple(map(_recall, points))
+    series = tuple(
+        Series(run.run_name, tuple(mean[str(m)] for m in points), at)
+        for run, mean in zip(shown.runs, means, strict=True)
+    )
+    panel = Panel(
+        "lines", series, across="recall", down="interpolated precision", limits=(-0.02, 1.03),
+        ticks=tuple(f"{x:g}" for x in at), at=at,
+    )  # fmt: skip
+    middle = min(range(len(at)), key=lambda n: abs(at[n] - 0.5))
+    said = ", ".join(f"{s.name} {s.y[middle]:.3f}" for s in series)
+    return Plot(
+        "precision-recall",
+        PLOTS["precision-recall"].title,
+        f"Falling lines. Precision at recall {at[middle]:g}: {said}.",
+        (panel,),
+        "Mean over queries of the highest precision at any rank with that recall.",
+    )
+
+
+def _recall(measure: Measure) -> float:
+    return float(dict(measure.params)["recall"])  # type: ignore[arg-type] # it is a number
+
+
+def _cutoffs(shown: _Shown) -> Plot:
+    families: dict[str, list[Measure]] = {}
+    for measure in _common(shown.runs):
+        if "k" in dict(measure.params):
+            rest = tuple(p for p in measure.params if p[0] != "k")
+            families.setdefault(str(Measure(measure.name, rest)), []).append(measure)
+    several = {name: of for name, of in families.items() if len(of) > 1}
+    chosen = [name for name in ("R", "nDCG") if name in several] or list(several)[:2]
+    if not chosen:
+        raise shown.refused("a measure at several cut-offs")
+    means = [run.mean() for run in shown.runs]
+    panels, said = [], []
+    for name in chosen:
+        points = sorted(several[name], key=_cutoff)
+        at = tuple(map(_cutoff, points))
+        series = tuple(
+            Series(run.run_name, tuple(mean[str(m)] for m in points), at)
+            for run, mean in zip(shown.runs, means, strict=True)
+        )
+        unit = points[0].declaration.bounds == _UNIT
+        panels.append(
+            Panel(
+                "lines",
+                series,
+                title=f"{name}@k",
+                across="cut-off k",
+                ticks=_thinned(at),
+                at=at,
+                log=at[-1] / at[0] >= 10,
+                limits=(0.0, 1.03) if unit else None,
+            )
+        )
+        ends = ", ".join(f"{s.name} {s.y[0]:.3f} to {s.y[-1]:.3f}" for s in series)
+        said.append(f"{points[0]} to {points[-1]}: {ends}")
+    title = f"{' and '.join(chosen)} over the cut-off"
+    return Plot("cutoffs", title, f"Lines. {'; '.join(said)}.", tuple(panels))
+
+
+def _cutoff(measure: Measure) -> float:
+    return float(dict(measure.params)["k"])  # type: ignore[arg-type] # k is a number
+
+
+def _thinned(places: Sequence[float]) -> tuple[str, ...]:
+    """Names of cut-offs; where they stand close on a logarithmic axis some have none."""
+    names, last = [], 0.0
+    for place in places:
+        near = last and place / last < (places[-1] / places[0]) ** 0.05
+        names.append("" if near else f"{place:g}")
+        last = last if near else place
+    return tuple(names)
+
+
+def _first_ranks(shown: _Shown) -> Plot:
+    measure = next((m for m in _common(shown.runs) if m.name == "FirstRel"), None)
+    if measure is None:
+        raise shown.refused("FirstRel")
+    columns = []
+    for run in shown.runs:
+        ranks = run.per_query[:, run.measures.index(measure)].tolist()
+        counts = [sum(low <= rank <= high for rank in ranks) for low, high in _BINS]
+        columns.append([*counts, sum(math.isnan(rank) for rank in ranks)])
+    names = [_span(low, high) for low, high in _BINS] + ["none"]
+    # Ranks that no run reaches are left out at the deep end.
+    last = max((n for n in range(len(_BINS)) if any(c[n] for c in columns)), default=0)
+    kept = [*range(last + 1), len(_BINS)]
+    series = tuple(
+        Series(run.run_name, tuple(float(c[n]) for n in kept), texts=tuple(f"{c[n]}" for n in kept))
+        for run, c in zip(shown.runs, columns, strict=True)
+    )
+    ticks = tuple(names[n] for n in kept)
+    panel = Panel(
+        "columns", series, across="rank of the first relevant document", down="queries", ticks=ticks
+    )
+    said = "; ".join(
+        f"{s.name}: " + ", ".join(f"{t} {n}" for t, n in zip(ticks, s.texts, strict=True))
+        for s in series
+    )
+    caption = "“none”: no relevant document was retrieved."
+    title = PLOTS["first-ranks"].title
+    return Plot("first-ranks", title, f"Columns, queries by rank. {said}.", (panel,), caption)
+
+
+def _span(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"over {low - 1:g}"
+    return f"{low:g}" if low == high else f"{low:g}–{high:g}"
+
+
+def _heat_map(shown: _Shown) -> Plot:
+    queries = shown.aligned()
+    measure = shown.primary
+    columns = [counted(run, measure) for run in shown.runs]
+    known = [[v for v in row if not math.isnan(v)] for row in zip(*columns, strict=True)]
+    places = [place for place, row in enumerate(known) if row]
+    spread = {p: max(known[p]) - min(known[p]) for p in places}
+    level = {p: math.fsum(known[p]) / len(known[p]) for p in places}
+    drawn = sorted(places, key=lambda p: (-spread[p], level[p], p))[:_MOST_CELLS]
+    drawn.sort(key=lambda p: (level[p], p))
+    series = tuple(
+        Series(
+            run.run_name,
+            tuple(column[p] for p in drawn),
+            texts=tuple(_number(column[p]) for p in drawn),
+        )
+        for run, column in zip(shown.runs, columns, strict=True)
+    )
+    unit = measure.declaration.bounds == _UNIT
+    panel = Panel(
+        "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
+        limits=_UNIT if unit else None,
+    )  # fmt: skip
+    caption = "Stronger is higher; queries stand by their mean over runs, lowest first."
+    if len(drawn) < len(queries):
+        which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
+        caption += f" Drawn are {len(drawn)} of {len(queries)} queries: those {which}."
+    lows = ", ".join(queries[p] for p in drawn[:3])
+    alt = f"A grid of {many(len(drawn), 'query')} and {many(len(series), 'run')}. Lowest: {lows}."
+    return Plot("heat-map", f"{measure} by query and run", alt, (panel,), caption)
+
+
+_DRAWN: Mapping[str, Callable[[_Shown], Plot]] = {
+    "means": _means,
+    "differences": _differences,
+    "per-query": _per_query,
+    "precision-recall": _precision_recall,
+    "cutoffs": _cutoffs,
+    "first-ranks": _first_ranks,
+    "heat-map": _heat_map,
+}

@@ -1,0 +1,570 @@
+"""A plain plot, and the ways to show it: SVG, PNG, and SVG inside a page.
+
+A plot knows nothing of measures: it has panels, and panels have series of numbers. Matplotlib draws
+it, through its objects only, so that no state of a notebook is touched. The same plot gives the
+same bytes. Colours are told apart by colour-blind eyes, and nothing is told by colour alone: lines
+have markers and dashes, bars have hatches, cells have their number.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from rankgauge.core.escaping import for_html, visible
+from rankgauge.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["PAGE_COLOURS", "Panel", "Plot", "Series"]
+
+Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "points", "grid"]
+
+# The palette of Okabe and Ito, without the two that are too light for a white page.
+_SERIES = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8f6b00", "#6a51a3", "#4d4d4f",
+)  # fmt: skip
+_INK, _MUTED, _RULE, _SURFACE = "#1c1c21", "#5b5e66", "#d6d8de", "#fefefe"
+# Of lines only: dots are circles, thousands of them.
+_HATCHES = ("", "////", "\\\\\\", "xxxx", "----", "||||", "++++", "//")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_DASHES: tuple[Any, ...] = (
+    "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3, 1, 3)),
+)  # fmt: skip
+# On a page a colour is a variable, so that it may change with the light.
+PAGE_COLOURS = {
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(_SERIES, start=1)},
+    _INK: "var(--ink)",
+    _MUTED: "var(--muted)",
+    _RULE: "var(--rule)",
+    _SURFACE: "var(--surface)",
+}
+_WIDE = 9.0
+_LONGEST = 36
+_LONGEST_ALT = 2000
+_STYLE = {
+    "axes.prop_cycle": f"cycler('color', ['{_INK}'])", "axes.axisbelow": True,
+    "axes.edgecolor": _MUTED, "axes.labelcolor": _MUTED,
+    "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
+    "axes.titlesize": 9.5, "axes.titlelocation": "left", "axes.titlecolor": _INK,
+    "font.family": ["DejaVu Sans"], "font.size": 9, "grid.color": _RULE, "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.8, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.8,
+    "lines.markersize": 5, "savefig.facecolor": "auto", "svg.fonttype": "none",
+    "svg.hashsalt": "rankgauge", "svg.image_inline": True, "text.color": _INK,
+    "text.parse_math": False, "text.usetex": False, "xtick.color": _MUTED,
+    "xtick.labelcolor": _INK, "xtick.labelsize": 8.5, "ytick.color": _MUTED,
+    "ytick.labelcolor": _INK, "ytick.labelsize": 8.5,
+}  # fmt: skip
+_TITLE: dict[str, Any] = {"size": 11, "weight": "bold"}
+# Settings are one for the whole process: two threads must not undo each other's.
+_DRAWING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers that belong together.
+
+    Attributes:
+        name: What they are, for the legend.
+        y: The values; NaN where there is none.
+        x: Where they stand: 0, 1, 2, ... if left out.
+        low: Lower ends of their intervals, or nothing.
+        high: Upper ends.
+        texts: What is written beside each value, or nothing; of ``steps`` what stands above zero,
+            and what below.
+    """
+
+    name: str
+    y: tuple[float, ...]
+    x: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Where the values stand."""
+        return self.x or tuple(range(len(self.y)))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        shape: ``bars`` (lying, with intervals), ``columns`` (standing), ``intervals`` (a point with
+            its interval, lying), ``steps`` (one area), ``lines``, ``points`` (each with its text,
+            a stair over those of the first series) or ``grid`` (a row of cells for each series).
+        series: What is drawn.
+        title: What it shows, where a plot has several panels.
+        across: The label of the horizontal axis.
+        down: The label of the vertical axis.
+        ticks: Names of the places 0, 1, 2, ... (of categories), or of `at`.
+        at: Where the ticks stand, if not there.
+        limits: Ends of the axis of values, if not those of the data.
+        log: Whether the horizontal axis is logarithmic.
+    """
+
+    shape: Shape
+    series: tuple[Series, ...]
+    title: str = ""
+    across: str = ""
+    down: str = ""
+    ticks: tuple[str, ...] = ()
+    at: tuple[float, ...] = ()
+    limits: tuple[float, float] | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Plot:
+    """A plot: numbers with words, drawn when it is shown. Shows itself in a notebook.
+
+    Attributes:
+        kind: What it is, as one word.
+        title: What it shows.
+        alt: What can be seen on it, in words, for who cannot see it.
+        panels: One or more.
+        caption: How to read it.
+
+    Example:
+        >>> line = Panel("lines", (Series("bm25", (0.2, 0.4)),), across="k")
+        >>> Plot("cutoffs", "Recall", "Recall rises with k", (line,)).svg()[:5]
+        '<?xml'
+    """
+
+    kind: str
+    title: str
+    alt: str
+    panels: tuple[Panel, ...]
+    caption: str = ""
+
+    def svg(self) -> str:
+        """The plot as an SVG file, on white.
+
+        Raises:
+            MissingExtra: If matplotlib is not installed.
+        """
+        return _svg(self, titled=True, clear=False)
+
+    def inline(self, name: str) -> str:
+        """The plot as an element of an HTML page, without its title.
+
+        It has no background, its colours are variables (`PAGE_COLOURS`) that the page sets, its
+        letters are those of the page.
+
+        Args:
+            name: Different for each plot of a page: its parts are called after it.
+
+        Raises:
+            MissingExtra: If matplotlib is not installed.
+        """
+        return _inlined(_svg(self, titled=False, clear=True), name, self.alt)
+
+    def png(self, *, dpi: int = 150) -> bytes:
+        """The plot as a PNG file, on white.
+
+        Raises:
+            MissingExtra: If matplotlib is not installed.
+        """
+        out = io.BytesIO()
+        with _settings():
+            figure = _figure(self, titled=True)
+            figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
+        return out.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, ``.svg`` or ``.png`` by its name.
+
+        Raises:
+            InputError: For another ending, or if it cannot be written.
+            MissingExtra: If matplotlib is not installed.
+        """
+        target = Path(path)
+        match target.suffix.lower():
+            case ".svg":
+                content = self.svg().encode()
+            case ".png":
+                content = self.png()
+            case other:
+                raise InputError(
+                    f"got the ending {other!r} for a plot", where=str(path),
+                    fix="name a file that ends in .svg or .png",
+                )  # fmt: skip
+        try:
+            target.write_bytes(content)
+        except OSError as error:
+            raise InputError(
+                f"cannot be written: {error.strerror or error}", where=str(path),
+                fix="check that the folder is there and may be written to",
+            ) from None  # fmt: skip
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.kind!r}: {self.title}>"
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Matplotlib with our settings and no one else's, until it is left."""
+    try:
+        from matplotlib import style
+    except ImportError:
+        raise MissingExtra(
+            "matplotlib is not installed, which plots need", fix="pip install 'rankgauge[plots]'"
+        ) from None
+    with _DRAWING, warnings.catch_warnings():
+        # A letter that the font lacks is a box on a PNG, and a letter in an SVG.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        with style.context(["default", _STYLE]):
+            yield
+
+
+def _svg(plot: Plot, *, titled: bool, clear: bool) -> str:
+    out = io.StringIO()
+    with _settings():
+        figure = _figure(plot, titled=titled)
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(out, format="svg", metadata=nothing, transparent=clear)
+    return out.getvalue()
+
+
+def _inlined(svg: str, name: str, alt: str) -> str:
+    """An SVG file as an element that leaves the rest of a page alone."""
+    body = svg[svg.index("<svg") :].rstrip()
+    body = re.sub(r"(?s)<metadata>.*?</metadata>\s*", "", body)
+    # A rule for every element would hold for the whole page.
+    body = re.sub(r"(?s)\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1)
+    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
+
+    def renamed(found: re.Match[str]) -> str:
+        return f' id="{name}-{found[1]}"' if found[1] in used else ""
+
+    body = re.sub(r' id="([^"]*)"', renamed, body)
+    body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
+    for colour, variable in PAGE_COLOURS.items():
+        body = body.replace(colour, variable)
+    body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--sans)", body)
+    # Hundredths of a point are finer than any screen.
+    body = re.sub(
+        r' (?:d|x|y|transform)="[^"]*"', lambda at: re.sub(r"(\.\d\d)\d+", r"\1", at[0]), body
+    )
+    body = re.sub(r"\n\s*", "\n", body)
+    view = re.search(r'viewBox="[^"]*"', body)
+    said = for_html(_shown(alt, _LONGEST_ALT))
+    head = (
+        f'<svg class="plot" role="img" aria-label="{said}" {view[0] if view else ""} '
+        'stroke-linejoin="round" xmlns="http://www.w3.org/2000/svg" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
+    return head + body[body.index(">") + 1 :]
+
+
+# ---- drawing
+
+
+def _figure(plot: Plot, *, titled: bool) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    columns = min(2, len(plot.panels))
+    rows = -(-len(plot.panels) // columns)
+    high = max(map(_height, plot.panels)) * rows
+    legend = _legend(plot)
+    figure = Figure(
+        figsize=(_WIDE, high + 0.3 * titled + 0.22 * len(legend)), facecolor=_SURFACE,
+        layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06),
+    )  # fmt: skip
+    for place, panel in enumerate(plot.panels, start=1):
+        axes = figure.add_subplot(rows, columns, place, facecolor="none")
+        _DRAW[panel.shape](axes, panel)
+        if len(plot.panels) > 1:
+            axes.set_title(_shown(panel.title, 60))
+        axes.set_xlabel(_shown(panel.across, 80))
+        axes.set_ylabel(_shown(panel.down, 60))
+    title = _shown(plot.title, 90) if titled else ""
+    if legend:
+        names = [name for row in legend for name in row]
+        handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
+        # Title and legend are one block, so that neither can stand on the other.
+        block = figure.legend(
+            handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)),
+            handlelength=3, columnspacing=2, borderaxespad=0.3, alignment="left",
+            title=title or None, title_fontproperties=_TITLE,
+        )  # fmt: skip
+        # Set afterwards: matplotlib passes over names that begin with an underscore.
+        for text, name in zip(block.get_texts(), names, strict=True):
+            text.set_text(name)
+    elif title:
+        figure.suptitle(title, x=0.01, ha="left", **_TITLE)
+    return figure
+
+
+def _height(panel: Panel) -> float:
+    """In inches: what lies takes room for each line."""
+    lines = len(panel.ticks)
+    match panel.shape:
+        case "bars":
+            return 0.55 + 0.1 * lines + 0.17 * lines * len(panel.series)
+        case "intervals":
+            return 0.65 + 0.28 * lines
+        case "grid":
+            return 0.95 + 0.3 * len(panel.series)
+        case _:
+            return 2.9
+
+
+def _legend(plot: Plot) -> list[list[str]]:
+    """The names of the legend, in rows that fit; none where nothing has to be told apart."""
+    first = plot.panels[0]
+    if first.shape in {"grid", "intervals", "steps"} or len(first.series) < 2:
+        return []
+    names = [_shown(series.name, _LONGEST) or "(no name)" for series in first.series]
+    fit = max(1, 110 // (max(map(len, names)) + 9))
+    return [names[start : start + fit] for start in range(0, len(names), fit)]
+
+
+def _handle(shape: Shape, number: int) -> Any:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if shape in {"lines", "points"}:
+        return Line2D([], [], **(_line if shape == "lines" else _point)(number))
+    return Patch(**_fill(number))
+
+
+def _line(number: int) -> dict[str, Any]:
+    turn = number % len(_SERIES)
+    return {
+        "color": _SERIES[turn], "linestyle": _DASHES[turn], "marker": _MARKERS[turn],
+        "markeredgecolor": _SURFACE, "markeredgewidth": 0.6,
+    }  # fmt: skip
+
+
+def _fill(number: int) -> dict[str, Any]:
+    turn = number % len(_SERIES)
+    return {
+        "facecolor": _SERIES[turn], "hatch": _HATCHES[turn], "edgecolor": _SURFACE, "linewidth": 0.6
+    }  # fmt: skip
+
+
+def _shown(text: str, most: int) -> str:
+    """A text that any file can carry, on one line, of at most so many letters."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _errors(series: Series) -> list[list[float]] | None:
+    """Distances from each value to the ends of its interval; None without intervals."""
+    if not series.low:
+        return None
+    ends = zip(series.y, series.low, series.high, strict=True)
+    pairs = [(max(0.0, y - low), max(0.0, high - y)) for y, low, high in ends]
+    return [[below for below, _ in pairs], [above for _, above in pairs]]
+
+
+def _bars(axes: Axes, panel: Panel) -> None:
+    """Lying bars, a group for each tick; the value behind the interval."""
+    thick = 0.8 / len(panel.series)
+    for number, series in enumerate(panel.series):
+        at = [place - 0.4 + thick * (number + 0.5) for place in series.places]
+        axes.barh(at, series.y, height=thick, **_fill(number))
+        errors = _errors(series)
+        if errors:
+            axes.errorbar(
+                series.y, at, xerr=errors, fmt="none", ecolor=_INK, elinewidth=1, capsize=2.5
+            )
+        ends = series.high or series.y
+        for place, y, end, text in zip(at, series.y, ends, series.texts, strict=False):
+            far = max(v for v in (0.0, y, end) if v == v)  # noqa: PLR0124 - no NaN
+            axes.annotate(
+                text, (far, place), xytext=(5, 0), textcoords="offset points", va="center_baseline",
+                fontsize=8,
+            )  # fmt: skip
+    _categories_down(axes, panel)
+    axes.axvline(0, color=_MUTED, linewidth=0.8)
+    if panel.limits:
+        axes.set_xlim(*panel.limits)
+    else:
+        axes.margins(x=0.12)
+
+
+def _intervals(axes: Axes, panel: Panel) -> None:
+    """A point with its interval on each line, around zero."""
+    for number, series in enumerate(panel.series):
+        axes.errorbar(
+            series.y, series.places, xerr=_errors(series), fmt=_MARKERS[number % len(_MARKERS)],
+            color=_SERIES[number % len(_SERIES)], elinewidth=1.6, capsize=3.5, markersize=5.5,
+        )  # fmt: skip
+        for place, text in zip(series.places, series.texts, strict=False):
+            axes.annotate(
+                _shown(text, 40), (1.01, place), xycoords=("axes fraction", "data"), fontsize=8,
+                va="center_baseline", annotation_clip=False,
+            )  # fmt: skip
+    _categories_down(axes, panel)
+    axes.axvline(0, color=_INK, linewidth=0.9)
+    axes.margins(x=0.06)
+
+
+def _categories_down(axes: Axes, panel: Panel) -> None:
+    axes.set_yticks(range(len(panel.ticks)), [_shown(tick, _LONGEST) for tick in panel.ticks])
+    axes.set_ylim(len(panel.ticks) - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def _columns(axes: Axes, panel: Panel) -> None:
+    """Standing bars, a group for each tick, the number above each."""
+    from matplotlib.ticker import MaxNLocator
+
+    wide = 0.8 / len(panel.series)
+    for number, series in enumerate(panel.series):
+        at = [place - 0.4 + wide * (number + 0.5) for place in series.places]
+        axes.bar(at, series.y, width=wide, **_fill(number))
+        for place, y, text in zip(at, series.y, series.texts, strict=False):
+            axes.annotate(
+                text, (place, y), xytext=(0, 2.5), textcoords="offset points", ha="center",
+                fontsize=7.5,
+            )  # fmt: skip
+    axes.set_xticks(range(len(panel.ticks)), [_shown(tick, 14) for tick in panel.ticks])
+    axes.tick_params(axis="x", length=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="y")
+    axes.margins(x=0.02, y=0.12)
+
+
+def _steps(axes: Axes, panel: Panel) -> None:
+    """One area that goes over and under zero, in two colours, the second one hatched."""
+    for series in panel.series:
+        edges = [place - 0.5 for place in range(len(series.y) + 1)]
+        for number, side in enumerate((max, min)):
+            part = [side(0.0, y) for y in series.y]
+            if any(part):
+                axes.stairs(part, edges, fill=True, **(_fill(number) | {"linewidth": 0}))
+        axes.set_xlim(-0.5, len(series.y) - 0.5)
+        if series.texts:
+            # Sorted, it falls: there is always room at the upper right.
+            axes.legend([_handle("steps", 0), _handle("steps", 1)], series.texts, loc="upper right")
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+    axes.axhline(0, color=_INK, linewidth=0.9)
+    axes.grid(axis="y")
+    if panel.limits:
+        axes.set_ylim(*panel.limits)
+
+
+def _lines(axes: Axes, panel: Panel) -> None:
+    """A line for each series, with a band where there are intervals."""
+    for number, series in enumerate(panel.series):
+        axes.plot(series.places, series.y, **_line(number))
+        if series.low:
+            axes.fill_between(
+                series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)],
+                alpha=0.16, linewidth=0,
+            )  # fmt: skip
+            # A band has no width where a value stands alone.
+            alone = _without_neighbours(series)
+            axes.vlines(
+                [series.places[n] for n in alone], [series.low[n] for n in alone],
+                [series.high[n] for n in alone], color=_SERIES[number % len(_SERIES)], alpha=0.4,
+                linewidth=4,
+            )  # fmt: skip
+    if panel.log:
+        axes.set_xscale("log")
+    if panel.ticks:
+        places: Sequence[float] = panel.at or range(len(panel.ticks))
+        axes.set_xticks(places, [_shown(tick, 14) for tick in panel.ticks])
+        axes.set_xticks([], minor=True)
+        if max(map(len, panel.ticks)) > 5:
+            axes.tick_params(axis="x", rotation=30)
+            for label in axes.get_xticklabels():
+                label.set(ha="right", rotation_mode="anchor")
+    axes.grid(visible=True)
+    if panel.limits:
+        axes.set_ylim(*panel.limits)
+
+
+def _points(axes: Axes, panel: Panel) -> None:
+    """A mark for each value with its text; a stair leads over those of the first series."""
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    for number, series in enumerate(panel.series):
+        axes.plot(series.places, series.y, **_point(number))
+        for x, y, text in zip(series.places, series.y, series.texts, strict=False):
+            axes.annotate(
+                _shown(text, _LONGEST), (x, y), xytext=(5, -10), textcoords="offset points",
+                fontsize=7.5, color=_MUTED if number else _INK,
+            )  # fmt: skip
+    if panel.log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True)
+    axes.margins(x=0.12, y=0.15)
+
+
+def _point(number: int) -> dict[str, Any]:
+    look = {"linestyle": ""} if number else {"drawstyle": "steps-post", "linewidth": 1.0}
+    return _line(number) | look
+
+
+def _without_neighbours(series: Series) -> list[int]:
+    """The places of values that no line leads to, nor from."""
+    known = [False, *(math.isfinite(y) for y in series.y), False]
+    return [
+        place
+        for place in range(len(series.y))
+        if known[place + 1] and not known[place] and not known[place + 2]
+    ]
+
+
+def _grid(axes: Axes, panel: Panel) -> None:
+    """A row of cells for each series: the larger the value the stronger, and the number in it."""
+    from matplotlib.patches import Rectangle
+
+    known = [y for series in panel.series for y in series.y if y == y]  # noqa: PLR0124 - no NaN
+    size = 7 if len(panel.ticks) <= 30 else 6.2
+    low, high = panel.limits or (min(known, default=0.0), max(known, default=1.0))
+    for row, series in enumerate(panel.series):
+        for place, y, text in zip(series.places, series.y, series.texts, strict=True):
+            share = min(1.0, max(0.0, (y - low) / (high - low or 1))) if y == y else 0.0  # noqa: PLR0124
+            cell = Rectangle(
+                (place - 0.5, row - 0.5), 1, 1, facecolor=(_SERIES[0], 0.04 + 0.5 * share),
+                edgecolor=_SURFACE, linewidth=1.2,
+            )  # fmt: skip
+            axes.add_patch(cell)
+            axes.annotate(text, (place, row), ha="center", va="center_baseline", fontsize=size)
+    axes.set_xlim(-0.5, len(panel.ticks) - 0.5)
+    axes.set_ylim(len(panel.series) - 0.5, -0.5)
+    names = [_shown(series.name, 24) for series in panel.series]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xticks(range(len(panel.ticks)), [_shown(tick, 14) for tick in panel.ticks])
+    turned = max(map(len, panel.ticks), default=0) * len(panel.ticks) > 90
+    axes.tick_params(axis="both", length=0)
+    axes.tick_params(axis="x", rotation=90 if turned else 0, labelsize=7.5)
+    axes.spines[:].set_visible(False)
+
+
+_DRAW = {
+    "bars": _bars,
+    "columns": _columns,
+    "intervals": _intervals,
+    "steps": _steps,
+    "lines": _lines,
+    "points": _points,
+    "grid": _grid,
+}

@@ -1,0 +1,1 @@
+"""How far numbers depend on ties, unjudged documents, and the pool."""

@@ -1,0 +1,342 @@
+"""How far judgments can be trusted for a run that had no part in making them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.grammar import VOCABULARY
+from rankgauge.core.policies import Duplicates, Ties, order_of
+from rankgauge.core.text import many
+from rankgauge.data.join import ranked
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.evaluation.arguments import Queries, planned
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import Table
+
+__all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
+
+_SAME = 1e-12
+_Pair = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One run without the judgments that only it brought into the pool.
+
+    Attributes:
+        run: Its name.
+        judgments: How many judgments only it (or its group) brought.
+        relevant: How many of them are relevant (grade 1 or more).
+        values: Its mean by each measure, with all judgments.
+        without: The same without those that only it brought.
+        ranks: Its place among the runs, from 1, with all judgments.
+        ranks_without: Its place among them where nobody is measured by these judgments.
+    """
+
+    run: str
+    judgments: int
+    relevant: int
+    values: tuple[float, ...]
+    without: tuple[float, ...]
+    ranks: tuple[int, ...]
+    ranks_without: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What came of leaving out each run's own judgments.
+
+    Made by :func:`reliability`. Shows itself as a table in a notebook.
+
+    Attributes:
+        measures: The measures.
+        runs: Each run, in the order given.
+        tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
+            with each run measured without what only it brought.
+        depth: Down to which rank a run brought documents; None for all of it.
+        notes: What a reader has to know.
+    """
+
+    measures: tuple[Measure, ...]
+    runs: tuple[LeftOut, ...]
+    tau: Mapping[Measure, float]
+    depth: int | None
+    notes: tuple[str, ...]
+
+    def largest_drop(self, measure: str | Measure) -> tuple[str, float]:
+        """The run that loses most without its own judgments, and its change.
+
+        Example:
+            >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2"]}}
+            >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_drop("P@1")
+            ('a', -1.0)
+        """
+        (wanted,) = planned(measure).measures
+        if wanted not in self.measures:
+            raise InputError(
+                f"{wanted} was not evaluated",
+                fix=f"evaluated are {', '.join(map(str, self.measures))}",
+            )
+        column = self.measures.index(wanted)
+        better = -1 if wanted.declaration.better == "lower" else 1
+        one = min(self.runs, key=lambda run: better * (run.without[column] - run.values[column]))
+        return one.run, one.without[column] - one.values[column]
+
+    def table(self) -> Table:
+        """A line for each run and measure."""
+        rows = tuple(
+            (
+                run.run, run.judgments, run.relevant, str(measure), run.values[column],
+                run.without[column], run.without[column] - run.values[column],
+                run.ranks[column], run.ranks_without[column],
+            )
+            for column, measure in enumerate(self.measures)
+            for run in self.runs
+        )  # fmt: skip
+        return Table(
+            columns=(
+                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
+                "place", "place without",
+            ),
+            rows=rows,
+            title="each run without the judgments that only it brought",
+            notes=self.notes,
+        )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        from rankgauge.rendering.tables import to_html
+
+        return to_html(self.table())
+
+
+def reliability(
+    qrels: Any,
+    runs: Mapping[str, Any] | Iterable[Any],
+    measures: str | Measure | Iterable[str | Measure] = ("AP", "nDCG@10"),
+    *,
+    depth: int | None = None,
+    groups: Mapping[str, str] | None = None,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+) -> Reliability:
+    """Whether judgments are fair to a run that had no part in making them: leave one run out.
+
+    Judgments are mostly made of what some runs retrieved: the pool. A later run, which finds other
+    documents, may be measured too low. How much, the runs of the pool tell: each is measured once
+    more without the judgments that only it brought (Zobel 1998), as if it came later. Where several
+    runs are of one system they share what they find, so a whole group is left out (Buckley,
+    Dimmick, Soboroff and Voorhees 2007).
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        runs: Name to run, or runs: those of which the pool was made, at least two.
+        measures: Names or measures.
+        depth: Down to which rank each run brought documents into the pool; all of it if left out.
+        groups: Run name to group: what only one group brought is left out for each of its runs.
+            Each run is its own if left out.
+        ties: Order of documents with equal scores: ``trec`` or ``input``.
+        queries: As for :func:`evaluate`.
+        duplicates: As for :func:`evaluate`.
+
+    Raises:
+        InputError: If there are fewer than two runs or groups, or an input cannot be worked with.
+
+    Example:
+        >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2", "d3"]}}
+        >>> found = reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@2")
+        >>> [(run.run, run.judgments, run.values, run.without) for run in found.runs]
+        [('a', 1, (1.0,), (0.5,)), ('b', 0, (0.5,), (0.5,))]
+    """
+    named = _named(runs)
+    asked = _Asked(
+        qrels=Qrels.of(qrels),
+        runs=named,
+        group_of=_grouped(named, groups),
+        measures=planned(measures).measures,
+        queries=queries if isinstance(queries, str | os.PathLike) else list(queries),
+        ties=ties,
+        duplicates=duplicates,
+    )
+    if depth is not None:
+        VOCABULARY["k"].check(depth, "reliability(depth=...)")
+    brought = asked.brought(depth)
+    left = asked.left_out(brought)
+    tau = {
+        measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
+        for c, measure in enumerate(asked.measures)
+    }
+    found = Reliability(asked.measures, left, tau, depth, ())
+    return replace(found, notes=tuple(_notes(found, asked.qrels, brought)))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is measured, and how."""
+
+    qrels: Qrels
+    runs: Mapping[str, Run]
+    group_of: Mapping[str, str]
+    measures: tuple[Measure, ...]
+    queries: Queries
+    ties: Ties
+    duplicates: Duplicates
+
+    def brought(self, depth: int | None) -> dict[str, set[_Pair]]:
+        """The documents that each group brought into the pool."""
+        brought: dict[str, set[_Pair]] = {}
+        for name, run in self.runs.items():
+            once = Run(run.without_repeats(self.duplicates), name=name)
+            top = ranked(once, ties=order_of(self.ties), depth=depth)
+            brought.setdefault(self.group_of[name], set()).update(_pairs(top))
+        return brought
+
+    def left_out(self, brought: Mapping[str, set[_Pair]]) -> tuple[LeftOut, ...]:
+        """Each run without what only its group brought, in the order given."""
+        whole = self.means(self.qrels)
+        left: dict[str, LeftOut] = {}
+        for group, pairs in brought.items():
+            others = (brought[one] for one in brought if one != group)
+            reduced, judgments, relevant = _without(self.qrels, pairs.difference(*others))
+            # Without judgments of its own every value stays.
+            part = self.means(reduced) if judgments else whole
+            for name in (name for name in self.runs if self.group_of[name] == group):
+                left[name] = LeftOut(
+                    run=name,
+                    judgments=judgments,
+                    relevant=relevant,
+                    values=whole[name],
+                    without=part[name],
+                    ranks=_places(self.measures, whole, name),
+                    ranks_without=_places(self.measures, part, name),
+                )
+        return tuple(left[name] for name in self.runs)
+
+    def means(self, qrels: Qrels) -> dict[str, tuple[float, ...]]:
+        """The means of every run by these judgments."""
+        return {
+            name: tuple(
+                evaluate(
+                    qrels,
+                    run,
+                    self.measures,
+                    ties=self.ties,
+                    queries=self.queries,
+                    duplicates=self.duplicates,
+                )
+                .mean()
+                .values()
+            )
+            for name, run in self.runs.items()
+        }
+
+
+def _named(runs: Any) -> dict[str, Run]:
+    if isinstance(runs, Mapping):
+        named = {str(name): Run.of(run, name=str(name)) for name, run in runs.items()}
+    else:
+        found = [Run.of(run) for run in runs]
+        named = {run.name: run for run in found}
+        if len(named) < len(found):
+            raise InputError(
+                "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
+            )
+    return named
+
+
+def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict[str, str]:
+    if groups is not None:
+        lacking = [name for name in named if name not in groups]
+        if lacking:
+            raise InputError(
+                f"run {lacking[0]!r} has no group", where="groups", fix="give one to every run"
+            )
+    group_of = {name: name if groups is None else str(groups[name]) for name in named}
+    if len(set(group_of.values())) < 2:
+        what = "run" if groups is None else "group"
+        raise InputError(
+            f"got fewer than two {what}s", where="runs",
+            fix=f"give the {what}s of which the pool was made",
+        )  # fmt: skip
+    return group_of
+
+
+def _pairs(run: Run | Qrels) -> Iterator[_Pair]:
+    """The queries and documents of a run or of judgments."""
+    docs, ends = run.table.docs.tolist(), run.table.offsets.tolist()
+    for number, query in enumerate(run.table.queries.tolist()):
+        for doc in docs[ends[number] : ends[number + 1]]:
+            yield query, doc
+
+
+def _without(truth: Qrels, pairs: set[_Pair]) -> tuple[Qrels, int, int]:
+    """The judgments without these documents: a query may be left without any."""
+    table = truth.table
+    docs, ends = table.docs.tolist(), table.offsets.tolist()
+    kept, relevant = np.ones(len(docs), dtype=bool), 0
+    for number, query in enumerate(table.queries.tolist()):
+        for row in range(ends[number], ends[number + 1]):
+            if (query, docs[row]) in pairs:
+                kept[row] = False
+                relevant += bool(table.values[row] >= 1)
+    gone = int(np.count_nonzero(~kept))
+    return Qrels(table.keep(np.flatnonzero(kept))), gone, relevant
+
+
+def _places(
+    measures: Sequence[Measure], values: Mapping[str, tuple[float, ...]], name: str
+) -> tuple[int, ...]:
+    """The place of a run by each measure: 1 and how many are better."""
+    return tuple(
+        1 + sum(
+            float(measure.gains(np.array([one[column] - values[name][column]]))[0]) > _SAME
+            for one in values.values()
+        )
+        for column, measure in enumerate(measures)
+    )  # fmt: skip
+
+
+def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
+    """Kendall's tau-b between two lists of values of the same things; NaN if one has no order.
+
+    Example:
+        >>> kendall_tau([1, 2, 3], [1, 3, 2])
+        0.3333333333333333
+    """
+    agree = untied = untied_other = 0
+    for a, b in combinations(range(len(one)), 2):
+        first, second = _sign(one[a] - one[b]), _sign(other[a] - other[b])
+        agree += first * second
+        untied += first != 0
+        untied_other += second != 0
+    pairs = untied * untied_other
+    return agree / pairs**0.5 if pairs else float("nan")
+
+
+def _sign(difference: float) -> int:
+    return 0 if abs(difference) <= _SAME else 1 if difference > 0 else -1
+
+
+def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
+    """The orders, the largest drops, and how much of the judgments no run brought."""
+    whose = "run" if len(brought) == len(found.runs) else "group"
+    where = "" if found.depth is None else f" in its first {many(found.depth, 'rank')}"
+    yield f"own judgments: of documents that no other {whose} has{where}"
+    known = set(_pairs(truth))
+    nowhere = len(known.difference(*brought.values()))
+    if nowhere:
+        yield f"{many(nowhere, 'judgment')} of {len(known)} came from none of these runs"
+    for measure in found.measures:
+        name, change = found.largest_drop(measure)
+        yield (
+            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs by "
+            f"all judgments and without each one's own; largest change {change:+.4f} ({name})"
+        )

@@ -1,0 +1,363 @@
+"""How much of a value is the order of equal scores: the report of ties."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.escaping import for_json
+from rankgauge.core.ids import IntArray, show_id
+from rankgauge.core.pair_table import PairTable
+from rankgauge.core.policies import Duplicates, Ties, Undefined
+from rankgauge.core.text import many
+from rankgauge.data.join import join, tie_groups
+from rankgauge.data.judged_run import Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.records import Records
+from rankgauge.errors import InputError
+from rankgauge.evaluation.arguments import Queries, planned
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Cell, Table, to_html
+
+__all__ = ["TieReport", "TieSpan", "tie_report"]
+
+_SCHEMA = "rankgauge/ties/1"
+# What two orders of the same numbers may differ by, from rounding alone.
+_SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class TieSpan:
+    """What the order of equal scores makes of one measure.
+
+    Attributes:
+        measure: The measure.
+        value: Its mean over the queries as evaluated.
+        worst: The same with the lower grade first in every group of equal scores.
+        best: The same with the higher grade first.
+        mean: Its mean over all orders; None where that has no closed form.
+        queries: The queries whose value is not the same in the best and in the worst order.
+        whole: Whether no order can lead out of worst to best. It may where a higher grade further
+            up can make a value worse: by gains that do not rise with the grade, or by a divisor
+            that depends on the order itself.
+    """
+
+    measure: Measure
+    value: float
+    worst: float
+    best: float
+    mean: float | None
+    queries: int
+    whole: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TieReport:
+    """What equal scores in a run touch, and what each measure could be by another order of them.
+
+    Made by :func:`tie_report`. Shows itself as a table in a notebook.
+
+    Attributes:
+        run_name: What the run is called.
+        ties: The policy that made the values as evaluated.
+        spans: For each measure what it is and what it could be.
+        evaluations: The evaluations behind it: ``value``, ``worst``, ``best`` and ``mean``, the
+            last without measures that have no closed form, and not there if none has one.
+        counts: ``queries`` evaluated, of them ``tied`` (with equal scores) and ``deciding`` (with
+            documents of different worth among equal scores); ``documents`` retrieved for them, of
+            them ``tied_documents`` and ``deciding_documents``; ``groups`` of equal scores, of them
+            ``deciding_groups``, and the ``largest``.
+        sizes: Each size of a group of equal scores, ascending, and how many groups have it.
+        notes: What a reader of the numbers has to know, one sentence each.
+
+    Example:
+        >>> found = tie_report({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5}}, "RR")
+        >>> span = found.span("RR")
+        >>> span.worst, span.value, span.mean, span.best
+        (0.5, 0.5, 0.75, 1.0)
+    """
+
+    run_name: str
+    ties: Ties
+    spans: tuple[TieSpan, ...]
+    evaluations: Mapping[str, Evaluation]
+    counts: Mapping[str, int]
+    sizes: Mapping[int, int]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("evaluations", "counts", "sizes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def span(self, measure: str | Measure) -> TieSpan:
+        """What the order of equal scores makes of one of the measures.
+
+        Raises:
+            InputError: If it was not evaluated.
+        """
+        wanted = parse(measure)
+        for span in self.spans:
+            if span.measure == wanted:
+                return span
+        raise InputError(
+            f"{wanted} was not evaluated",
+            fix=f"evaluated: {', '.join(str(span.measure) for span in self.spans)}",
+        )
+
+    def table(self, *, per_query: bool = False) -> Table:
+        """A line for each measure, or for each query and measure that ties could change."""
+        columns = (
+            "measure",
+            f"as evaluated ({self.ties})",
+            "worst",
+            "mean",
+            "best",
+            "queries affected",
+        )
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
+            (str(s.measure), s.value, s.worst, s.mean, s.best, s.queries) for s in self.spans
+        )
+        if per_query:
+            columns = ("query", *columns[:-1])
+            rows = tuple(self._query_rows())
+        return Table(
+            columns=columns,
+            rows=rows,
+            title=f"{self.run_name}: ties",
+            notes=self.notes,
+            right=frozenset((2, 3, 4, 5) if per_query else (1, 2, 3, 4)),
+        )
+
+    def _query_rows(self) -> Iterator[tuple[Cell, ...]]:
+        for place, query in enumerate(self.evaluations["value"].query_ids):
+            for column, span in enumerate(self.spans):
+                values = self._values(place, column)
+                if values["worst"] is not None and values["worst"] != values["best"]:
+                    shown = (values[name] for name in ("value", "worst", "mean", "best"))
+                    yield query, str(span.measure), *shown
+
+    def _values(self, row: int, column: int) -> dict[str, float | None]:
+        """The values of a query by a measure; None where there is none."""
+        measure = self.spans[column].measure
+        found: dict[str, float | None] = {}
+        for name in ("value", "worst", "best", "mean"):
+            evaluation = self.evaluations.get(name)
+            if evaluation is None or measure not in evaluation.measures:
+                found[name] = None
+                continue
+            at = column if name != "mean" else evaluation.measures.index(measure)
+            value = float(evaluation.per_query[row, at])
+            found[name] = None if math.isnan(value) else value
+        return found
+
+    def to_json(self) -> str:
+        """The report as JSON by the published schema ``ties-1.json``; NaN is null."""
+        from importlib.metadata import version
+
+        queries = self.evaluations["value"].query_ids
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "run": self.run_name,
+            "ties": self.ties,
+            "counts": dict(self.counts),
+            "sizes": [[size, number] for size, number in self.sizes.items()],
+            "measures": [
+                {
+                    "name": str(span.measure),
+                    "value": _null(span.value),
+                    "worst": _null(span.worst),
+                    "best": _null(span.best),
+                    "mean": None if span.mean is None else _null(span.mean),
+                    "queries": span.queries,
+                    "whole": span.whole,
+                }
+                for span in self.spans
+            ],
+            "query_ids": list(queries),
+            "values": [
+                [self._values(row, column) for column in range(len(self.spans))]
+                for row in range(len(queries))
+            ],
+            "notes": list(self.notes),
+        }
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        c = self.counts
+        return f"<TieReport of {self.run_name!r}: {c['deciding']} of {c['queries']} queries>"
+
+
+def tie_report(
+    qrels: Any,
+    run: Any = None,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
+) -> TieReport:
+    """What ties touch in a run, and what each measure could be by another order of them.
+
+    Args:
+        qrels: The judgments, as for :func:`evaluate`; without a run: records that hold both.
+        run: The run: anything that :meth:`Run.of` takes.
+        measures: As for :func:`evaluate`.
+        ties: The policy that makes the values as evaluated.
+        queries: As for :func:`evaluate`.
+        duplicates: As for :func:`evaluate`.
+        undefined: As for :func:`evaluate`.
+
+    Returns:
+        The ends of what each measure could be, its mean over all orders where that has a closed
+        form, and what is tied.
+
+    Raises:
+        UnknownName: For a measure or a choice nobody knows.
+        InputError: If an input cannot be worked with, or ``ties="mean"`` with a measure that has
+            no closed form.
+
+    Example:
+        >>> judged = {"q1": {"a": 1}, "q2": {"a": 1}}
+        >>> run = {"q1": {"a": 0.5, "b": 0.5, "c": 0.5}, "q2": {"a": 0.75, "b": 0.5}}
+        >>> tie_report(judged, run, "P@1").counts["deciding"]
+        1
+    """
+    records = Records.of(qrels) if run is None else None
+    truth = Qrels.of(qrels) if records is None else records.qrels
+    found = Run.of(run) if records is None else records.run
+    plan = planned(measures)
+
+    def by(policy: Ties, wanted: Iterable[Measure]) -> Evaluation:
+        return evaluate(
+            truth if records is None else records, None if records else found, list(wanted),
+            ties=policy, queries=queries, duplicates=duplicates, undefined=undefined,
+        )  # fmt: skip
+
+    evaluations = {
+        "value": by(ties, plan.measures),
+        "worst": by("worst", plan.measures),
+        "best": by("best", plan.measures),
+    }
+    closed = [measure for measure in plan.measures if measure.averages]
+    if closed:
+        evaluations["mean"] = by("mean", closed)
+    value = evaluations["value"]
+    spans = tuple(_spans(evaluations))
+    table = found.without_repeats(duplicates)
+    joined = join(truth, found, ties="best", table=table)
+    deciding = joined.deciding(judged_apart=plan.judged_apart)
+    counts, sizes = _counted(truth, found, value, (table, deciding))
+    return TieReport(
+        run_name=value.run_name,
+        ties=ties,
+        spans=spans,
+        evaluations=evaluations,
+        counts=counts,
+        sizes=sizes,
+        notes=tuple(_notes(counts, sizes, spans, value)),
+    )
+
+
+def _null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
+    value, worst, best = (evaluations[name] for name in ("value", "worst", "best"))
+    means = {name: evaluation.mean() for name, evaluation in evaluations.items()}
+    apart = ~_alike(worst.per_query, best.per_query)
+    for column, measure in enumerate(value.measures):
+        name = str(measure)
+        yield TieSpan(
+            measure=measure,
+            value=means["value"][name],
+            worst=means["worst"][name],
+            best=means["best"][name],
+            mean=means["mean"][name] if measure.averages else None,
+            queries=int(np.count_nonzero(apart[:, column])),
+            whole=measure.monotone,
+        )
+
+
+def _alike(one: Values, other: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether values are the same, up to rounding."""
+    return np.isclose(one, other, rtol=_SAME, atol=_SAME, equal_nan=True)
+
+
+def _counted(
+    truth: Qrels,
+    run: Run,
+    value: Evaluation,
+    groups: tuple[PairTable, tuple[IntArray, IntArray]],
+) -> tuple[dict[str, int], dict[int, int]]:
+    """What is tied, in the queries that were evaluated; and how large groups are."""
+    table, (number, deciding) = groups
+    evaluated = set(value.query_ids)
+    wanted = np.array([show_id(query) in evaluated for query in run.query_index], dtype=bool)
+    query, size = tie_groups(table)
+    query, size = query[wanted[query]], size[wanted[query]]
+    judged = np.array([query in evaluated for query in truth.query_ids], dtype=bool)
+    number, deciding = number[judged[number]], deciding[judged[number]]
+    sizes, having = np.unique(size, return_counts=True)
+    counts = {
+        "queries": len(value.query_ids),
+        "tied": _distinct(query),
+        "deciding": _distinct(number),
+        "documents": int(np.diff(table.offsets)[wanted].sum()),
+        "tied_documents": int(size.sum()),
+        "deciding_documents": int(deciding.sum()),
+        "groups": len(size),
+        "deciding_groups": len(deciding),
+        "largest": int(size.max(initial=0)),
+    }
+    return counts, dict(zip(sizes.tolist(), having.tolist(), strict=True))
+
+
+def _distinct(numbers: IntArray) -> int:
+    return len(np.unique(numbers))
+
+
+def _notes(
+    counts: Mapping[str, int],
+    sizes: Mapping[int, int],
+    spans: Iterable[TieSpan],
+    value: Evaluation,
+) -> Iterator[str]:
+    if not counts["groups"]:
+        yield f"{many(counts['queries'], 'query')}: no two documents of a ranking have equal scores"
+        return
+    yield (
+        f"{many(counts['queries'], 'query')}: {counts['tied']} with equal scores, "
+        f"{counts['deciding']} of them with documents of different grades among these"
+    )
+    middle = median([size for size, number in sizes.items() for _ in range(number)])
+    yield (
+        f"{many(counts['documents'], 'document')}: {counts['tied_documents']} in "
+        f"{many(counts['groups'], 'group')} of equal scores (median {middle:g}, largest "
+        f"{counts['largest']})"
+    )
+    yield (
+        f"{many(counts['deciding_documents'], 'document')} in "
+        f"{many(counts['deciding_groups'], 'group')} of different grades: no others can change a "
+        "value"
+    )
+    open_ones = [str(span.measure) for span in spans if span.mean is None]
+    if open_ones:
+        yield f"no closed form for the mean over all orders: {', '.join(open_ones)}"
+    outside = [str(span.measure) for span in spans if not span.whole]
+    if outside:
+        yield f"other orders may lie outside of worst to best: {', '.join(outside)}"
+    yield from (note for note in value.notes if "WARNING" in note)

@@ -1,0 +1,415 @@
+"""What a run's unjudged documents leave open: its values under every reading of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from rankgauge.core.grammar import unknown
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.core.policies import Duplicates, Ties, order_of
+from rankgauge.core.text import many
+from rankgauge.data.join import join
+from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.stats.arrays import check_draws, check_share
+
+__all__ = ["Bootstrapped", "Drawing", "Prior", "UnjudgedReport", "filled", "unjudged_report"]
+
+Prior: TypeAlias = Literal["run", "pool", "run and pool"]
+
+# Cells that are filled at a time: queries (or draws) times ranks.
+_CELLS = 1 << 18
+_SAME = 1e-12
+# Above this share of relevant documents the judgments are no fair sample of what is retrieved.
+_NEARLY_ALL = 0.9
+# All values that are drawn are kept until the interval is known.
+_MOST_DRAWS = 100_000
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How grades are drawn for documents that have none.
+
+    Attributes:
+        draws: How often each query is drawn.
+        seed: Where the draws begin.
+        level: How much of the drawn means the interval holds.
+        prior: Which grades of the query are drawn from: those judged in the ``run``, down to the
+            cut-off, those of the whole ``pool``, or ``run and pool``: each half of the time.
+
+    Example:
+        >>> Drawing(draws=200).level
+        0.95
+    """
+
+    draws: int = 1000
+    seed: int = 0
+    level: float = 0.95
+    prior: Prior = "run and pool"
+
+    def __post_init__(self) -> None:
+        check_draws(self.draws, self.seed, "drawing")
+        check_share(self.level, "level", "drawing")
+        if self.draws > _MOST_DRAWS:
+            raise InputError(
+                f"draws={self.draws} is more than {_MOST_DRAWS}", where="drawing",
+                fix="1,000 give an interval to two figures",
+            )  # fmt: skip
+        if self.prior not in get_args(Prior):
+            raise unknown("prior", str(self.prior), get_args(Prior))
+
+
+class Bootstrapped(NamedTuple):
+    """A mean estimated from drawn grades.
+
+    Attributes:
+        mean: The mean over all draws.
+        low: The lower bound of its interval.
+        high: The upper one.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class UnjudgedReport:
+    """The values of a run under every reading of its unjudged documents.
+
+    Made by :func:`unjudged_report`. Shows itself as a table in a notebook.
+
+    Attributes:
+        none_relevant: No unjudged document is relevant, as usual.
+        all_relevant: (Q, M) each that stands above the cut-off has the grade `top`.
+        condensed: They are removed from the rankings.
+        judged: For each measure the mean share of judged documents down to its cut-off.
+        bootstrapped: The nDCG measures, with grades drawn at random.
+        drawing: How they were drawn.
+        top: The grade that stands for relevant.
+        relevant_share: How much of what is judged is relevant to any degree.
+    """
+
+    none_relevant: Evaluation
+    all_relevant: Values
+    condensed: Evaluation
+    judged: tuple[float, ...]
+    bootstrapped: Mapping[Measure, Bootstrapped]
+    drawing: Drawing
+    top: float
+    relevant_share: float
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures."""
+        return self.none_relevant.measures
+
+    def table(self) -> Table:
+        """A line for each measure, with the notes."""
+        level = f"{self.drawing.level * 100:g} %"
+        heads = ("none relevant", "all relevant", "condensed", "bootstrapped", f"{level} interval")
+        return Table(
+            columns=("measure", *heads, "judged"),
+            rows=tuple(self._rows()),
+            title=self.none_relevant.run_name,
+            notes=tuple(self._notes()),
+        )
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        plain, condensed = self.none_relevant.mean(), self.condensed.mean()
+        for column, measure in enumerate(self.measures):
+            drawn = self.bootstrapped.get(measure)
+            yield (
+                str(measure),
+                plain[str(measure)],
+                measure.mean(self.all_relevant[:, column]),
+                condensed[str(measure)],
+                None if drawn is None else drawn.mean,
+                None if drawn is None else f"{drawn.low:.4f} to {drawn.high:.4f}",
+                self.judged[column],
+            )
+
+    def _notes(self) -> Iterator[str]:
+        yield from self.none_relevant.notes[:2]
+        yield (
+            f"all relevant: what has no judgment down to the cut-off has the grade {self.top:g}, "
+            "the highest of the judgments, and counts among the relevant documents of its query"
+        )
+        for column, measure in enumerate(self.measures):
+            plain = self.none_relevant.per_query[:, column]
+            lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - _SAME))
+            if lower and measure.declaration.better == "higher":
+                yield (
+                    f"{measure}: below 'none relevant' for {many(lower, 'query')}: what it is a "
+                    "share of grows"
+                )
+        yield "condensed: what has no judgment is removed from the rankings (unjudged=removed)"
+        if self.bootstrapped:
+            drawing = self.drawing
+            yield (
+                f"bootstrapped: grades drawn from those judged in the {drawing.prior} of the query "
+                f"({drawing.draws} draws, seed {drawing.seed}); the interval is of the mean over "
+                "queries"
+            )
+            if self.relevant_share > _NEARLY_ALL:
+                yield (
+                    f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so nearly "
+                    "all that is drawn is, too: what is not judged is mostly worse"
+                )
+
+    def _repr_html_(self) -> str:
+        from rankgauge.rendering.tables import to_html
+
+        return to_html(self.table())
+
+
+def unjudged_report(
+    qrels: Any,
+    run: Any,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    ties: Ties = "trec",
+    queries: Queries = "all",
+    duplicates: Duplicates = "error",
+    drawing: Drawing | None = None,
+) -> UnjudgedReport:
+    """What the unjudged documents of a run leave open.
+
+    Each measure with no unjudged document relevant (as usual), with all of them relevant, and with
+    condensed lists (Sakai 2007); nDCG also with grades drawn at random from those of the query
+    (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and beside it how much is judged.
+
+    With all relevant, every document down to the cut-off of the measure (every one retrieved,
+    without) that has no judgment gets the highest grade of the judgments. It counts among the
+    relevant documents of its query, so recall, AP and nDCG have more to find, and a value can fall:
+    it is the other end of what may be assumed, not always the highest value.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        run: The run: anything that :meth:`Run.of` takes.
+        measures: Names or measures; those of :func:`evaluate` if left out.
+        ties: Order of documents with equal scores: ``trec`` or ``input``.
+        queries: As for :func:`evaluate`.
+        duplicates: As for :func:`evaluate`.
+        drawing: How grades are drawn; 1,000 draws from run and pool if left out.
+
+    Raises:
+        InputError: If an input cannot be worked with.
+
+    Example:
+        >>> found = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["RR", "P@2"])
+        >>> for row in found.table().rows:
+        ...     print(*row[:4])
+        RR 0.5 1.0 1.0
+        P@2 0.5 1.0 0.5
+    """
+    order_of(ties)  # refuses what judgments would have to decide
+    truth, found = Qrels.of(qrels), Run.of(run)
+    chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
+    plain, condensed = (
+        evaluate(
+            truth, found, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how
+        )
+        for how in ("not relevant", "removed")
+    )  # fmt: skip
+    lists = _Lists.of(truth, found, plain)
+    top = max([1.0, *truth.table.values.tolist()])
+    everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
+    how = drawing or Drawing()
+    asked = [_judged(measure) for measure in plain.measures]
+    shares = evaluate(
+        truth, found, dict.fromkeys(asked), ties=ties, queries=chosen, duplicates=duplicates
+    )
+    columns = zip(shares.measures, shares.per_query.T, strict=True)
+    means = {measure: measure.mean(column, skip_undefined=True) for measure, column in columns}
+    return UnjudgedReport(
+        none_relevant=plain,
+        all_relevant=everything,
+        condensed=condensed,
+        judged=tuple(means[measure] for measure in asked),
+        bootstrapped={m: lists.bootstrapped(m, how) for m in plain.measures if m.name == "nDCG"},
+        drawing=how,
+        top=top,
+        relevant_share=_relevant_share(truth),
+    )
+
+
+def _relevant_share(truth: Qrels) -> float:
+    """The share of grades above 0 among those from 0 on; 0 without any."""
+    grades, _ = truth.ideal
+    return float(np.count_nonzero(grades > 0)) / max(len(grades), 1)
+
+
+def _judged(measure: Measure) -> Measure:
+    k = dict(measure.params).get("k")
+    return parse("Judged") if k is None else parse(f"Judged@{k}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """The rankings of the queries that were evaluated, in their order."""
+
+    blocks: Sequence[tuple[IntArray, JudgedRun]]
+    query_ids: Sequence[bytes]
+
+    @classmethod
+    def of(cls, truth: Qrels, run: Run, evaluated: Evaluation) -> _Lists:
+        table = run.without_repeats(evaluated.policies.duplicates)
+        joined = join(truth, run, ties=evaluated.policies.ties, table=table)
+        numbers = {query: number for number, query in enumerate(truth.query_ids)}
+        rows = np.array([numbers[query] for query in evaluated.query_ids], dtype=np.int64)
+        blocks = [
+            (part[places], block)
+            for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256))
+            for places, block in joined.blocks(rows[part])
+        ]
+        return cls(blocks, [truth.table.queries.tolist()[row] for row in rows.tolist()])
+
+    def all_relevant(self, measure: Measure, grade: float) -> Values:
+        """(Q,) the value with this grade for every unjudged document down to the cut-off."""
+        values = np.full(len(self.query_ids), np.nan)
+        for places, block in self.blocks:
+            depth = _depth(block, measure)
+            fill = np.full((len(block), int(depth.max(initial=0))), grade)
+            values[places] = measure.values(filled(block, depth, fill))
+        return values
+
+    def bootstrapped(self, measure: Measure, how: Drawing) -> Bootstrapped:
+        """The mean over draws, and its interval."""
+        drawn = np.full((how.draws, len(self.query_ids)), np.nan)
+        for places, block in self.blocks:
+            for row, place in enumerate(places.tolist()):
+                drawn[:, place] = _drawn(
+                    _row(block, row), measure, how, _generator(how.seed, self.query_ids[place])
+                )
+        means = [measure.mean(values) for values in drawn]
+        low, high = np.quantile(means, [(1 - how.level) / 2, (1 + how.level) / 2]).tolist()
+        return Bootstrapped(math.fsum(means) / len(means), low, high)
+
+
+def _depth(block: JudgedRun, measure: Measure) -> IntArray:
+    """(Q,) down to which rank unjudged documents are looked at."""
+    k = dict(measure.params).get("k")
+    return block.depth(int(k) if isinstance(k, int) else None)
+
+
+def _row(block: JudgedRun, row: int) -> JudgedRun:
+    """One query of a block, without its padding."""
+    known = int(np.count_nonzero(block.in_qrels[row])) or 1
+    pool = int(np.count_nonzero(block.ideal[row] >= 0)) or 1
+    columns = {"retrieved": None, "n_judged": None, "ideal": pool}
+    parts = {
+        name: getattr(block, name)[row : row + 1]
+        if columns.get(name, known) is None
+        else getattr(block, name)[row : row + 1, : columns.get(name, known)]
+        for name in block.__getstate__()
+    }
+    return JudgedRun(**parts)
+
+
+def _generator(seed: int, query: bytes) -> np.random.Generator:
+    """Random numbers of a query: the same whatever other queries there are, in any order."""
+    from hashlib import blake2b
+
+    key = int.from_bytes(blake2b(query, digest_size=8).digest(), "big")
+    return np.random.Generator(np.random.PCG64([seed, key]))
+
+
+def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
+    """(draws,) the values of one query, with drawn grades for what has none."""
+    depth = _depth(one, measure)
+    upto = int(depth[0])
+    missing = upto - int(np.count_nonzero(one.judged & (one.rank <= upto)))
+    of_pool = one.ideal[one.ideal >= 0]
+    if not missing or not len(of_pool):
+        return np.repeat(measure.values(one), how.draws)
+    of_run = one.grade[one.judged & (one.rank <= upto)]
+    values = np.empty(how.draws)
+    step = max(1, _CELLS // (upto + one.ideal.shape[1]))
+    for start in range(0, how.draws, step):
+        count = min(step, how.draws - start)
+        fill = _grades(rng, (count, upto), (of_run, of_pool), how.prior)
+        many_of_it = JudgedRun(
+            **{name: np.repeat(part, count, axis=0) for name, part in one.__getstate__().items()}
+        )
+        values[start : start + count] = measure.values(
+            filled(many_of_it, np.repeat(depth, count), fill)
+        )
+    return values
+
+
+def _grades(
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    known: tuple[FloatArray, FloatArray],
+    prior: Prior,
+) -> FloatArray:
+    """Grades drawn from those of the run, of the pool, or of either."""
+    of_run, of_pool = known
+    from_pool = rng.choice(of_pool, size=shape)
+    if prior == "pool" or not len(of_run):
+        return from_pool
+    from_run = rng.choice(of_run, size=shape)
+    if prior == "run":
+        return from_run
+    return np.where(rng.random(shape) < 0.5, from_run, from_pool)
+
+
+def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
+    """A judged run in which what had no judgment down to a depth has one.
+
+    Args:
+        block: The judged run.
+        depth: (Q,) down to which rank; no deeper than what was retrieved.
+        fill: (Q, D) the grades, by rank; where there is a judgment it stays.
+
+    Example:
+        >>> one = JudgedRun.from_grades([2, -1, 0])
+        >>> filled(one, np.array([2]), np.array([[9.0, 3.0]])).grade.tolist()
+        [[2.0, 3.0, 0.0]]
+    """
+    ranks = np.arange(1, fill.shape[1] + 1)
+    inside = ranks <= depth[:, None]
+    top = block.judged & (block.rank <= depth[:, None])
+    rows, columns = np.nonzero(top)
+    grades, given = fill.copy(), inside.copy()
+    grades[rows, block.rank[rows, columns] - 1] = block.grade[rows, columns]
+    given[rows, block.rank[rows, columns] - 1] = False
+    below = block.in_qrels & (block.rank > depth[:, None])
+    rank = np.concatenate(
+        [np.where(inside, ranks, UNRANKED), np.where(below, block.rank, UNRANKED)], axis=1
+    )
+    grade = np.concatenate(
+        [np.where(inside, grades, 0.0), np.where(below, block.grade, 0.0)], axis=1
+    )
+    order = np.argsort(rank, axis=1, kind="stable")[:, : max(1, int(_longest(rank)))]
+    rank, grade = (np.take_along_axis(part, order, axis=1) for part in (rank, grade))
+    known = rank < UNRANKED
+    ideal = np.concatenate([block.ideal, np.where(given, fill, -1.0)], axis=1)
+    return replace(
+        block,
+        rank=rank,
+        grade=grade,
+        in_qrels=known,
+        judged=known & (grade >= 0),
+        tie_first=rank,
+        tie_last=rank,
+        ideal=-np.sort(-ideal, axis=1),
+        n_judged=block.n_judged + given.sum(axis=1),
+    )
+
+
+def _longest(rank: IntArray) -> int:
+    return int(np.count_nonzero(rank < UNRANKED, axis=1).max(initial=0))

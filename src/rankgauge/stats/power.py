@@ -1,0 +1,164 @@
+"""How many queries show how small a difference: power of the paired t test, two-sided.
+
+Power is exact for normally distributed differences (noncentral t, to about 1e-8): the probability,
+over the spread s that the sample happens to show, that |T| passes its critical value,
+integrated over log s by the trapezoid rule.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from rankgauge.errors import InputError
+from rankgauge.stats.arrays import check_amount, check_share, root
+from rankgauge.stats.t_distribution import student_t_quantile
+
+__all__ = ["detectable_difference", "power", "queries_needed"]
+
+_MOST_QUERIES = 10**8
+_NORMAL = NormalDist()
+_NODES = 400  # for many queries; for few, the critical value is large and the step steep
+_NODES_OF_FEW = 20_000
+
+
+def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> float:
+    """How often the paired t test (two-sided, at `alpha`) sees a true mean difference.
+
+    P(|T| > t(1 - alpha/2; Q - 1)) with T noncentral t of noncentrality difference * sqrt(Q) / sd.
+
+    Args:
+        sd: Standard deviation of the differences, from a pilot or a like comparison.
+        queries: Number of queries, at least two.
+        difference: The true mean difference; its sign does not matter.
+        alpha: Level of the test.
+
+    Example:
+        >>> round(power(sd=0.12, queries=50, difference=0.05), 3)
+        0.823
+    """
+    _check(sd, alpha, "power")
+    _check_queries(queries, "power")
+    check_amount(abs(difference), "difference", "power")
+    if sd == 0:
+        return 1.0 if difference else 0.0
+    return _power(abs(difference) / sd, int(queries), alpha)
+
+
+def detectable_difference(
+    sd: float, queries: int, power: float = 0.8, alpha: float = 0.05
+) -> float:
+    """The smallest true mean difference that :func:`power` of the test reaches `power` for.
+
+    0 if `sd` is 0.
+
+    Args:
+        sd: Standard deviation of the differences.
+        queries: Number of queries, at least two.
+        power: How often it shall be seen, above `alpha`.
+        alpha: Level of the test.
+
+    Example:
+        >>> round(detectable_difference(sd=0.12, queries=50), 4)
+        0.0485
+    """
+    where = "detectable_difference"
+    _check(sd, alpha, where, power)
+    _check_queries(queries, where)
+    return sd * _detectable_effect(int(queries), power, alpha)
+
+
+@lru_cache(maxsize=256)
+def _detectable_effect(queries: int, power: float, alpha: float) -> float:
+    high = 1.0
+    while _power(high, queries, alpha) < power:
+        high *= 2
+    return root(lambda effect: _power(effect, queries, alpha) >= power, 0.0, high)
+
+
+def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: float = 0.05) -> int:
+    """The fewest queries for which the test sees a true mean difference with this power.
+
+    Args:
+        sd: Standard deviation of the differences.
+        difference: The true mean difference, not 0.
+        power: How often it shall be seen, above `alpha`.
+        alpha: Level of the test.
+
+    Raises:
+        InputError: Also if more than 10**8 queries would be needed.
+
+    Example:
+        >>> queries_needed(sd=0.12, difference=0.05)
+        48
+    """
+    where = "queries_needed"
+    _check(sd, alpha, where, power)
+    check_amount(abs(difference), "difference", where, positive=True)
+    if sd == 0:
+        return 2
+    effect = abs(difference) / sd
+    # The normal approximation needs a few queries less: begin there, and go on in growing steps.
+    reach = _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
+    low = int(min(max(reach / effect, 1.0) ** 2, _MOST_QUERIES)) - 1
+    step = 1
+    while low > 1 and _power(effect, low, alpha) >= power:
+        low, step = max(1, low - step), 2 * step
+    low = max(low, 1)
+    high, step = low + 1, 1
+    while high <= _MOST_QUERIES and _power(effect, high, alpha) < power:
+        low, high, step = high, high + step, 2 * step
+    if high > _MOST_QUERIES:
+        raise InputError(
+            f"a difference of {difference:g} with sd={sd:g} needs more than 10**8 queries",
+            where=where,
+            fix="ask for a larger difference",
+        )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _power(effect, middle, alpha) >= power else (middle, high)
+    return high
+
+
+def _power(effect: float, queries: int, alpha: float) -> float:
+    critical = student_t_quantile(1 - alpha / 2, queries - 1)
+    spread, weight = _spreads(queries - 1)
+    shift = effect * math.sqrt(queries)
+    chances = (
+        math.erfc((critical * s - shift) / math.sqrt(2))
+        + math.erfc((critical * s + shift) / math.sqrt(2))
+        for s in spread
+    )
+    return min(1.0, math.fsum(w * c for w, c in zip(weight, chances, strict=True)) / 2)
+
+
+@lru_cache(maxsize=64)
+def _spreads(df: int) -> tuple[list[float], list[float]]:
+    """Nodes and weights for s = sqrt(chi2(df) / df); its density over log s has light tails."""
+    reach = 9 / math.sqrt(2 * df)
+    log_s = np.linspace(-reach - 40 / df, reach, _NODES + _NODES_OF_FEW // df)
+    density = np.exp(df * (log_s - np.expm1(2 * log_s) / 2))
+    return np.exp(log_s).tolist(), (density / math.fsum(density.tolist())).tolist()
+
+
+def _check(sd: float, alpha: float, where: str, power: float | None = None) -> None:
+    check_amount(sd, "sd", where)
+    check_share(alpha, "alpha", where)
+    if power is not None:
+        check_share(power, "power", where)
+        if power <= alpha:
+            raise InputError(
+                f"power={power} is not above alpha={alpha}", where=where, fix="write power=0.8, say"
+            )
+
+
+def _check_queries(queries: int, where: str) -> None:
+    if isinstance(queries, bool) or not 2 <= queries <= _MOST_QUERIES or queries != int(queries):
+        raise InputError(
+            f"queries={queries!r} is not possible",
+            where=where,
+            fix="queries is a whole number from 2 to 10**8",
+        )

@@ -1,0 +1,1 @@
+"""Functions and classes that tutorials use, thin over ``evaluate()``."""

@@ -1,0 +1,533 @@
+"""The evaluator class that many people know from a tutorial; every number comes from evaluate()."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, Evaluation, evaluate
+from rankgauge.measures.measure import parse
+from rankgauge.rendering.tables import Table, to_markdown
+
+__all__ = ["QueryEvaluation", "RetrievalEvaluator", "RetrievalMetrics"]
+
+# What stands at a cut-off: the attribute, how keys name it, the measure, the head in reports.
+_AT_K = (
+    ("precision_at_k", "P", "P", "Precision"),
+    ("recall_at_k", "R", "R", "Recall"),
+    ("f1_at_k", "F1", "F1", "F1"),
+    ("ndcg_at_k", "NDCG", "nDCG", "NDCG"),
+    ("hit_rate_at_k", "Hit", "Success", "Hit rate"),
+)
+# Other names in keys, in lower case, without what stands behind @ or _at_.
+_SYNONYMS = {
+    "p": "P", "precision": "P", "r": "R", "recall": "R", "f1": "F1", "ndcg": "NDCG",
+    "hit": "Hit", "hit_rate": "Hit", "hitrate": "Hit", "success": "Hit",
+    "map": "MAP", "average_precision": "MAP", "ap": "MAP",
+    "mrr": "MRR", "reciprocal_rank": "MRR", "rr": "MRR",
+}  # fmt: skip
+_WHOLE = ("AP", "RR", "SetP", "SetR", "SetF", "nDCG", "NumRet", "NumRel", "NumRelRet", "FirstRel")
+
+
+@dataclass(frozen=True)
+class RetrievalMetrics(Mapping[str, float]):
+    """Values at each cut-off, of one query or as means over queries.
+
+    Attributes show them (``metrics.recall_at_k[5]``), and so do keys: ``metrics["R@5"]``,
+    ``metrics["recall@5"]`` and ``metrics["recall_at_5"]`` are the same. As a mapping it has the
+    keys ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
+
+    Attributes:
+        count: How many queries.
+        precision_at_k: Precision by k.
+        recall_at_k: Recall by k.
+        f1_at_k: F1 by k.
+        ndcg_at_k: nDCG by k.
+        hit_rate_at_k: Hit rate (success) by k.
+        map: Mean average precision (of one query: its average precision).
+        mrr: Mean reciprocal rank (of one query: its reciprocal rank).
+
+    Example:
+        >>> metrics = RetrievalEvaluator([1, 3]).evaluate_single_query(["d2", "d1"], {"d1"})
+        >>> metrics.mrr, metrics.recall_at_k[3], metrics["recall@3"]
+        (0.5, 1.0, 1.0)
+    """
+
+    count: int
+    precision_at_k: dict[int, float]
+    recall_at_k: dict[int, float]
+    f1_at_k: dict[int, float]
+    ndcg_at_k: dict[int, float]
+    hit_rate_at_k: dict[int, float]
+    map: float
+    mrr: float
+
+    __hash__ = None  # type: ignore[assignment] # holds dictionaries
+
+    def __getitem__(self, key: str) -> float:
+        name, at = _taken_apart(key)
+        for attribute, short, _, _ in _AT_K:
+            if name == short and at in getattr(self, attribute):
+                return float(getattr(self, attribute)[at])
+        if at is None and name in {"MAP", "MRR"}:
+            return self.map if name == "MAP" else self.mrr
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        for k in self.precision_at_k:
+            for _, short, _, _ in _AT_K:
+                yield f"{short}@{k}"
+        yield "MAP"
+        yield "MRR"
+
+    def __len__(self) -> int:
+        return len(_AT_K) * len(self.precision_at_k) + 2
+
+
+@dataclass(frozen=True)
+class QueryEvaluation(RetrievalMetrics):
+    """What was found for one query.
+
+    Beside the values at each cut-off it has those of the whole ranking, and counts; these are
+    attributes and keys by the same name: ``result.precision``, ``result["precision"]``.
+
+    Attributes:
+        query_id: The query, as it was given.
+        precision: Share of all retrieved documents that are relevant (a set measure).
+        recall: Share of the relevant documents that were retrieved (a set measure).
+        f1: Harmonic mean of the two.
+        reciprocal_rank: 1 / rank of the first relevant document; `mrr` is the same.
+        average_precision: Average precision; `map` is the same.
+        ndcg: nDCG over the whole ranking, the ideal made of all judged documents.
+        retrieved_count: Documents retrieved.
+        relevant_count: Relevant documents, retrieved or not.
+        relevant_retrieved: Relevant documents retrieved.
+        first_relevant_position: Rank of the first relevant document, None if none was retrieved.
+
+    Example:
+        >>> evaluator = RetrievalEvaluator()
+        >>> result = evaluator.evaluate_single("q1", ["d3", "d1"], {"d1", "d4"})
+        >>> result.precision, result.recall, result.first_relevant_position
+        (0.5, 0.5, 2)
+    """
+
+    query_id: Any
+    precision: float
+    recall: float
+    f1: float
+    reciprocal_rank: float
+    average_precision: float
+    ndcg: float
+    retrieved_count: int
+    relevant_count: int
+    relevant_retrieved: int
+    first_relevant_position: int | None
+
+    __hash__ = None  # holds dictionaries
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key) if key in _OF_QUERY else super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _OF_QUERY
+        yield from super().__iter__()
+
+    def __len__(self) -> int:
+        return len(_OF_QUERY) + super().__len__()
+
+
+_OF_QUERY = (
+    "query_id", "precision", "recall", "f1", "reciprocal_rank", "average_precision", "ndcg",
+    "retrieved_count", "relevant_count", "relevant_retrieved", "first_relevant_position",
+)  # fmt: skip
+
+
+class RetrievalEvaluator:
+    """Evaluates rankings at several cut-offs, one query or many.
+
+    Takes and returns what the evaluator classes of tutorials do; every number comes from
+    :func:`~rankgauge.evaluate`, which also keeps values per query and says what was
+    decided on the way. Wherever it takes many queries, it takes what
+    :meth:`~rankgauge.Records.of` takes. What is undefined counts 0.0, also for one query.
+
+    Args:
+        k_values: The cut-offs; 1, 3, 5, 10 if left out.
+
+    Attributes:
+        k_values: The cut-offs, each once, as they were given.
+
+    Raises:
+        UnknownName: If a cut-off is not a whole number of at least 1.
+        InputError: If there is none.
+
+    Example:
+        >>> evaluator = RetrievalEvaluator(k_values=[1, 3])
+        >>> queries = [
+        ...     {"id": "q1", "retrieved": ["d3", "d1"], "relevant": ["d1"]},
+        ...     {"id": "q2", "retrieved": ["d2", "d4"], "relevant": ["d2", "d5"]},
+        ... ]
+        >>> evaluator.evaluate_batch(queries)["mrr"]
+        0.75
+    """
+
+    def __init__(self, k_values: Iterable[int] | None = None) -> None:
+        given = DEFAULT_CUTOFFS if k_values is None else k_values
+        if not isinstance(given, Iterable):
+            raise InputError(
+                f"got {given!r:.40} for the cut-offs, wanted a list",
+                where="k_values",
+                fix="write k_values=[1, 3, 5, 10]",
+            )
+        self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in given))
+        if not self.k_values:
+            raise InputError(
+                "there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]"
+            )
+
+    def evaluate_single(
+        self,
+        query_id: Any,
+        retrieved_ids: Iterable[Any],
+        relevant_ids: Iterable[Any],
+        relevance_scores: Mapping[Any, float] | None = None,
+    ) -> QueryEvaluation:
+        """One query.
+
+        Args:
+            query_id: What it is called.
+            retrieved_ids: The ranking, best first.
+            relevant_ids: The relevant documents.
+            relevance_scores: Document id to grade, for nDCG; grade 1 for the relevant if left out.
+
+        Returns:
+            Values at each cut-off and over the whole ranking, and counts.
+
+        Raises:
+            InputError: If an input cannot be worked with.
+
+        Example:
+            >>> evaluator = RetrievalEvaluator()
+            >>> result = evaluator.evaluate_single("q1", list("abcde"), {"a", "c", "f", "g"})
+            >>> result.precision, result.recall, round(result.f1, 4)
+            (0.4, 0.5, 0.4444)
+        """
+        record = {
+            "id": query_id,
+            "retrieved": retrieved_ids,
+            "relevant": relevant_ids,
+            "relevance_scores": relevance_scores,
+        }
+        done = self._evaluated([record])
+        at = self._at_k(done)
+        means = done.mean()
+        counts = {name: int(means[name]) for name in ("NumRet", "NumRel", "NumRelRet")}
+        first = done.value(done.query_ids[0], "FirstRel")
+        return QueryEvaluation(
+            **at,
+            query_id=query_id,
+            precision=means["SetP"],
+            recall=means["SetR"],
+            f1=means["SetF"],
+            reciprocal_rank=means["RR"],
+            average_precision=means["AP"],
+            ndcg=means["nDCG"],
+            retrieved_count=counts["NumRet"],
+            relevant_count=counts["NumRel"],
+            relevant_retrieved=counts["NumRelRet"],
+            first_relevant_position=None if np.isnan(first) else int(first),
+        )
+
+    def evaluate_single_query(
+        self,
+        retrieved_ids: Iterable[Any],
+        relevant_ids: Iterable[Any],
+        relevance_scores: Mapping[Any, float] | None = None,
+    ) -> RetrievalMetrics:
+        """One query without an id: its values at each cut-off.
+
+        Args:
+            retrieved_ids: The ranking, best first.
+            relevant_ids: The relevant documents.
+            relevance_scores: Document id to grade, for nDCG; grade 1 for the relevant if left out.
+
+        Returns:
+            The values of this query, as :meth:`evaluate_dataset` returns the means of many.
+
+        Raises:
+            InputError: If an input cannot be worked with.
+
+        Example:
+            >>> RetrievalEvaluator([3]).evaluate_single_query([1, 3, 2], {1, 2, 4})["P@3"]
+            0.6666666666666666
+        """
+        record = {
+            "retrieved": retrieved_ids,
+            "relevant": relevant_ids,
+            "relevance_scores": relevance_scores,
+        }
+        return self.evaluate_dataset([record])
+
+    def evaluate_dataset(self, results: Any) -> RetrievalMetrics:
+        """Many queries: the mean of each measure at each cut-off.
+
+        Args:
+            results: Records: ``{"retrieved": [...], "relevant": [...], "relevance_scores": {...}}``
+                for each query, or anything else that `Records` takes.
+
+        Raises:
+            InputError: If there is no record, or one cannot be read; the message names it.
+
+        Example:
+            >>> data = [{"retrieved": ["d1", "d2"], "relevant": {"d1"}}]
+            >>> RetrievalEvaluator([1]).evaluate_dataset(data).precision_at_k
+            {1: 1.0}
+        """
+        return RetrievalMetrics(**self._at_k(self._evaluated(results)))
+
+    def evaluate_batch(self, queries: Any) -> dict[str, float]:
+        """Many queries: one flat dictionary of means.
+
+        Args:
+            queries: Records: ``{"id": ..., "retrieved": [...], "relevant": [...]}`` for each query,
+                with ``relevance_scores`` where there are grades, or anything that `Records` takes.
+
+        Returns:
+            ``count``; ``mean_precision``, ``mean_recall`` and ``mean_f1`` over everything that was
+            retrieved (set measures; ``mean_f1`` is the mean of the F1 of each query); ``mrr``;
+            ``mean_ndcg`` over the whole rankings, the ideal made of all judged documents;
+            ``mean_p@k`` and ``mean_r@k`` for each k; ``success@1``; ``hit_rate``, the share of the
+            queries for which anything relevant was retrieved.
+
+        Raises:
+            InputError: If there is no record, or one cannot be read; the message names it.
+
+        Example:
+            >>> queries = [{"id": "q1", "retrieved": ["d3", "d1"], "relevant": ["d1"]}]
+            >>> batch = RetrievalEvaluator([1]).evaluate_batch(queries)
+            >>> batch["count"], batch["mean_precision"], batch["mean_p@1"], batch["hit_rate"]
+            (1, 0.5, 0.0, 1.0)
+        """
+        done = self._evaluated(queries, "Success@1")
+        means = done.mean()
+        found = done.per_query[:, done.measures.index(parse("NumRelRet"))]
+        batch: dict[str, float] = {
+            "count": len(done.query_ids),
+            "mean_precision": means["SetP"],
+            "mean_recall": means["SetR"],
+            "mean_f1": means["SetF"],
+            "mrr": means["RR"],
+            "mean_ndcg": means["nDCG"],
+        }
+        for k in self.k_values:
+            batch[f"mean_p@{k}"] = means[f"P@{k}"]
+            batch[f"mean_r@{k}"] = means[f"R@{k}"]
+        batch["success@1"] = means["Success@1"]
+        batch["hit_rate"] = int(np.count_nonzero(found)) / len(done.query_ids)
+        return batch
+
+    def evaluate(
+        self, results: Any, relevant: Any = None, relevance_scores: Any = None
+    ) -> dict[str, float]:
+        """Many queries: the means under the names that papers use.
+
+        Args:
+            results: Records, as for :meth:`evaluate_dataset`; or, if the judgments come separately,
+                query id to ranking.
+            relevant: Query id to relevant documents, where `results` holds the rankings only.
+            relevance_scores: Query id to ``{document id: grade}``, likewise.
+
+        Returns:
+            ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
+
+        Raises:
+            InputError: If there is no query, or an input cannot be worked with.
+
+        Example:
+            >>> RetrievalEvaluator([1]).evaluate({"q1": ["d1", "d2"]}, {"q1": {"d1"}})["P@1"]
+            1.0
+        """
+        if relevant is None and relevance_scores is None:
+            return dict(self.evaluate_dataset(results))
+        return dict(self.evaluate_dataset(_joined(results, relevant, relevance_scores)))
+
+    def print_report(self, results: Any) -> None:
+        """Print a report: k down, measures across; MAP and MRR below.
+
+        Args:
+            results: What a method of this class returned, or records, which are evaluated first.
+
+        Raises:
+            InputError: If it is neither.
+
+        Example:
+            >>> evaluator = RetrievalEvaluator([1, 3])
+            >>> evaluator.print_report([{"retrieved": ["d2", "d1"], "relevant": ["d1"]}])
+            Retrieval evaluation, 1 query
+            <BLANKLINE>
+              k  Precision     Recall         F1       NDCG   Hit rate
+              1     0.0000     0.0000     0.0000     0.0000     0.0000
+              3     0.3333     1.0000     0.5000     0.6309     1.0000
+            <BLANKLINE>
+            MAP  0.5000
+            MRR  0.5000
+        """
+        values, count = self._values(results)
+        lines = [_title(count), ""]
+        heads, cutoffs = _heads(values), _cutoffs(values)
+        if cutoffs:
+            lines.append("  k" + "".join(f"{head:>11}" for _, head in heads))
+            for k in cutoffs:
+                cells = (_shown(values.get(f"{short}@{k}")) for short, _ in heads)
+                lines.append(f"{k:>3}" + "".join(f"{cell:>11}" for cell in cells))
+            lines.append("")
+        overall = _overall(values)
+        width = max((len(name) for name in overall), default=0)
+        lines += [f"{name:<{width}}  {_shown(value)}" for name, value in overall.items()]
+        # The one place of the library that prints.
+        sys.stdout.write("\n".join(lines).rstrip() + "\n")
+
+    def generate_report(self, results: Any) -> str:
+        """A report in Markdown: sections Precision, Recall, NDCG and Overall, k ascending.
+
+        Args:
+            results: What a method of this class returned, or records, which are evaluated first.
+
+        Raises:
+            InputError: If it is neither.
+
+        Example:
+            >>> evaluator = RetrievalEvaluator([10, 1])
+            >>> report = evaluator.generate_report([(["d2", "d1"], ["d1"])])
+            >>> [line for line in report.splitlines() if line.startswith("## ")]
+            ['## Precision', '## Recall', '## NDCG', '## Overall']
+        """
+        values, count = self._values(results)
+        parts = [f"# {_title(count)}\n"]
+        for short, head in (("P", "Precision"), ("R", "Recall"), ("NDCG", "NDCG")):
+            rows = [
+                (k, values[f"{short}@{k}"]) for k in _cutoffs(values) if f"{short}@{k}" in values
+            ]
+            if rows:
+                parts.append(f"## {head}\n\n{to_markdown(Table(('k', head), tuple(rows)))}")
+        overall = tuple(_overall(values).items())
+        if overall:
+            parts.append(f"## Overall\n\n{to_markdown(Table(('measure', 'value'), overall))}")
+        return "\n".join(parts)
+
+    def _evaluated(self, records: Any, *more: str) -> Evaluation:
+        names = [f"{measure}@{k}" for k in self.k_values for _, _, measure, _ in _AT_K]
+        return evaluate(records, measures=[*names, *_WHOLE, *more])
+
+    def _at_k(self, done: Evaluation) -> dict[str, Any]:
+        means = done.mean()
+        at: dict[str, Any] = {
+            attribute: {k: means[str(parse(f"{measure}@{k}"))] for k in self.k_values}
+            for attribute, _, measure, _ in _AT_K
+        }
+        return {**at, "count": len(done.query_ids), "map": means["AP"], "mrr": means["RR"]}
+
+    def _values(self, results: Any) -> tuple[dict[str, float], int | None]:
+        """Means by name, and of how many queries they are."""
+        if isinstance(results, RetrievalMetrics):
+            return {key: results[key] for key in RetrievalMetrics.__iter__(results)}, results.count
+        if (
+            isinstance(results, Mapping)
+            and results
+            and all(_is_number(v) for v in results.values())
+        ):
+            count = results.get("count")
+            named = {_canonical(str(key)): float(value) for key, value in results.items()}
+            return {key: value for key, value in named.items() if key != "count"}, (
+                None if count is None else int(count)
+            )
+        done = self.evaluate_dataset(results)
+        return dict(done), done.count
+
+
+def _cutoff(k: Any) -> int:
+    try:
+        return int(parse("P@1")(k=k).k)  # type: ignore[arg-type] # the vocabulary makes it an int
+    except UnknownName as error:
+        raise UnknownName(
+            error.what, where="k_values", fix="a cut-off is a whole number >= 1"
+        ) from None
+
+
+def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
+    """Records of rankings, relevant documents and grades by query id; judged queries only."""
+    for name, given in (
+        ("results", rankings),
+        ("relevant", relevant),
+        ("relevance_scores", grades),
+    ):
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(
+                f"got {type(given).__name__}, wanted a mapping by query id",
+                where=name,
+                fix=f"give {name} as {{query id: ...}}, or records as the only argument",
+            )
+    judged = grades if relevant is None else relevant
+    if not judged.keys() & rankings.keys():
+        raise InputError(
+            "no query of the rankings is judged", fix="use the same query ids in both mappings"
+        )
+    return [
+        {
+            "id": query,
+            "retrieved": rankings.get(query, []),
+            "relevant": None if relevant is None else relevant[query],
+            "relevance_scores": None if grades is None else grades.get(query),
+        }
+        for query in judged
+    ]
+
+
+def _taken_apart(key: str) -> tuple[str, int | None]:
+    """A key as our name and its cut-off: ``recall_at_5`` is ``("R", 5)``."""
+    text = str(key)
+    for joint in ("@", "_at_"):
+        stem, found, at = text.rpartition(joint)
+        if found and at.isdecimal():
+            return _SYNONYMS.get(stem.lower(), stem), int(at)
+    return _SYNONYMS.get(text.lower(), text), None
+
+
+def _canonical(key: str) -> str:
+    name, at = _taken_apart(key.removeprefix("mean_"))
+    # Only at a cut-off is a mean of precision the measure that has it in its name.
+    if at is None:
+        return name if name in {"MAP", "MRR"} else key
+    return f"{name}@{at}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _title(count: int | None) -> str:
+    if count is None:
+        return "Retrieval evaluation"
+    return f"Retrieval evaluation, {count} {'query' if count == 1 else 'queries'}"
+
+
+def _cutoffs(values: Mapping[str, float]) -> list[int]:
+    """Every cut-off there is, ascending by number (10 after 9, not after 1)."""
+    return sorted({at for key in values if (at := _taken_apart(key)[1]) is not None})
+
+
+def _heads(values: Mapping[str, float]) -> list[tuple[str, str]]:
+    there = {_taken_apart(key)[0] for key in values if _taken_apart(key)[1] is not None}
+    return [(short, head) for _, short, _, head in _AT_K if short in there]
+
+
+def _overall(values: Mapping[str, float]) -> dict[str, float]:
+    return {key: value for key, value in values.items() if _taken_apart(key)[1] is None}
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

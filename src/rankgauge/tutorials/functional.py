@@ -1,0 +1,452 @@
+"""Plain functions: one ranking, what is relevant, one number.
+
+``precision_at_k(["d2", "d1"], {"d1"}, 2)`` is what most people write first, so it is here. Every
+function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the
+same; for many queries, several measures or anything that is kept, use that.
+
+All of them take
+
+- ``retrieved``: the document ids of a ranking, best first: a list, a tuple or an array;
+- ``relevant`` (``grades`` where only grades make sense): the relevant documents: a set or list
+  (grade 1), or a mapping of document id to grade;
+- ``k``: the cut-off, at least 1. A ranking shorter than k is no error; where k can be left out, the
+  whole ranking counts;
+- ``rel``: the grade from which a document counts as relevant, for measures that ask only
+  "relevant or not";
+- ``gain``, of the measures that read grades: ``linear``, ``exp``, or a mapping of grade to gain.
+
+They return one float, so what is undefined (nothing is relevant) is 0.0 here. ``evaluate()`` keeps
+the two apart: its value per query is NaN, and it says for how many.
+
+Document ids are text, whole numbers or bytes, one kind in a ranking. A document that stands twice
+is an error: many scripts count it twice, and recall and nDCG can pass 1.
+
+All of them raise :class:`~rankgauge.InputError` if a ranking has no order, a document stands
+twice, an id is no id or a grade no finite number; its kind
+:class:`~rankgauge.MismatchError` if no document meets because the ids of the two sides are
+written in different ways; and :class:`~rankgauge.UnknownName` if k is not a whole number of
+at least 1, or another choice is not possible.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
+
+from rankgauge.core.ids import Blame, Ids, near_match, show_id
+from rankgauge.data.judged_run import JudgedRun
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.formats.layout import JUDGMENTS, finite_numbers
+from rankgauge.formats.memory import is_list, labelled, listed, short
+from rankgauge.measures.measure import Measure
+
+__all__ = [
+    "average_precision",
+    "dcg",
+    "dcg_at_k",
+    "expected_reciprocal_rank",
+    "f1_at_k",
+    "hit_rate_at_k",
+    "mean_hit_rate",
+    "mean_reciprocal_rank",
+    "ndcg",
+    "ndcg_at_k",
+    "precision_at_k",
+    "recall_at_k",
+    "reciprocal_rank",
+    "success_at_k",
+]
+
+Ranking: TypeAlias = Iterable[Any]
+Judgments: TypeAlias = Mapping[Any, float] | Iterable[Any]
+
+# An unjudged document: no hit and no gain, whatever the gains are.
+_UNJUDGED = -1.0
+
+
+def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
+    """Precision: the share of the first k ranks that hold a relevant document.
+
+    Formula: ``|relevant in the first k| / k``. A shorter ranking is divided by k all the same.
+    Range: 0 to 1; with R relevant documents it cannot pass R / k.
+
+    Example:
+        >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
+        0.5
+    """
+    return _value(Measure("P")(k=k, rel=rel), retrieved, relevant)
+
+
+def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
+    """Recall: the share of the relevant documents that stand in the first k ranks.
+
+    Formula: ``|relevant in the first k| / |relevant|``. 0.0 if nothing is relevant.
+    Range: 0 to 1; it cannot reach 1 where k is smaller than the number of relevant documents.
+
+    Example:
+        >>> recall_at_k([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3)
+        0.25
+    """
+    return _value(Measure("R")(k=k, rel=rel), retrieved, relevant)
+
+
+def f1_at_k(
+    retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
+) -> float:
+    """F1: the harmonic mean of precision and recall at k.
+
+    Formula: ``2 P R / (P + R)``; with beta, ``(1 + beta²) P R / (beta² P + R)``, where beta is the
+    weight of recall.
+    0.0 if nothing is relevant. Range: 0 to 1.
+
+    Example:
+        >>> round(f1_at_k([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), 4)
+        0.4444
+    """
+    return _value(Measure("F")(k=k, beta=beta, rel=rel), retrieved, relevant)
+
+
+def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
+    """Hit rate of one query: 1.0 if a relevant document stands in the first k ranks, else 0.0.
+
+    The rate over queries is :func:`mean_hit_rate`. Range: 0 or 1.
+
+    Example:
+        >>> hit_rate_at_k(["d4", "d1"], {"d1"}, 1), hit_rate_at_k(["d4", "d1"], {"d1"}, 2)
+        (0.0, 1.0)
+    """
+    return _value(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+
+
+def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
+    """Success: the other name of :func:`hit_rate_at_k`; over many queries, their mean.
+
+    ``success_at_k(retrieved, relevant, k)`` is one query; ``success_at_k(records, k)`` is the
+    share of the records with a hit, as in :func:`mean_hit_rate`. Range: 0 to 1.
+
+    Args:
+        retrieved: The ranking, best first; or records.
+        relevant: The relevant documents; or, after records, the cut-off.
+        k: The cut-off.
+        rel: The grade from which a document counts as relevant.
+
+    Example:
+        >>> success_at_k(["d4", "d1"], {"d1"}, 2)
+        1.0
+        >>> success_at_k([{"retrieved": ["a", "b"], "relevant": ["b"]}], 1)
+        0.0
+    """
+    if k is None:
+        return mean_hit_rate(retrieved, relevant, rel=rel)
+    return hit_rate_at_k(retrieved, relevant, k, rel=rel)
+
+
+def reciprocal_rank(
+    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
+) -> float:
+    """Reciprocal rank: 1 / the rank of the first relevant document.
+
+    0.0 if none is in the first k (in the ranking, without k), or nothing is relevant.
+    Range: 0 to 1.
+
+    Example:
+        >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
+        0.5
+    """
+    return _value(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+
+
+def average_precision(
+    retrieved: Ranking,
+    relevant: Judgments,
+    k: int | None = None,
+    *,
+    norm: str = "R",
+    rel: float = 1,
+) -> float:
+    """Average precision: the mean of the precisions at the ranks of the relevant documents.
+
+    Formula: the sum of ``precision_at_k`` at those ranks, divided by R, the number of all relevant
+    documents. Other tools divide by something else and call it the same: `norm` is ``R``,
+    ``min(k,R)``, ``k``, or ``retrieved`` (the relevant documents found).
+    0.0 if nothing is relevant. Range: 0 to 1.
+
+    Example:
+        >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
+        0.5
+        >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}, norm="retrieved"), 4)
+        0.75
+    """
+    return _value(Measure("AP")(k=k, norm=norm, rel=rel), retrieved, relevant)
+
+
+def dcg_at_k(
+    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
+) -> float:
+    """Discounted cumulative gain of the first k ranks.
+
+    Formula: the sum of ``gain / log2(rank + 1)``; the gain is the grade (``linear``) or
+    ``2^grade - 1`` (``exp``). Range: 0 upwards, without a bound.
+
+    Example:
+        >>> round(dcg_at_k(list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), 2)
+        4.14
+    """
+    return _value(Measure("DCG")(k=k, gain=gain), retrieved, relevant)
+
+
+def ndcg_at_k(
+    retrieved: Ranking,
+    relevant: Judgments,
+    k: int | None = None,
+    *,
+    gain: Any = "linear",
+    ideal: str = "judged",
+) -> float:
+    """Normalised DCG: DCG divided by that of the best possible ranking.
+
+    The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
+    was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
+    (of the whole ranking) or ``topk`` (of the first k).
+    0.0 if no gain is possible. Range: 0 to 1.
+
+    Example:
+        >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}
+        >>> round(ndcg_at_k(list("abcde"), grades, 5), 4)
+        0.5316
+        >>> round(ndcg_at_k(list("abcde"), grades, 5, ideal="retrieved"), 4)
+        0.7059
+    """
+    return _value(Measure("nDCG")(k=k, gain=gain, ideal=ideal), retrieved, relevant)
+
+
+def expected_reciprocal_rank(
+    retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
+) -> float:
+    """Expected reciprocal rank: where a reader stops who stops at a good document.
+
+    Formula: the sum over ranks of ``stops(rank) / rank``, where a reader who comes to a document
+    stops with the chance ``(2^grade - 1) / 2^top``. `top` is the highest grade of the scale, and a
+    grade above it an error; values depend on it, so state it. Range: 0 to below 1.
+
+    Example:
+        >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}
+        >>> round(expected_reciprocal_rank(list("cadbe"), grades, top=3), 4)
+        0.5198
+    """
+    return _value(Measure("ERR")(k=k, top=top), retrieved, grades)
+
+
+def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") -> float:
+    """Discounted cumulative gain of a bare list of grades, in rank order.
+
+    `grades` holds the grade at each rank, from rank 1 on; 0 where a document is not relevant.
+    Formula and range: see :func:`dcg_at_k`.
+
+    Example:
+        >>> round(dcg([2, 0, 2, 1]), 4)
+        3.4307
+    """
+    run = JudgedRun.from_grades(_grades(grades, "grades"))
+    return _number(Measure("DCG")(k=k, gain=gain), run)
+
+
+def ndcg(
+    grades: Iterable[float],
+    k: int | None = None,
+    ideal: Iterable[float] | None = None,
+    *,
+    gain: Any = "linear",
+) -> float:
+    """Normalised DCG of a bare list of grades, in rank order.
+
+    `grades` is that of :func:`dcg`. Give the grades of all judged documents as `ideal`, in any
+    order; a grade that was retrieved and is not among them is an error. A bare list does not show
+    what was not retrieved: without `ideal` the best ranking is made of the same grades, and the
+    value is too high wherever a relevant document was missed. 0.0 if no gain is possible.
+    Range: 0 to 1.
+
+    Example:
+        >>> round(ndcg([1, 3, 0, 2, 1], 5, ideal=[3, 2, 1, 1, 0]), 3)
+        0.797
+        >>> round(ndcg([3, 2, 3, 0, 1]), 3)
+        0.972
+    """
+    found = _grades(grades, "grades")
+    pool = None if ideal is None else _grades(ideal, "ideal")
+    if pool is not None:
+        _contained(found, pool)
+    run = JudgedRun.from_grades(found, pool)
+    return _number(Measure("nDCG")(k=k, gain=gain), run)
+
+
+def mean_reciprocal_rank(
+    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
+) -> float:
+    """MRR: the mean over queries of the reciprocal rank of the first relevant document.
+
+    A query with nothing relevant counts 0; no query is an error: a mean of nothing is no number.
+    Range: 0 to 1.
+
+    Args:
+        retrieved: A ranking for each query: a list of lists, or query id to ranking. Without
+            `relevant`: records that hold both, such as ``(retrieved, relevant)`` pairs.
+        relevant: The relevant documents of each query, in the same order or by the same ids. A
+            query that is missing from `retrieved` counts 0.
+        k: The cut-off; the whole rankings if left out.
+        rel: The grade from which a document counts as relevant.
+
+    Example:
+        >>> mean_reciprocal_rank([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}])
+        0.75
+        >>> mean_reciprocal_rank([(["d3", "d1"], {"d1"}), (["d1", "d2"], {"d1", "d2"})])
+        0.75
+    """
+    return _mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+
+
+def mean_hit_rate(
+    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
+) -> float:
+    """Hit rate: the share of the queries with a relevant document in the first k ranks.
+
+    No query is an error: a mean of nothing is no number. Range: 0 to 1.
+
+    Args:
+        retrieved: A ranking for each query: a list of lists, or query id to ranking; or records
+            that hold both, such as ``(retrieved, relevant)`` pairs: then the cut-off follows.
+        relevant: The relevant documents of each query, in the same order or by the same ids. A
+            query that is missing from `retrieved` counts 0.
+        k: The cut-off.
+        rel: The grade from which a document counts as relevant.
+
+    Example:
+        >>> mean_hit_rate([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}], 1)
+        0.5
+        >>> mean_hit_rate([(["d3", "d1"], {"d1"}), (["d1", "d2"], {"d1", "d2"})], 2)
+        1.0
+    """
+    if k is None:
+        if not isinstance(relevant, numbers.Integral):
+            raise InputError(
+                "there is no cut-off",
+                where="k",
+                fix="write mean_hit_rate(retrieved, relevant, 10) or mean_hit_rate(records, 10)",
+            )
+        # After records the cut-off stands second.
+        k, relevant = int(relevant), None
+    return _mean(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+
+
+def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
+    """The value of one query."""
+    grades, docs = _judgments(relevant), _ranking(retrieved)
+    if grades.keys().isdisjoint(docs):
+        near = near_match(docs, grades)
+        if near is not None:
+            ours, theirs = map(show_id, near)
+            raise MismatchError(
+                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, blanks "
+                "or case",
+                fix="use the same ids in both",
+            )
+    ranking = [grades.get(doc, _UNJUDGED) for doc in docs]
+    return _number(measure, JudgedRun.from_grades(ranking, list(grades.values())))
+
+
+def _number(measure: Measure, run: JudgedRun) -> float:
+    value = float(measure.complete().values(run)[0])
+    return 0.0 if math.isnan(value) else value
+
+
+def _ranking(retrieved: Ranking) -> list[bytes]:
+    if isinstance(retrieved, AbstractSet | Mapping) or labelled(retrieved, "retrieved") is not None:
+        raise InputError(
+            f"a {type(retrieved).__name__} has no order of its own, so it is no ranking",
+            where="retrieved",
+            fix="give a list of document ids, best first",
+        )
+    if not is_list(retrieved):
+        raise InputError(
+            f"got {short(retrieved)} where a ranking was wanted",
+            where="retrieved",
+            fix='give a list of document ids, best first: ["d2", "d1"]',
+        )
+    return _ids(retrieved, "retrieved", "list(dict.fromkeys(retrieved)) keeps the first of each")
+
+
+def _judgments(relevant: Judgments) -> dict[bytes, float]:
+    pairs = labelled(relevant, "relevant")
+    if isinstance(relevant, Mapping):
+        pairs = list(relevant), list(relevant.values())
+    if pairs is not None:
+        docs = _ids(pairs[0], "relevant", "give every document one grade")
+        return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
+    if not is_list(relevant):
+        raise InputError(
+            f"got {short(relevant)} where the relevant documents were wanted",
+            where="relevant",
+            fix='give a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
+        )
+    return dict.fromkeys(_ids(relevant, "relevant", "set(relevant) keeps one of each"), 1.0)
+
+
+def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
+    """Document ids, each of them once."""
+    docs = Ids.of(listed(given), "document id", _blame(where)).tolist()
+    if len(set(docs)) < len(docs):
+        twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
+        many = "twice" if count == 2 else f"{count} times"
+        raise InputError(f"document {show_id(twice)!r} stands {many}", where=where, fix=fix)
+    return docs
+
+
+def _grades(grades: Iterable[Any], where: str) -> list[float]:
+    if not is_list(grades) or isinstance(grades, AbstractSet):
+        raise InputError(
+            f"got {short(grades)} where a list of grades was wanted",
+            where=where,
+            fix="give the grades in rank order: [3, 0, 2]",
+        )
+    values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _blame(where)).tolist()
+    return values
+
+
+def _contained(grades: list[float], ideal: list[float]) -> None:
+    """Refuse a pool that cannot be that of the ranking: values would pass 1."""
+    there = Counter(ideal)
+    for grade, count in Counter(grade for grade in grades if grade > 0).items():
+        if count > there[grade]:
+            often = f" {count} times (it has {there[grade]})" if there[grade] else ""
+            raise InputError(
+                f"the ideal lacks grade {grade:g}, which was retrieved{often}",
+                fix="give the grades of all judged documents",
+            )
+
+
+def _blame(where: str) -> Blame:
+    """Errors for an entry of an argument."""
+
+    def error(row: int, what: str, fix: str) -> InputError:
+        return InputError(what, where=f"{where}, entry {row + 1}", fix=fix)
+
+    return error
+
+
+def _mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
+    if relevant is None:
+        return evaluate(retrieved, measures=measure).mean()[str(measure)]
+    if isinstance(retrieved, Mapping) and isinstance(relevant, Mapping):
+        return evaluate(relevant, retrieved, measure).mean()[str(measure)]
+    if isinstance(retrieved, Mapping) or isinstance(relevant, Mapping):
+        raise InputError(
+            "one of retrieved and relevant is by query id, the other is not",
+            fix="give both as mappings by query id, or both as lists in the same order",
+        )
+    columns = {"retrieved": retrieved, "relevant": relevant}
+    return evaluate(columns, measures=measure).mean()[str(measure)]

@@ -1,0 +1,44 @@
+"""What tells retrievers apart: settings where they are declared, else their name."""
+
+import pytest
+
+from rankgauge import InputError
+from rankgauge.benchmark.identity import identity_of
+
+
+class Declares:
+    def __init__(self, **settings):
+        self.settings = settings
+
+    def __call__(self, text):
+        return []
+
+
+class Looks:
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, text):
+        return [self.name]
+
+
+def test_what_is_said_of_a_retriever_goes_before_what_it_says():
+    found = identity_of(Declares(type="bm25", k1=0.9), {"k1": 1.2, "b": 0.4}, "mine")
+    assert found.settings == {"type": "bm25", "k1": 1.2, "b": 0.4}
+    assert (found.declared, found.word) == (True, "bm25")
+
+
+def test_equal_settings_are_one_whatever_the_run_is_called():
+    one, other = (identity_of(Declares(k=1), None, name) for name in ("a", "b"))
+    assert one == other
+
+
+def test_what_declares_nothing_is_told_apart_by_its_name_and_that_of_the_run():
+    one, other = (identity_of(Looks("d1"), None, name) for name in ("a", "b"))
+    assert one.settings == {"callable": f"{__name__}.Looks", "run": "a"}
+    assert (one.settings != other.settings, one.declared, one.word) == (True, False, "looks")
+
+
+def test_settings_are_plain_values():
+    with pytest.raises(InputError, match="no plain values"):
+        identity_of(Declares(model=object()), None, "mine")

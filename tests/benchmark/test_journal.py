@@ -1,0 +1,341 @@
+"""A journal keeps what was answered, whatever ends the process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge import Hits, InputError, Query
+from rankgauge.benchmark.journal import Answer, Journal, query_key
+
+HITS = st.builds(
+    lambda ids, scored, repeated, beyond, ascending: Hits(
+        ids,
+        [1.0 / (n + 1) for n in range(len(ids))]
+        if scored
+        else [float(n) for n in range(len(ids), 0, -1)],
+        scored,
+        repeated,
+        beyond,
+        ascending,
+    ),
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+        unique=True,
+    ),
+    st.booleans(),
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.booleans(),
+)
+
+
+def answer(query, hits=None, **rest):
+    return Answer(query, query_key(Query(query, "text")), hits, **rest)
+
+
+def everything(journal):
+    return list(journal.answers(lambda _: True))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), HITS, st.integers(1, 4)),
+        unique_by=lambda row: row[0],
+    )
+)
+def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
+    kept = [answer(query, hits, seconds=0.25, attempts=n) for query, hits, n in rows]
+    with Journal(tmp_path_factory.mktemp("j") / "j") as journal:
+        journal.open()
+        for one in kept:
+            journal.append(one)
+        assert everything(journal) == kept
+    assert everything(Journal(journal.folder)) == kept
+
+
+def test_a_failure_comes_back_with_its_kind_and_what_was_said(tmp_path):
+    failed = answer("q1", None, error="no answer within 2 s", kind="timeout", attempts=3)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(failed)
+    assert everything(journal) == [failed]
+
+
+def test_the_last_answer_to_a_query_counts(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", None, error="no", kind="error"))
+        journal.append(answer("q2", Hits(["d1"], [1.0])))
+    keys = {q: (q, query_key(Query(q, "text"))) for q in ("q1", "q2")}
+    assert journal.known(failed=True) == set(keys.values())
+    assert journal.known(failed=False) == {keys["q2"]}
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d9"], [1.0])))
+        assert [(a.query, a.hits.ids) for a in everything(journal)] == [
+            ("q2", ["d1"]),
+            ("q1", ["d9"]),
+        ]
+        assert len(journal.known(failed=False)) == 2
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, cut):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(answer("q2", Hits(["d2"], [1.0])))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q3", Hits(["d3"], [1.0])))
+        assert [a.query for a in everything(journal)] == ["q1", "q3"]
+
+
+def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(answer("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000)))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert [a.query for a in everything(journal)] == ["q1"]
+    path.write_bytes(b"x" * 200_000)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert everything(journal) == []
+        assert path.stat().st_size == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"],
+)
+def test_a_damaged_line_is_as_if_it_had_never_been_asked(tmp_path, damage):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(damage + path.read_bytes() + damage)
+    assert [a.query for a in everything(Journal(tmp_path))] == ["q1"]
+
+
+def test_only_one_process_writes_a_journal(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        with pytest.raises(InputError, match="another process is running"):
+            Journal(tmp_path).open()
+    with Journal(tmp_path) as journal:
+        journal.open()
+
+
+def test_beginning_anew_forgets_and_has_another_stamp(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.note(finished=True)
+        stamp = journal.stamp()
+        journal.close()
+        journal.open(fresh=True)
+        assert everything(journal) == []
+        assert "finished" not in journal.head
+        assert journal.stamp() != stamp
+
+
+def test_a_head_that_is_damaged_is_read_as_none_and_one_of_a_newer_format_is_refused(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(finished=True)
+    head = tmp_path / "run.json"
+    assert json.loads(head.read_text())["finished"] is True
+    head.write_text('{"format": 3}')
+    with pytest.raises(InputError, match="format 3, wanted 2"):
+        Journal(tmp_path).open()
+    for damage in (
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        '{"format": "2"}',
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ):
+        head.write_text(damage, encoding="latin-1")
+        with Journal(tmp_path) as journal:
+            journal.open()
+            assert "finished" not in journal.head
+            assert "run.json is damaged" in journal.notes[0]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written") as caught:
+        Journal(tmp_path / "file" / "j").open()
+    assert str(tmp_path / "file") in str(caught.value)
+
+
+def test_a_key_changes_with_id_text_and_fields():
+    keys = {
+        query_key(query)
+        for query in (
+            Query("q1", "a"), Query("q2", "a"), Query("q1", "b"), Query("q1", "a", {"tenant": 1}),
+            Query("q1", "a", {"tenant": 2}), Query("q1a", ""), Query("", "q1a"),
+        )
+    }  # fmt: skip
+    assert len(keys) == 7
+    assert all(len(key) == 32 for key in keys)
+
+
+def flipped(path):
+    """The file with each of its bits flipped in turn, and then as it was."""
+    whole = path.read_bytes()
+    for place in range(len(whole) * 8):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        yield
+    path.write_bytes(whole)
+
+
+def test_no_flipped_bit_changes_an_answer(tmp_path):
+    kept = [
+        answer("q1", Hits(["d1", "d2"], [1.0, 0.5], scored=True, beyond=3), seconds=0.25),
+        answer("q2", None, error="no", kind="error", attempts=2),
+        answer("q3", Hits(["d3"], [1.0], repeated=1)),
+    ]
+    with Journal(tmp_path) as journal:
+        journal.open()
+        for one in kept:
+            journal.append(one)
+    for _ in flipped(tmp_path / "answers.jsonl"):
+        found = everything(Journal(tmp_path))
+        assert [one for one in kept if one in found] == found
+        assert 1 <= len(found) <= 2, "a damaged newline costs two answers"
+
+
+def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(asked=3)
+        stamp = journal.stamp()
+    for _ in flipped(tmp_path / "run.json"):
+        with Journal(tmp_path) as journal:
+            journal.open()
+            said = (journal.stamp(), journal.head.get("asked"))
+            assert said == (stamp, 3) or ("asked" not in journal.head and journal.notes)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query": 5, "ids": []}, {"ids": "abc"}, {"ids": [1, 2]}, {"ids": ["d1", ""]},
+        {"ids": ["d1", "d1"]}, {"ids": ["d1"], "scores": [float("nan")]},
+        {"ids": ["d1"], "scores": [1.0, 2.0]}, {"ids": ["d1"], "scores": ["1"]},
+        {"ids": ["d1"], "repeated": "2"}, {"ids": [], "seconds": None},
+        {"ids": [], "attempts": 1.5},
+        {"ids": ["d1"], "scores": [10**400]}, {"error": "no", "kind": []},
+        {"error": 7, "kind": "error"}, {"error": "no", "kind": "other"}, {"ids": [], "key": None},
+        {"ids": ["d1", "d2"], "scores": [1.0, 2.0]}, {"ids": ["d1", "d2", "d3"]},
+        {"ids": ["d\0"]}, {"ids": ["d\ud800"]}, {"ids": ["d1"], "repeated": -1},
+        {"ids": [], "attempts": -1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_line_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_path, row):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.append(answer("q1", Hits(["d1"], [1.0])))
+    body = json.dumps({"query": "q9", "key": "0", "seconds": 0.1, **row}).encode()[:-1]
+    with (tmp_path / "answers.jsonl").open("ab") as stream:
+        stream.write(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
+    with Journal(tmp_path, k=2) as journal:
+        journal.open()
+        assert [one.query for one in everything(journal)] == ["q1"]
+        assert journal.notes == [
+            f"WARNING: 1 damaged line in {tmp_path / 'answers.jsonl'}: its query is asked again"
+        ]
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert journal.notes == [], "it was said once, and the line is gone"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"stamp": 5}, {"name": 5}, {"started": 5}, {"retriever": 5}, {"limits": 3}, {"k": "3"},
+        {"asked": 1.5}, {"finished": 1}, {"code": "abc"}, {"code": [1]}, {"seconds": "1"},
+        {"usage": 5}, {"usage": {"tokens": "1"}}, {"index": 5}, {"index": {"foo": 1}},
+        {"index": {"seconds": "1"}}, {"index": {"seconds": 1.0, "size": "1"}},
+        {"index": {"seconds": 1.0, "recall": []}}, {"latency": 5}, {"latency": {"seconds": {}}},
+        {"latency": {"seconds": {"q1": None}, "failures": 0, "warmup": 0}},
+        {"latency": {"seconds": {}, "failures": "0", "warmup": 0}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_head_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_path, facts):
+    with Journal(tmp_path) as journal:
+        journal.open()
+        journal.note(**facts)
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert "run.json is damaged" in journal.notes[0]
+        assert journal.head.keys() == {"format", "stamp"}
+        assert type(journal.head["stamp"]) is str
+
+
+def test_a_journal_without_checksums_is_begun_anew(tmp_path):
+    line = '{"query":"q1","key":"0","seconds":0.1,"ids":["d1"]}\n'
+    (tmp_path / "answers.jsonl").write_text(line)
+    (tmp_path / "run.json").write_text('{"format": 1, "stamp": "a", "finished": true}')
+    with Journal(tmp_path) as journal:
+        journal.open()
+        assert everything(journal) == []
+        assert "finished" not in journal.head
+        assert "format 1" in journal.notes[0]
+        journal.append(answer("q1", Hits(["d2"], [1.0])))
+        assert [one.hits.ids for one in everything(journal)] == [["d2"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+def test_a_forked_child_does_not_keep_the_lock_of_a_process_that_was_killed(tmp_path):
+    code = """
+    import os, sys, time
+    from pathlib import Path
+    from rankgauge.benchmark.journal import Journal
+    journal = Journal(Path(sys.argv[1]))
+    journal.open()
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    time.sleep(60)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    child = int(process.stdout.readline())
+    try:
+        with pytest.raises(InputError, match="another process is running"):
+            Journal(tmp_path).open()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        os.kill(child, 0)
+        with Journal(tmp_path) as journal:
+            journal.open()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.stdout.close()

@@ -1,0 +1,661 @@
+"""The store: what is kept, used again, and what it has cost."""
+
+import functools
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import typing
+import zlib
+
+import pytest
+from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
+
+from rankgauge import Benchmark, Collection, InputError, Limits
+from rankgauge.benchmark import costs
+
+
+def test_answers_of_declared_settings_are_used_again_and_only_those(collection, tmp_path):
+    first = Benchmark(collection, k=5, store=tmp_path).run("a", Words(k1=1), timed=0)
+    again, other, deeper = Words(k1=1), Words(k1=2), Words(k1=1)
+    reused = Benchmark(collection, k=5, store=tmp_path).run("b", again, timed=0)
+    assert (again.asked, again.indexed, reused.tally.reused) == ([], 0, 10)
+    assert reused.run["q3"] == first.run["q3"]
+    said = f"10 of 10 answers reused from {reused.journal.folder}: same settings (declared)"
+    assert reused.notes == (said,)
+    Benchmark(collection, k=5, store=tmp_path).run("a", other, timed=0)
+    Benchmark(collection, k=6, store=tmp_path).run("a", deeper, timed=0)
+    assert len(other.asked) == len(deeper.asked) == 10
+
+
+def test_another_document_or_query_is_asked_anew(collection, tmp_path):
+    Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
+    changed = Collection.load(
+        None, documents={**DOCUMENTS, "d0": "another text"}, queries=QUERIES, qrels=QRELS
+    )
+    retriever = Words()
+    Benchmark(changed, k=5, store=tmp_path).run("a", retriever, timed=0)
+    assert len(retriever.asked) == 10
+
+    asked_otherwise = Collection.load(
+        None, documents=DOCUMENTS, queries={**QUERIES, "q3": "word7"}, qrels=QRELS
+    )
+    retriever = Words()
+    run = Benchmark(asked_otherwise, k=5, store=tmp_path).run("a", retriever, timed=0)
+    assert retriever.asked == ["q3"]
+    assert list(run.run["q3"]) == ["d7"]
+
+
+def test_a_function_that_declares_nothing_is_asked_anew_unless_it_was_interrupted(
+    collection, tmp_path
+):
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return ["d1"]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", retrieve, timed=0)
+    run = bench.run("mine", retrieve, timed=0)
+    assert (len(calls), run.tally.reused) == (5 + 6, 4)
+    run = bench.run("mine", retrieve, timed=0)
+    assert (len(calls), run.tally.reused) == (5 + 6 + 10, 0)
+    declared = bench.run("mine", retrieve, settings={"model": "a"}, timed=0)
+    declared = bench.run("mine", retrieve, settings={"model": "a"}, timed=0)
+    assert declared.tally.reused == 10
+
+
+def test_a_function_that_failed_for_some_queries_is_not_asked_about_the_others_again(
+    collection, tmp_path
+):
+    calls = []
+
+    def retrieve(text):
+        calls.append(text)
+        if text == "word3":
+            raise LookupError(text)
+        return ["d1"]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", retrieve, timed=0)
+    run = bench.run("mine", retrieve, timed=0)
+    assert (len(calls), run.tally.reused, run.tally.failed) == (10, 10, 1)
+    assert run.evaluate("RR", errors="empty").mean() == {"RR": 0.1}
+
+
+def test_functions_of_one_factory_are_told_apart_by_the_name_of_the_run(collection, tmp_path):
+    def make(name):
+        return lambda text: [name]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    one, two = (bench.run(n, make(n), timed=0) for n in ("d1", "d2"))
+    assert list(one.run["q0"]) == ["d1"]
+    assert list(two.run["q0"]) == ["d2"]
+
+
+def failing_once(retrieve):
+    """A function made of this one that fails for word3."""
+
+    def failing(text):
+        if text == "word3":
+            raise LookupError(text)
+        return retrieve(text)
+
+    return failing
+
+
+class Shifted:
+    """It finds the document of a number next to that of the query."""
+
+    by = 0
+
+    def __init__(self, by):
+        self.by = by
+        self.lock = threading.Lock()
+
+    def __call__(self, text):
+        return failing_once(lambda text: [f"d{int(text[4:]) + self.by}"])(text)
+
+    def method(self, text):
+        return self(text)
+
+
+def shifted(text, by=0, *, more=0):
+    return failing_once(lambda text: [f"d{int(text[4:]) + by + more}"])(text)
+
+
+def listed(by):
+    return lambda text: shifted(text, *by)
+
+
+def with_default(by):
+    def retrieve(text, by=by):
+        return shifted(text, by)
+
+    return retrieve
+
+
+def with_keyword_default(by):
+    def retrieve(text, *, by=by):
+        return shifted(text, by)
+
+    return retrieve
+
+
+SHIFT = 0
+
+
+def by_a_global(text):
+    return shifted(text, SHIFT)
+
+
+def by_global(by):
+    globals()["SHIFT"] = by
+    return by_a_global
+
+
+def by_attribute_of_a_function(by):
+    by_a_global.by = by
+    return functools.partial(lambda text: shifted(text, by_a_global.by))
+
+
+def by_class(by):
+    Shifted.by = by
+
+    class Inherits(Shifted):
+        def __init__(self):
+            pass
+
+    return Inherits()
+
+
+CHANGES = {
+    "a closure": lambda by: lambda text: shifted(text, by),
+    "a value inside a closure": lambda by: listed([by]),
+    "a function in a closure": lambda by: failing_once(lambda text: shifted(text, by)),
+    "a default": with_default,
+    "a keyword default": with_keyword_default,
+    "a partial argument": lambda by: functools.partial(shifted, by=by),
+    "an argument by place": lambda by: functools.partial(lambda by, text: shifted(text, by), by),
+    "an attribute": Shifted,
+    "what a method is bound to": lambda by: Shifted(by).method,
+    "a global": by_global,
+    "a class attribute": by_class,
+    "an attribute of a function": by_attribute_of_a_function,
+}
+
+
+@pytest.mark.parametrize("again", ["missing", "failed"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_answers_with_another_value_are_not_those_of_before(collection, tmp_path, change, again):
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
+    first = bench.run("mine", CHANGES[change](0), timed=0)
+    assert first.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
+    other = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
+    assert other.tally.reused == 0
+    assert any("every query was asked anew: its code, or a value" in note for note in other.notes)
+    same = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    assert same.tally.reused == (10 if again == "missing" else 9)
+    assert "unfinished run of the same code" in " ".join(same.notes)
+
+
+PROGRAM = """
+    import sys
+    from rankgauge import Benchmark
+    import mine
+
+    bench = Benchmark(k=5, store="store", limits=__import__("rankgauge").Limits(retries=0))
+    for n in range(4):
+        bench.add_query(f"q{n}", f"word{n}", {f"d{n}"})
+    run = bench.run("mine", mine.make(), again=sys.argv[1], timed=0)
+    print(run.tally.reused, [next(iter(run.ranked("empty")[q]), "-") for q in run.queries])
+    print(*run.notes, sep="\\n", file=sys.stderr)
+"""
+
+MODULE = """
+    import helpers
+
+    def shift(n):
+        return n + {shift}
+
+    def make():
+        def retrieve(text):
+            if text == "word3":
+                raise ValueError(text)
+            handlers = {{"shift": shift}}
+            return [f"d{{handlers['shift'](helpers.half(2 * int(text[4:])))}}"]
+        return retrieve
+"""
+
+
+def in_processes(tmp_path, again="missing", **sources):
+    """What a program prints with these modules beside it."""
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    for name, source in sources.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+    done = subprocess.run(
+        [sys.executable, "-B", "program.py", again],
+        capture_output=True, text=True, check=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
+    return done.stdout.strip(), done.stderr
+
+
+def test_another_process_uses_answers_of_the_same_code_only(tmp_path):
+    helpers = "def half(n):\n    return n // 2\n"
+    whole = "['d0', 'd1', 'd2', '-']"
+    first = in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=helpers)
+    assert first[0] == f"0 {whole}"
+    assert in_processes(tmp_path)[0] == f"4 {whole}"
+    said, notes = in_processes(tmp_path, mine=MODULE.format(shift=1))
+    assert said == "0 ['d1', 'd2', 'd3', '-']"
+    assert "every query was asked anew" in notes
+    said, notes = in_processes(tmp_path, "failed", helpers=helpers.replace("// 2", "// 2 + 1"))
+    assert said == "0 ['d2', 'd3', 'd4', '-']"
+    assert "--resume" in notes
+
+
+def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(tmp_path):
+    module = """
+        import socket
+
+        class Client:
+            def __init__(self):
+                self.socket = socket.socket()
+
+            def search(self, text):
+                if text == "word3":
+                    raise ValueError(text)
+                return [f"d{text[4:]}"]
+
+        def make():
+            return Client().search
+    """
+    whole = "['d0', 'd1', 'd2', '-']"
+    assert in_processes(tmp_path, mine=module)[0] == f"0 {whole}"
+    said, notes = in_processes(tmp_path)
+    assert said == f"0 {whole}"
+    assert "it uses socket, which cannot be compared between processes" in notes
+    said, notes = in_processes(tmp_path, "resume")
+    assert said == f"3 {whole}"
+    assert 'asked for (again="resume")' in notes
+
+
+def test_a_file_that_was_changed_is_no_reason_to_use_earlier_answers(tmp_path):
+    module = """
+        def make():
+            def retrieve(text):
+                if text == "word3":
+                    raise ValueError(text)
+                with open("w.txt") as file:
+                    return [file.read()]
+            return retrieve
+    """
+    (tmp_path / "w.txt").write_text("old")
+    assert in_processes(tmp_path, mine=module)[0] == "0 ['old', 'old', 'old', '-']"
+    (tmp_path / "w.txt").write_text("new")
+    said, notes = in_processes(tmp_path)
+    assert said == "0 ['new', 'new', 'new', '-']"
+    assert "it uses open, which cannot be compared between processes" in notes
+
+
+def test_the_same_object_goes_on_in_its_process_although_it_cannot_be_compared(
+    collection, tmp_path
+):
+    class Client:
+        def __init__(self):
+            self.socket = socket.socket()
+            self.asked = 0
+
+        def __call__(self, text):
+            self.asked += 1
+            if self.asked == 5:
+                raise KeyboardInterrupt
+            return ["d1"]
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    for client in (Client(), Client()):
+        with client.socket, pytest.raises(KeyboardInterrupt):
+            bench.run("mine", client, timed=0)
+    run = bench.run("mine", client, timed=0)
+    assert run.tally.reused == 4
+
+
+def test_answers_that_were_set_aside_are_used_if_they_are_asked_for(collection, tmp_path):
+    def make(document, ends):
+        def retrieve(text):
+            if int(text[4:]) == ends:
+                raise KeyboardInterrupt
+            return [document]
+
+        return retrieve
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", make("d1", 6), timed=0)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", make("d2", 3), timed=0)
+    run = bench.run("mine", make("d3", None), again="resume", timed=0)
+    assert [next(iter(run.run[f"q{n}"])) for n in (0, 2, 3, 5, 6, 9)] == [
+        "d2", "d2", "d1", "d1", "d3", "d3",
+    ]  # fmt: skip
+    assert run.tally.reused == 6
+    assert not list(tmp_path.glob("*/answers-earlier.jsonl"))
+
+
+def test_a_finished_run_is_used_again_if_that_is_asked_for(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", lambda text: ["d1"], timed=0)
+    run = bench.run("mine", lambda text: ["d2"], again="resume", timed=0)
+    assert (run.tally.reused, list(run.run["q0"])) == (10, ["d1"])
+
+
+def test_the_order_of_documents_is_part_of_what_answers_are_kept_for(tmp_path):
+    turned = dict(reversed(DOCUMENTS.items()))
+    for documents in (DOCUMENTS, turned, turned):
+        collection = Collection.load(None, documents=documents, queries=QUERIES, qrels=QRELS)
+        bench = Benchmark(collection, k=5, store=tmp_path)
+        run = bench.run("tied", Tied(), timed=0)
+        assert list(run.run["q0"]) == list(documents)[:5]
+    assert run.tally.reused == 10
+
+
+class Tied(Words):
+    """All documents are equal to it; it gives the first that it was given."""
+
+    def search(self, queries, k):
+        return [[(name, 1.0) for name in self.texts][:k] for _ in queries]
+
+
+def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection, tmp_path):
+    run = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
+    path = run.journal.folder / "answers.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"d3"', b'"d4"'))
+    with pytest.raises(InputError, match="1 answer cannot be read any more"):
+        run.evaluate("RR")
+    again = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
+    assert again.evaluate("RR").mean() == {"RR": 1.0}
+    assert again.tally.reused == 9
+    assert "1 damaged line" in again.notes[0]
+
+
+def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("mine", lambda text: ["d1"], settings={"model": "a"}, timed=0)
+    path = next(tmp_path.glob("*/answers.jsonl"))
+    changed = []
+    for line in path.read_bytes().splitlines():
+        row = json.loads(line)
+        del row["sum"]
+        body = json.dumps({**row, "query": row["query"].replace("q3", "q9")}).encode()[:-1]
+        changed.append(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
+    path.write_bytes(b"".join(changed))
+    run = bench.run("mine", lambda text: ["d2"], settings={"model": "a"}, timed=0)
+    assert run.tally.reused == 9
+    assert [list(run.run[query]) for query in ("q2", "q3", "q9")] == [["d1"], ["d2"], ["d1"]]
+
+
+def test_a_run_whose_journal_was_begun_anew_is_not_mixed_with_it(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    old = bench.run("a", Words(), timed=0)
+    bench.run("a", Words(), again="all", timed=0)
+    with pytest.raises(InputError, match="begun anew"):
+        old.evaluate("RR")
+
+
+def test_everything_anew_asks_everything(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("a", Words(), timed=0)
+    retriever = Words()
+    assert bench.run("a", retriever, again="all", timed=0).tally.reused == 0
+    assert len(retriever.asked) == 10
+
+
+def test_a_store_of_its_own_is_removed_when_nobody_needs_it(collection):
+    bench = Benchmark(collection)
+    run = bench.run("a", Words(), timed=0)
+    store = bench.store
+    del bench
+    assert run.evaluate("RR").mean() == {"RR": 1.0}
+    del run
+    gc.collect()
+    assert not store.exists()
+
+
+def test_a_retriever_that_is_part_of_several_is_indexed_once(collection):
+    shared = Words()
+    from rankgauge.retrievers import Hybrid
+
+    bench = Benchmark(collection, k=5)
+    bench.run("words", shared, timed=0)
+    bench.run("hybrid", Hybrid([shared, Words(x=1)]), timed=0)
+    assert shared.indexed == 1
+
+
+def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collection):
+    class Slow(Words):
+        def index(self, documents):
+            time.sleep(0.05)
+            super().index(documents)
+
+    from rankgauge.retrievers import Hybrid
+
+    shared = Slow()
+    bench = Benchmark(collection, k=5)
+    bench.run("words", shared, timed=0)
+    before = bench.run("hybrid", Hybrid([shared, Words(x=1)]), timed=0).index
+    nested = bench.run("nested", Hybrid([Hybrid([shared, Words(x=2)]), Words(x=3)]), timed=0).index
+    assert shared.indexed == 1
+    assert (before.peak, nested.peak) == (None, None), "nobody knows it any more"
+    whole = Hybrid([shared, Words(x=4)])
+    bench.run("whole", whole, timed=0)
+    outer = bench.run("outer", Hybrid([whole, Words(x=5)]), timed=0).index
+    for cost in (before, nested, outer):
+        assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
+
+
+def test_two_benchmarks_may_have_one_retriever(collection):
+    turned = {name: DOCUMENTS[f"d{19 - n}"] for n, name in enumerate(DOCUMENTS)}
+    other = Collection.load(None, documents=turned, queries=QUERIES, qrels=QRELS)
+    shared = Words()
+    first, second = Benchmark(collection, k=5), Benchmark(other, k=5)
+    assert first.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 1.0}
+    assert second.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 0.0}
+    assert first.run("words", shared, again="all").evaluate("RR").mean() == {"RR": 1.0}
+    assert shared.indexed == 3
+
+
+def test_what_was_used_before_an_interrupt_is_counted(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("words", Priced(ends=4), timed=0)
+    run = bench.run("words", Priced(), prices={"tokens": 1.0}, timed=0)
+    assert run.tally.reused == 4
+    assert run.usage == {"tokens": 500}
+    assert (run.asked, run.cost) == (10, 50_000)
+
+
+def test_the_price_of_a_query_is_that_of_those_that_were_asked(tmp_path):
+    runs = []
+    for names in (list(QUERIES)[:6], list(QUERIES)[6:]):
+        part = Collection.load(
+            None, documents=DOCUMENTS, queries={q: QUERIES[q] for q in names},
+            qrels={q: QRELS[q] for q in names},
+        )  # fmt: skip
+        bench = Benchmark(part, k=5, store=tmp_path)
+        runs.append(bench.run("words", Priced(), prices={"tokens": 1.0}))
+        assert runs[-1].latency.seconds.keys() == set(names)
+        bench.run("other", worse)
+        found = bench.compare("RR").cost_table()
+        assert found.rows[0][found.columns.index("tokens/query")] == "50.0"
+    assert [run.cost for run in runs] == [50_000, 50_000]
+    assert [run.asked for run in runs] == [6, 10]
+
+
+def test_a_configuration_that_declares_nothing_is_asked_anew(collection, tmp_path):
+    def configured(place, ends):
+        calls = []
+
+        def retrieve(text):
+            calls.append(text)
+            if len(calls) == ends:
+                raise KeyboardInterrupt
+            return [f"d{place}"]
+
+        return retrieve
+
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        bench.runner(timed=0)("1", configured(3, 5))
+    run, seconds = bench.runner(timed=0)("1", configured(7, None))
+    assert {name for query in run for name in run[query]} == {"d7"}
+    assert seconds is None
+
+
+SCRIPT = """
+    import sys, time
+    from rankgauge import Benchmark, Collection, Limits
+
+    collection = Collection.load(
+        None, documents={{"d1": "x"}},
+        queries={{f"q{{n}}": f"word{{n}}" for n in range(200)}},
+        qrels={{f"q{{n}}": {{f"d{{n % 7}}": 1}} for n in range(200)}},
+    )
+
+    def retrieve(text):
+        time.sleep({seconds})
+        n = int(text.removeprefix("word"))
+        return [(f"d{{n % 5}}", 0.1 + n / 7), ("d6", 0.1)]
+
+    bench = Benchmark(collection, store=sys.argv[1], limits=Limits({limits}))
+    run = bench.run("mine", retrieve, settings={{"version": 1}}, timed=0)
+    print(run.tally.reused, run.evaluate(["RR", "nDCG@10"]).mean())
+"""
+
+
+def script(seconds, limits=""):
+    return textwrap.dedent(SCRIPT).format(seconds=seconds, limits=limits)
+
+
+@pytest.mark.parametrize("limits", ["", "concurrency=4, timeout=60"], ids=["in order", "threads"])
+@pytest.mark.parametrize(
+    "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
+)
+def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
+    tmp_path, end, limits
+):
+    killed = subprocess.Popen(
+        [sys.executable, "-c", script(0.02, limits), str(tmp_path)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        written = [f.read_bytes().count(b"\n") for f in tmp_path.glob("*/answers.jsonl")]
+        if written and written[0] >= 20:
+            break
+        time.sleep(0.01)
+    killed.send_signal(end)
+    killed.wait(30)
+    kept = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*/answers.jsonl"))
+    assert 20 <= kept < 200
+
+    def finished(store):
+        done = subprocess.run(
+            [sys.executable, "-c", script(0, limits), str(store)],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        reused, _, values = done.stdout.partition(" ")
+        return int(reused), values
+
+    reused, values = finished(tmp_path)
+    assert reused == kept
+    assert values == finished(tmp_path / "whole")[1]
+
+
+class Metered:
+    """A retriever that says what it has used up, and is interrupted once."""
+
+    settings: typing.ClassVar = {"type": "metered"}
+
+    def __init__(self, after):
+        self.calls = 0
+        self.after = after
+
+    def index(self, documents):
+        pass
+
+    def search(self, queries, k):
+        self.calls += len(queries)
+        if self.calls == self.after:
+            raise KeyboardInterrupt
+        return [["d1"] for _ in queries]
+
+    def usage(self):
+        return {"tokens": 10 * self.calls}
+
+
+def test_what_an_interrupted_run_has_used_up_is_counted(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", Metered(8), prices={"tokens": 0.5}, timed=0)
+    run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
+    assert run.tally.reused == 7
+    asked = len(run.queries)
+    assert run.usage == {"tokens": 10 * (asked + 1)}, "the one that was in flight is paid for, too"
+    assert run.asked == asked
+    assert run.cost == pytest.approx(10 * (asked + 1) * 0.5 / asked * 1000)
+
+
+def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_path):
+    bench = Benchmark(collection, store=tmp_path, limits=Limits(batch=1))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run("mine", Metered(8), timed=0)
+    head = next(tmp_path.glob("*/run.json"))
+    kept = json.loads(head.read_text())
+    # As a process leaves it that is killed before it could note anything.
+    head.write_text(json.dumps({"stamp": kept["stamp"]}))
+    run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
+    assert run.asked == len(run.queries) - 7
+    assert run.cost == pytest.approx(10 * 0.5 * 1000)
+
+
+def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
+    monkeypatch.setattr(costs, "_NOTED_EVERY", 0.0)
+    noted = []
+
+    class Watched(Metered):
+        def search(self, queries, k):
+            noted.append(json.loads(next(tmp_path.glob("*/run.json")).read_text()).get("asked", 0))
+            return super().search(queries, k)
+
+    Benchmark(collection, store=tmp_path, limits=Limits(batch=1)).run("mine", Watched(0), timed=0)
+    assert noted == list(range(len(noted)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of files are a thing of POSIX")
+def test_a_full_disk_loses_nothing_that_was_answered(tmp_path):
+    limited = (
+        "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
+    )
+    full = subprocess.run(
+        [sys.executable, "-c", limited + script(0), str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "the journal cannot be written" in full.stderr
+    assert "goes on where it stopped" in full.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", script(0), str(tmp_path)],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert int(done.stdout.partition(" ")[0]) > 5

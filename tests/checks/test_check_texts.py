@@ -1,0 +1,155 @@
+"""Problems of texts, each with its effect held against pytrec_eval on what was changed by hand."""
+
+import pytest
+import pytrec_eval
+
+from rankgauge import Collection, Qrels, Run, describe_collection
+from rankgauge.checks.texts import text_problems
+
+DOCUMENTS = {
+    "d1": "How do I renew a library card that has run out? Ask at the desk.",
+    "d2": "  ",
+    "d3": "Late books cost ten cents a day",
+    "d4": "Late  books cost TEN cents a day",
+    "d5": "We open at nine",
+    "d6": "late books cost ten cents a day",
+}
+QUERIES = {"q1": "how do I renew a library card", "q2": "what do late returns cost", "q3": "hours"}
+JUDGED = {
+    "q1": {"d1": 2, "d5": 0},
+    "q2": {"d3": 2, "d5": 0, "d2": 1, "d6": 0},
+    "q3": {"d5": 1, "gone": 1},
+    "q9": {"d5": 1},
+}
+RUN = {
+    "q1": {"d1": 3.0, "d5": 2.0},
+    "q2": {"d4": 3.0, "d3": 2.0, "d6": 1.0},
+    "q3": {"strange": 2.0, "d5": 1.0},
+    "q9": {"d5": 1.0},
+}
+MEASURE = "nDCG@10"
+
+
+def found(documents=DOCUMENTS, queries=QUERIES, judged=JUDGED, run=RUN):
+    collection = Collection.of(documents, queries, name="texts")
+    runs = {"mine": Run.of(run, name="mine")} if run else {}
+    problems = text_problems(collection, Qrels.of(judged), runs, [MEASURE])
+    return {(problem.kind.code, problem.source): problem for problem in problems}
+
+
+def ndcg(judged, run, queries=None):
+    """The mean by another tool, over all judged queries."""
+    values = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10"}).evaluate(run)
+    chosen = queries or judged
+    return sum(values.get(q, {"ndcg_cut_10": 0.0})["ndcg_cut_10"] for q in chosen) / len(chosen)
+
+
+def without(grades, *documents):
+    return {
+        query: {doc: grade for doc, grade in docs.items() if doc not in documents}
+        for query, docs in grades.items()
+    }
+
+
+def effect(problem):
+    (one,) = problem.effects
+    assert (one.run, one.measure) == ("mine", MEASURE)
+    assert one.now == pytest.approx(ndcg(JUDGED, RUN))
+    return one.then
+
+
+def test_every_kind_is_found_once_for_the_input_that_has_it():
+    assert [*found()] == [
+        ("T101", "texts"), ("T102", "texts"), ("T103", "texts"), ("T104", "texts"),
+        ("T104", "mine"), ("T105", "texts"),
+    ]  # fmt: skip
+
+
+def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_cost():
+    problem = found()["T101", "texts"]
+    assert (problem.count, problem.of, problem.unit) == (1, 6, "document")
+    assert [spot.document for spot in problem.spots] == ["d2"]
+    assert "1 of them judged relevant" in problem.what
+    assert effect(problem) == pytest.approx(ndcg(without(JUDGED, "d2"), RUN))
+
+
+def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
+    problem = found()["T102", "texts"]
+    assert (problem.count, problem.of) == (2, 6)
+    assert [spot.document for spot in problem.spots] == ["d3", "d4", "d6"]
+    # d6 was judged not relevant: that stands.
+    judged = {**JUDGED, "q2": {**JUDGED["q2"], "d4": 2}}
+    assert effect(problem) == pytest.approx(ndcg(judged, RUN))
+
+
+def test_twins_that_are_judged_alike_change_nothing():
+    judged = {**JUDGED, "q2": {"d3": 2, "d4": 2, "d6": 2}}
+    assert found(judged=judged)["T102", "texts"].effects == ()
+
+
+def test_repeated_texts_without_a_judgment_have_no_effect():
+    texts = {"a": "one two", "b": "one  two", "c": "three"}
+    problem = found(texts, {"q1": "x"}, {"q1": {"c": 1}}, {"q1": {"c": 1.0}})["T102", "texts"]
+    assert (problem.count, problem.effects) == (1, ())
+    assert [spot.document for spot in problem.spots] == ["b"]
+
+
+def test_questions_inside_documents_are_left_out_of_the_mean():
+    problem = found()["T103", "texts"]
+    assert (problem.count, problem.of) == (1, 4)
+    assert [(spot.query, spot.document) for spot in problem.spots] == [("q1", "d1")]
+    assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q2", "q3", "q9"]))
+
+
+def test_questions_that_are_not_judged_leak_nothing():
+    queries = {**QUERIES, "q7": "late books cost ten cents a day"}
+    problem = found(queries=queries)["T103", "texts"]
+    assert (problem.count, [spot.query for spot in problem.spots]) == (1, ["q1"])
+
+
+def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_run():
+    judged, retrieved = found()["T104", "texts"], found()["T104", "mine"]
+    assert [spot.document for spot in judged.spots] == ["gone"]
+    assert effect(judged) == pytest.approx(ndcg(without(JUDGED, "gone"), RUN))
+    assert [spot.document for spot in retrieved.spots] == ["strange"]
+    assert effect(retrieved) == pytest.approx(ndcg(JUDGED, without(RUN, "strange")))
+
+
+def test_queries_that_are_not_there_are_left_out_of_the_mean():
+    problem = found()["T105", "texts"]
+    assert [spot.query for spot in problem.spots] == ["q9"]
+    assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q1", "q2", "q3"]))
+
+
+def test_of_what_a_collection_lacks_as_a_whole_nothing_is_said():
+    assert not found({}, {})
+    assert {code for code, _ in found({}, QUERIES)} == {"T105"}
+    assert {code for code, _ in found(DOCUMENTS, {})} == {"T101", "T102", "T104"}
+
+
+def test_judgments_alone_are_looked_at_without_effects():
+    assert all(problem.effects == () for problem in found(run={}).values())
+    assert len(found(run={})) == 5
+
+
+def test_a_run_of_other_queries_has_no_effects():
+    problems = found(run={"other": {"d1": 1.0}})
+    assert all(problem.effects == () for problem in problems.values())
+
+
+def test_a_check_counts_what_the_description_of_the_collection_counts():
+    info = describe_collection(Collection.of(DOCUMENTS, QUERIES, name="texts"), JUDGED)
+    remarks = {remark.name: remark.count for remark in info.remarks}
+    problems = found()
+    assert remarks["documents without any text"] == problems["T101", "texts"].count
+    assert remarks["documents that repeat another"] == problems["T102", "texts"].count
+    assert remarks["queries whose words stand in a document"] == problems["T103", "texts"].count
+    assert remarks["judged documents that are not there"] == problems["T104", "texts"].count
+    assert remarks["judged queries that are not there"] == problems["T105", "texts"].count
+
+
+def test_a_query_without_any_judgment_stays_in_the_mean():
+    judged = {**JUDGED, "q4": {}}
+    problem = found(queries={**QUERIES, "q4": "x"}, judged=judged)["T102", "texts"]
+    (one,) = problem.effects
+    assert one.now == pytest.approx(ndcg(JUDGED, RUN) * 4 / 5)

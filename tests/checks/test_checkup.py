@@ -1,0 +1,207 @@
+import random
+
+import pytest
+from checked import good
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankgauge
+from rankgauge import PROBLEM_KINDS, InputError, UnknownName, check, evaluate, sample_path
+from rankgauge.core.findings import KINDS
+
+
+def test_codes_are_stable_and_in_order():
+    assert list(KINDS) == sorted(KINDS, key=lambda code: ("FJRPMT".index(code[0]), code))
+    assert all(code == kind.code for code, kind in KINDS.items())
+    assert len({kind.name for kind in KINDS.values()}) == len(KINDS)
+    assert PROBLEM_KINDS is KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_every_kind_says_what_it_is_what_it_does_and_what_mends_it(kind):
+    for said in (kind.what, kind.effect, kind.mend):
+        assert said
+        assert not said.endswith(".")
+
+
+def test_errors_stand_before_warnings_and_hints():
+    qrels, run = good()
+    run = {query: {d: 100 - s for d, s in docs.items()} for query, docs in run.items()}
+    del run["q3"]
+    run["new"] = {"d1": 1.0}
+    levels = [problem.kind.level for problem in check(qrels, run, "nDCG@10").problems]
+    assert levels == sorted(levels, key=("error", "warning", "hint").index)
+    assert set(levels) == {"error", "warning", "hint"}
+
+
+def test_codes_that_are_ignored_are_left_out_and_others_refused():
+    qrels, run = good()
+    del run["q3"]
+    assert check(qrels, run).codes == ("P104",)
+    assert check(qrels, run, ignore=["P104"]).codes == ()
+    assert check(qrels, run, ignore="P104").codes == ()
+    with pytest.raises(UnknownName, match="P999"):
+        check(qrels, run, ignore=["P999"])
+
+
+def test_one_measure_alone_is_said_where_it_was_asked_for():
+    qrels, run = good()
+    assert check(qrels, run, "nDCG@10").codes == ("M101",)
+    assert check(qrels, run, ["nDCG@10", "R@5"]).codes == ()
+    assert check(qrels, run).codes == ()
+
+
+def test_the_means_as_they_are_are_those_of_an_evaluation():
+    qrels, run = good()
+    del run["q1"]
+    names = ["nDCG@10", "AP", "P@5", "Bpref", "RR", "ERR@10", "Judged@10"]
+    (problem,) = check(qrels, run, names).of("P104")
+    now = {effect.measure: effect.now for effect in problem.effects}
+    then = {effect.measure: effect.then for effect in problem.effects}
+    assert now == evaluate(qrels, run, names).mean()
+    assert then == evaluate(qrels, run, names, queries="intersection").mean()
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        pytest.param({"q1": ["d1", "d2"]}, ["run"], id="a mapping of lists"),
+        pytest.param({"q1": {"d1": 1.0}}, ["run"], id="a mapping of mappings"),
+        pytest.param([("q1", "d1", 1.0)], ["run"], id="rows"),
+        pytest.param([{"qid": "q1", "docno": "d1", "score": 1.0}], ["run"], id="rows by name"),
+        pytest.param({"qid": ["q1"], "docno": ["d1"], "score": [1.0]}, ["run"], id="columns"),
+        pytest.param({"a": {"q1": {"d1": 1.0}}}, ["a"], id="named"),
+        pytest.param({"a": {"q1": ["d1"]}, "b": {"q1": ["d1"]}}, ["a", "b"], id="two named"),
+        pytest.param([{"q1": ["d1"]}, {"q1": ["d2"]}], ["run", "run 2"], id="two in a list"),
+        pytest.param(iter([("q1", "d1", 1.0)]), ["run"], id="an iterator of rows"),
+        pytest.param(iter([{"q1": ["d1"]}] * 2), ["run", "run 2"], id="an iterator of runs"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_runs_come_alone_in_a_list_or_by_name(runs, names):
+    found = check({"q1": {"d1": 1, "d2": 0}}, runs)
+    assert list(found.inputs[1:]) == names
+
+
+def test_files_of_one_name_are_told_apart_by_their_folder(tmp_path):
+    paths = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "a.run"
+        path.write_text("q1 Q0 d1 1 1.0 t\n")
+        paths.append(str(path))
+    found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, paths)
+    assert [problem.effects[0].run for problem in found.of("P104")] == paths
+
+
+def test_judgments_in_the_place_of_a_run_are_refused_as_everywhere():
+    qrels, run = good()
+    with pytest.raises(InputError, match="judgments"):
+        check(rankgauge.Run.of(run), run)
+    with pytest.raises(InputError, match="judgments"):
+        check(qrels, rankgauge.Qrels.of(qrels))
+    with pytest.raises(InputError, match="no query"):
+        check({}, run)
+
+
+def test_the_clean_sample_has_no_error():
+    runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
+    found = check(sample_path("qrels.txt"), runs)
+    assert [(p.kind.code, p.source.rsplit("/", 1)[-1]) for p in found.problems] == [
+        ("P106", "bm25.run"), ("P106", "keyword.run"), ("R109", "bm25.run"),
+        ("R109", "keyword.run"),
+    ]  # fmt: skip
+
+
+def kinds(found):
+    return sorted((p.kind.code, p.count, p.of, round(e.then, 9), e.by)
+                  for p in found.problems for e in (p.effects or ()))  # fmt: skip
+
+
+FAULTS = st.sets(st.sampled_from(["missing", "twice", "zero", "ties", "holes", "self"]))
+
+
+def broken(faults):
+    qrels, run = good(queries=6)
+    if "missing" in faults:
+        del run["q1"]
+    if "zero" in faults:
+        qrels["q2"] = dict.fromkeys(qrels["q2"], 0)
+    if "holes" in faults:
+        qrels = {q: dict(list(docs.items())[:4]) for q, docs in qrels.items()}
+    if "ties" in faults:
+        run["q3"] = {d: float(int(s) // 4) for d, s in run["q3"].items()}
+    if "self" in faults:
+        run["q4"] = {"q4": 50.0, **run["q4"]}
+    rows = [(q, d, s) for q, docs in run.items() for d, s in docs.items()]
+    if "twice" in faults:
+        rows.append(rows[-1])
+    return [(q, d, g) for q, docs in qrels.items() for d, g in docs.items()], rows
+
+
+@settings(max_examples=25)
+@given(FAULTS, st.integers(0, 9))
+def test_the_order_of_lines_changes_no_problem(faults, seed):
+    qrels, run = broken(faults)
+    # Which of two equal lines comes first decides nothing; means are added in another order.
+    wanted = kinds(check(qrels, run))
+    random.Random(seed).shuffle(qrels)
+    random.Random(seed + 1).shuffle(run)
+    assert kinds(check(qrels, run)) == wanted
+
+
+@settings(max_examples=25)
+@given(FAULTS)
+def test_other_names_in_the_same_order_change_no_problem(faults):
+    qrels, run = broken(faults)
+    wanted = kinds(check(qrels, run))
+
+    def renamed(rows):
+        return [(f"topic {q}", f"topic {d}", value) for q, d, value in rows]
+
+    assert kinds(check(renamed(qrels), renamed(run))) == wanted
+
+
+@settings(max_examples=25)
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "A", " a", "1", "01", "1.0", "b"]),
+        st.dictionaries(
+            st.sampled_from(["x", "X", "x#1", "7", "007", "6", "a"]),
+            st.floats(allow_nan=False, allow_infinity=False, width=32),
+            min_size=1,
+        ),
+        min_size=1,
+    ),
+    st.dictionaries(
+        st.sampled_from(["a", "A", "1", "2"]),
+        st.dictionaries(st.sampled_from(["x", "7", "6", "8"]), st.integers(-3, 6), min_size=1),
+        min_size=1,
+    ),
+)
+def test_whatever_is_given_comes_to_an_end_with_codes(run, qrels):
+    found = check(qrels, run, ["nDCG@10", "AP", "ERR@10", "R@2", "Bpref"])
+    assert set(found.codes) <= KINDS.keys()
+
+
+def test_runs_of_one_name_are_numbered():
+    qrels, run = good()
+    del run["q1"]
+    same = [rankgauge.Run.of(run, name="a"), rankgauge.Run.of(run, name="a")]
+    found = check(qrels, same)
+    assert [problem.effects[0].run for problem in found.of("P104")] == ["a 1", "a 2"]
+
+
+def test_ids_that_are_no_text_are_counted_once_each(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_bytes(b"q1 Q0 d\xff1 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d\xff1 1 1.0 t\n")
+    (problem,) = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, path).of("F102")
+    assert problem.count == 1
+
+
+def test_a_measure_that_refuses_the_judgments_raises_no_alarm_of_its_own():
+    qrels = {"q1": {"d1": 9, "d2": 0}}
+    run = {"q1": {f"d{n}": float(n) for n in range(300)}}
+    run["q1"] |= {"d1": 1e9, "d2": 1e9 - 1, "d300": 5.0}
+    found = check(qrels, run, ["ERR@10", "P@2"])
+    assert set(found.codes) == {"J106", "P106"}

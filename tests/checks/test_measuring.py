@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import batch
+
+from rankgauge import Qrels, Run, parse
+from rankgauge.checks.effects import all_found, means, turned_round, values_of
+from rankgauge.data.join import join
+
+
+def joined(qrels, run):
+    made = Run.of(run)
+    return join(Qrels.of(qrels), made, ties="trec", table=made.table)
+
+
+SMALL = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q3"]),
+    st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-1, 3), min_size=1),
+    min_size=1,
+)
+
+
+@settings(max_examples=20)
+@given(SMALL, SMALL)
+def test_ranks_turned_round_are_those_of_the_negated_scores(qrels, run):
+    run = {**run, "q1": run.get("q1", {"a": 0})}
+    qrels = {**qrels, "q1": qrels.get("q1", {"a": 1})}
+    one = turned_round(joined(qrels, run))
+    other = joined(qrels, {q: {d: -s for d, s in docs.items()} for q, docs in run.items()})
+    for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
+        assert getattr(one, part).tolist() == getattr(other, part).tolist()
+    assert one.qrels.table.values[one.rows].tolist() == one.grade.tolist()
+
+
+@pytest.mark.parametrize("name", ["nDCG@5", "AP", "P@3", "RR", "ERR@5", "Bpref", "R@4"])
+@settings(max_examples=20)
+@given(SMALL, SMALL)
+def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
+    run = {**run, "q1": run.get("q1", {"a": 0})}
+    qrels = {**qrels, "q1": qrels.get("q1", {"a": 1})}
+    found = joined(qrels, run)
+    measure = parse(name)
+    low, high = (
+        np.nan_to_num(values_of(found.reordered(ties), measure)) for ties in ("worst", "best")
+    )
+    for shift in (found, joined(qrels, {q: dict(reversed(d.items())) for q, d in run.items()})):
+        value = np.nan_to_num(values_of(shift, measure))
+        assert (low <= value + 1e-12).all()
+        assert (value <= high + 1e-12).all()
+
+
+def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
+    made = batch(3)
+    found, seen = joined(made.qrels, made.run), all_found(10, 1)
+    values = values_of(found, parse("Judged@10"), found.numbers, seen=seen)
+    assert set(values[~np.isnan(values)].tolist()) == {1.0}
+    deeper = values_of(found, parse("Judged@20"), found.numbers, seen=seen)
+    assert np.nanmin(deeper) < 1
+
+
+def test_what_is_found_is_part_of_the_ideal():
+    found = joined({"q": {"a": 1, "low": 0}}, {"q": ["x", "low", "a", "y"]})
+    seen = all_found(2, 1)
+    assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), seen=seen) == [0.5, 0.5, 1, 0.5]
+
+
+@pytest.mark.parametrize("ties", ["best", "worst"])
+def test_ranks_ordered_anew_are_those_of_a_join_by_that_policy(ties):
+    made = batch(5, queries=200, deepest=25)
+    run = Run.of(made.run)
+    wanted = join(Qrels.of(made.qrels), run, ties=ties, table=run.table)
+    for order in ("trec", "input"):
+        found = join(Qrels.of(made.qrels), run, ties=order, table=run.table).reordered(ties)
+        for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
+            assert getattr(found, part).tolist() == getattr(wanted, part).tolist(), part
+        docs = found.qrels.table.values[found.rows]
+        assert docs.tolist() == found.grade.tolist()

@@ -1,0 +1,126 @@
+"""Rows of query, document and number, in columns."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable, distinct, offsets_of, pair_keys
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("pqr"), st.sampled_from(["a", "b", "cc"]), st.integers(0, 9))
+)
+
+
+def table(rows: list[tuple[str, str, int]]) -> PairTable:
+    queries, docs, values = zip(*rows, strict=True) if rows else ((), (), ())
+    return PairTable.of_rows(
+        Ids.of(queries),
+        Ids.of(docs),
+        np.array(values, dtype=np.float64),
+        lines=np.arange(1, len(rows) + 1),
+    )
+
+
+@given(ROWS)
+def test_rows_of_a_query_stand_together_in_the_order_given(
+    rows: list[tuple[str, str, int]],
+) -> None:
+    made = table(rows)
+    queries = made.queries.tolist()
+    assert queries == list(dict.fromkeys(query.encode() for query, _, _ in rows))
+    got = [
+        (queries[number].decode(), doc.decode(), int(value))
+        for number, doc, value in zip(
+            made.query_numbers(), made.docs.tolist(), made.values, strict=True
+        )
+    ]
+    assert got == sorted(rows, key=lambda row: queries.index(row[0].encode()))
+    assert made.lines is not None
+    assert [rows[line - 1] for line in made.lines] == got
+
+
+@given(ROWS)
+def test_repeats_are_all_found(rows: list[tuple[str, str, int]]) -> None:
+    made = table(rows)
+    pairs = [row[:2] for row in rows]
+    expected = {pair: pairs.count(pair) for pair in pairs if pairs.count(pair) > 1}
+    queries, docs, numbers = made.queries.tolist(), made.docs.tolist(), made.query_numbers()
+    found = {
+        (queries[numbers[group[0]]].decode(), docs[group[0]].decode()): len(group)
+        for group in made.repeats()
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize("bits", [64, 2, 0])
+@given(rows=ROWS)
+def test_repeats_come_in_the_order_of_their_first_row_whatever_a_hash_is_worth(bits, rows):
+    made = table(rows)
+    kept = np.uint64((1 << bits) - 1)
+    object.__setattr__(made.docs, "_hashed", made.docs.hashes() & kept)
+    pairs = list(zip(made.query_numbers().tolist(), made.docs.tolist(), strict=True))
+    places = {pair: [n for n, other in enumerate(pairs) if other == pair] for pair in pairs}
+    assert made.repeats() == [group for group in places.values() if len(group) > 1]
+
+
+@pytest.mark.parametrize("place", [None, 0, 7, 59])
+@pytest.mark.parametrize("lengths", [(4,), (3, 5)], ids=["alike", "of two lengths"])
+def test_a_repeat_is_found_among_many_queries_of_like_length(
+    lengths: tuple[int, ...], place: int | None
+) -> None:
+    rows = [
+        (f"q{query}", f"d{0 if query == place and doc < 2 else doc}", 1)
+        for query in range(60)
+        for doc in range(lengths[query % len(lengths)])
+    ]
+    found = table(rows).repeats()
+    assert [len(group) for group in found] == [2] * (place is not None)
+    assert all(rows[row][:2] == (f"q{place}", "d0") for group in found for row in group)
+
+
+def test_keeping_rows_keeps_the_queries() -> None:
+    kept = table([("p", "a", 1), ("q", "b", 2), ("q", "a", 3)]).keep(np.array([2]))
+    assert kept.queries.tolist() == [b"p", b"q"]
+    assert kept.offsets.tolist() == [0, 0, 1]
+    assert kept.docs.tolist() == [b"a"]
+
+
+def test_tables_are_equal_if_their_rows_are() -> None:
+    rows = [("p", "a", 1), ("q", "b", 2)]
+    assert table(rows) == table(rows).said("a note", source="a file")
+    assert table(rows) != table(rows[::-1])
+    assert table(rows) != table([("p", "a", 1), ("q", "b", 3)])
+    assert table(rows) != rows
+
+
+def test_tables_pickle_and_stay_read_only() -> None:
+    made = pickle.loads(pickle.dumps(table([("p", "a", 1)])))
+    assert made == table([("p", "a", 1)])
+    for array in (made.offsets, made.values, made.lines, made.docs.data):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_equal_pairs_have_equal_keys_and_others_differ() -> None:
+    docs = Ids.of(["a", "b", "a", "a"])
+    keys = pair_keys(docs.hashes(), np.array([0, 0, 0, 1])).tolist()
+    assert keys[0] == keys[2]
+    assert len(set(keys)) == 3
+
+
+def test_offsets_start_at_zero_and_end_behind_the_last() -> None:
+    assert offsets_of([2, 0, 3]).tolist() == [0, 2, 2, 5]
+    assert offsets_of([]).tolist() == [0]
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_distinct_numbers_are_those_that_numpy_finds(numbers: list[int]) -> None:
+    found = distinct(np.array(numbers, dtype=np.int64))
+    assert found.dtype == np.int64
+    assert found.tolist() == np.unique(np.array(numbers, dtype=np.int64)).tolist()

@@ -1,0 +1,295 @@
+"""Causes: each one planted is found, each one absent is not claimed."""
+
+from typing import Any
+
+import pytest
+
+from rankgauge import CAUSES, Collection, Finding, diagnose
+from rankgauge.diagnosis.causes import _by_chance
+
+FILLER = {
+    f"f{n}": " ".join(
+        f"{word}{n}" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "eta")
+    )
+    for n in range(8)
+}
+
+
+def finding(
+    run: list[str],
+    judged: dict[str, float],
+    texts: dict[str, str] | None = None,
+    query: str | None = None,
+    **words: Any,
+) -> Finding | None:
+    """What is found for one query; without texts, by ranks and judgments alone."""
+    collection = None
+    if texts is not None:
+        collection = Collection.of(FILLER | texts, None if query is None else {"q": query})
+    return diagnose({"q": judged}, {"q": run}, collection, **{"k": 2, **words}).finding("q")
+
+
+def claimed(*given: Any, **words: Any) -> set[str]:
+    found = finding(*given, **words)
+    return set() if found is None else set(found.causes)
+
+
+def test_a_document_at_no_rank_was_not_retrieved():
+    found = finding(["f1", "f2", "f3"], {"d": 1})
+    assert found.causes == ("not retrieved",)
+    assert found.missed[0].rank is None
+    assert found.missed[0].evidence == ("not among the 3 retrieved",)
+
+
+def test_a_document_below_k_is_a_ranking_problem():
+    found = finding(["f1", "f2", "d"], {"d": 1})
+    assert found.causes == ("ranked below k",)
+    assert found.missed[0].evidence == ("rank 3",)
+    assert "reranking" in {c.cure for c in CAUSES if c.name == found.primary}
+
+
+def test_nothing_is_wrong_with_a_perfect_ranking():
+    assert finding(["d", "f1", "f2"], {"d": 1}) is None
+    assert finding(["d", "e"], {"d": 1, "e": 1, "third": 1}, measure="P@2") is None
+
+
+def test_a_better_document_below_k_is_missed_though_the_first_k_are_all_relevant():
+    found = finding(["d", "e", "best"], {"d": 1, "e": 1, "best": 3, "other": 1})
+    assert [doc.doc_id for doc in found.missed] == ["best"]
+
+
+def test_a_better_document_that_stands_low_in_the_first_k_is_said():
+    found = finding(["f1", "d"], {"d": 1})
+    assert (found.causes, found.missed) == (("low in the top k",), ())
+    assert "grade 1 at rank 2 stands below grade 0 at rank 1" in found.evidence[0]
+    assert "low in the top k" not in claimed(["d", "f1"], {"d": 1})
+    assert "low in the top k" not in claimed(["f1", "d"], {"d": 1, "e": 1})
+
+
+def test_what_is_lost_below_k_alone_has_no_cause():
+    found = finding(["a", "b", "f1", "c"], {"a": 1, "b": 1, "c": 1}, measure="nDCG@4")
+    assert (found.causes, found.missed, found.primary) == ((), (), "")
+
+
+def test_no_term_in_common_is_a_vocabulary_gap():
+    texts = {"d": "Lost property is kept at the desk"}
+    found = finding(["f1", "f2", "d"], {"d": 1}, texts, "I forgot my umbrella")
+    assert found.primary == "vocabulary gap"
+    assert found.terms == ("forgot", "umbrella")
+    assert found.missed[0].evidence[0] == "no term of the query in it"
+
+
+@pytest.mark.parametrize("text", ["Umbrellas are kept", "", "We forgot"])
+def test_a_term_in_common_or_no_text_is_no_gap(text):
+    assert "vocabulary gap" not in claimed(
+        ["f1", "f2", "d"], {"d": 1}, {"d": text}, "I forgot my umbrella"
+    )
+
+
+def test_a_title_counts_as_text():
+    collection = Collection.of({"d": {"title": "Umbrellas", "text": "kept"}}, {"q": "my umbrella"})
+    found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1).finding("q")
+    assert "vocabulary gap" not in found.causes
+
+
+def test_a_query_of_function_words_has_no_gap_but_says_so():
+    collection = Collection.of({"d": "text"}, {"q": "how do I"})
+    found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1)
+    assert "vocabulary gap" not in found.finding("q").causes
+    assert any(
+        "terms of 1 query: no text, or function words only" in t for t in found.not_looked_at
+    )
+
+
+def test_terms_that_the_ranking_ignored_are_found():
+    texts = {"d": "Error code E4711 on the printer", "a": "printer problems", "b": "printers"}
+    found = finding(["a", "b", "d"], {"d": 1}, texts, "printer error E4711")
+    assert found.primary == "terms ignored"
+    assert found.missed[0].evidence[0] == (
+        "holds 3 of 3 terms of the query; those in its place 1 at most"
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        ({"d": "printer error E4711", "a": "printer error E4711 too"}, "printer error E4711"),
+        ({"d": "printer", "a": "other"}, "printer"),
+        ({"d": "a1 b2 c3 d4 e5", "a": "a1 b2 c3 d4"}, "a1 b2 c3 d4 e5"),
+        ({"d": "printer error", "a": "other"}, "printer error E4711 paper jam"),
+    ],
+)
+def test_terms_are_not_ignored_where_others_hold_as_many_or_few_are_held(texts, query):
+    assert "terms ignored" not in claimed(["a", "f2", "d"], {"d": 1}, texts, query)
+
+
+def test_an_unknown_text_in_its_place_leaves_ignored_terms_open():
+    texts = {"d": "printer error E4711"}
+    assert "terms ignored" not in claimed(["x", "f2", "d"], {"d": 1}, texts, "printer error E4711")
+
+
+def lengths(missed_long: int, missed_usual: int):
+    """One query for each of six very long and six usual documents; so many of them missed."""
+    texts = {f"l{n}": f"word{n} " * 400 for n in range(6)}
+    texts |= {f"u{n}": f"word{n} usual length of text" for n in range(30)}
+    qrels, run = {}, {}
+    for n in range(6):
+        for kind, missed in (("l", missed_long), ("u", missed_usual)):
+            qrels[f"{kind}{n}"] = {f"{kind}{n}": 1}
+            run[f"{kind}{n}"] = ["u20", f"{kind}{n}"] if n < missed else [f"{kind}{n}", "u20"]
+    return diagnose(qrels, run, Collection.of(texts), k=1)
+
+
+def test_long_documents_that_are_missed_more_often_are_found():
+    found = lengths(missed_long=6, missed_usual=1)
+    assert found.finding("l0").primary == "very long or short"
+    assert found.finding("l0").missed[0].evidence[0].startswith("very long: 2,")
+    assert "very long or short" not in found.finding("u0").causes
+    chunking = next(cure for cure in found.cures if cure.name == "chunking")
+    assert chunking.evidence[0] == (
+        "missed are 6 of 6 relevant documents that are very long, and 1 of 6 of usual length"
+    )
+
+
+def test_more_than_chance_is_as_scipy_has_it():
+    fisher = pytest.importorskip("scipy.stats").fisher_exact
+    for some in ((3, 3), (3, 9), (8, 9), (9, 9), (40, 60)):
+        for others in ((0, 3), (3, 6), (9, 9), (1243, 1584), (0, 0)):
+            table = [[some[0], some[1] - some[0]], [others[0], others[1] - others[0]]]
+            wanted = fisher(table, alternative="greater")[1]
+            assert _by_chance(some, others) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0), (4, 1), (3, 0)])
+def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(
+    missed_long, missed_usual
+):
+    found = lengths(missed_long, missed_usual)
+    assert not any("very long or short" in one.causes for one in found.findings)
+    assert next(cure for cure in found.cures if cure.name == "chunking").evidence == ()
+
+
+COPY = "The library opens at nine on weekdays and at ten on Saturdays and closes at six."
+
+
+def test_near_duplicates_that_crowd_the_top_are_found():
+    found = finding(["a", "b", "d"], {"d": 1}, {"a": COPY, "b": COPY.upper(), "d": "else"})
+    assert found.primary == "duplicates crowd the top"
+    assert found.evidence == ("1 of the first 2 repeat another: b is like a (1.00)",)
+
+
+def test_duplicates_do_not_count_where_nothing_is_missed_or_texts_differ():
+    texts = {"a": COPY, "b": COPY, "d": "else", "e": COPY.replace("nine", "noon on"), "x": ""}
+    assert "duplicates crowd the top" not in claimed(["d", "a", "b"], {"d": 1, "a": 1}, texts)
+    assert "duplicates crowd the top" not in claimed(["a", "e", "d"], {"d": 1}, texts)
+    assert "duplicates crowd the top" not in claimed(["a", "f1", "b", "d"], {"d": 1}, texts)
+
+
+def test_unjudged_documents_at_the_top_are_listed_and_come_first():
+    found = finding(["f1", "f2", "d"], {"d": 1, "f7": 0})
+    assert found.causes == ("unjudged at the top", "ranked below k")
+    assert found.unjudged == ("f1", "f2")
+    assert found.evidence == ("2 of the first 2 are unjudged: f1, f2",)
+
+
+def test_few_unjudged_are_listed_and_no_cause():
+    found = finding(["f1", "f2", "f3", "d"], {"d": 1, "f2": 0, "f3": 0}, k=3)
+    assert found.causes == ("ranked below k",)
+    assert found.unjudged == ("f1",)
+
+
+def test_judgments_of_relevant_documents_only_leave_the_unjudged_open():
+    found = diagnose({"q": {"d": 1}}, {"q": ["f1", "f2", "d"]}, k=2)
+    assert found.finding("q").causes == ("ranked below k",)
+    assert any(text.startswith("unjudged at the top: ") for text in found.not_looked_at)
+    assert not any(one.cure == "judging" for one in found.potentials)
+
+
+def test_negative_grades_count_as_unjudged():
+    assert finding(["f1", "f2", "d"], {"d": 1, "f1": -1, "f2": 0}).unjudged == ("f1",)
+
+
+@pytest.mark.parametrize(
+    ("run", "judged", "texts", "said"),
+    [
+        (["f1", "f2"], {"gone": 1}, {}, "relevant, but not in the collection: gone"),
+        (["f1", "f2"], {"d": 1}, {"d": " "}, "relevant, but without a text: d"),
+        (["x1", "f2"], {"d": 1}, {"d": "a"}, "in the first 2, but not in the collection: x1"),
+        (["f1", "f2", "d"], {"d": 2, "e": 0}, {"d": COPY, "e": COPY},
+         "same words, judged otherwise: e (grade 0) and d (grade 2)"),
+        (["f1", "e", "d"], {"d": 2}, {"d": COPY, "e": COPY},
+         "same words, judged otherwise: e (grade none) and d (grade 2)"),
+        (["f1", "f2"], {"d": 2, "e": 1}, {"d": COPY, "e": COPY},
+         "same words, judged otherwise: e (grade 1) and d (grade 2)"),
+    ],
+)  # fmt: skip
+def test_suspicious_judgments_are_found_first(run, judged, texts, said):
+    found = finding(run, judged, texts)
+    assert found.primary == "judgments suspicious"
+    assert said in found.evidence
+
+
+def test_sound_judgments_are_not_suspected():
+    texts = {"d": "one text", "e": "another text", "g": COPY, "h": COPY}
+    judged = {"d": 1, "e": 0, "g": 1, "h": 1}
+    assert "judgments suspicious" not in claimed(["f1", "f2", "d"], judged, texts)
+
+
+def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_differ():
+    same = {f"d{n}": 1 for n in range(5)}
+    mixed = {"d0": 1, "d1": 0}
+    run = {"q1": ["x", "y"], "q2": ["x", "y"], "q3": ["x", "y"]}
+    found = diagnose({"q1": same, "q2": mixed, "q3": mixed}, run, k=2)
+    assert found.finding("q1").evidence[0] == "all 5 judged documents have grade 1"
+    assert found.finding("q1").primary == "judgments suspicious"
+    assert "judgments suspicious" not in found.finding("q2").causes
+    usual = diagnose({"q1": same, "q2": same, "q3": mixed}, run, k=2)
+    assert "judgments suspicious" not in usual.finding("q1").causes
+
+
+def test_without_texts_only_ranks_and_judgments_are_looked_at_and_the_rest_is_named():
+    found = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "x", "d"]}, k=2)
+    assert {t.cause.name for t in found.totals if t.looked_at} == {
+        "unjudged at the top", "not retrieved", "ranked below k", "low in the top k",
+    }  # fmt: skip
+    (said,) = found.not_looked_at
+    assert said.endswith(": no texts of documents were given")
+    assert said.startswith("judgments suspicious (but for equal grades), duplicates crowd the top,")
+    half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
+    assert half.not_looked_at == ("vocabulary gap, terms ignored: no texts of queries were given",)
+
+
+def test_totals_count_queries_and_documents():
+    qrels = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}, "q3": {"d": 1}}
+    run = {"q1": ["x", "a"], "q2": ["x"], "q3": ["d"]}
+    found = {t.cause.name: t for t in diagnose(qrels, run, k=1).totals}
+    gone, below = found["not retrieved"], found["ranked below k"]
+    assert (gone.queries, gone.documents, gone.primary) == (2, 2, 2)
+    assert (below.queries, below.documents, below.primary) == (1, 1, 0)
+    assert found["low in the top k"].documents is None
+
+
+def test_the_primary_cause_is_that_of_at_least_half_of_the_best_documents_missed():
+    texts = {"d": "nothing of it", "e": "umbrella", "g": "umbrella stand"}
+    lesser = {"d": 1, "e": 2, "g": 2}
+    found = finding(["f1", "f2", "e", "g", "d"], lesser, texts, "umbrella")
+    assert found.causes == ("ranked below k", "vocabulary gap")
+    equal = {"d": 2, "e": 2}
+    assert finding(["f1", "f2", "e", "d"], equal, texts, "umbrella").primary == "vocabulary gap"
+
+
+def test_half_of_the_first_k_unjudged_is_enough():
+    judged = {"d": 1, "bad": 0, "e": 1}
+    assert "unjudged at the top" in claimed(["bad", "x", "d"], judged, k=2)
+    assert "unjudged at the top" not in claimed(["bad", "e", "x", "d"], judged | {"d": 2}, k=3)
+
+
+def test_terms_count_as_ignored_whatever_stands_below_k():
+    texts = {"d": "printer error E4711", "a": "other", "b": "words", "low": "printer error E4711 x"}
+    given = (["a", "b", "low", "d"], {"d": 1}, texts, "printer error E4711")
+    assert "terms ignored" in claimed(*given)
+
+
+def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():
+    found = finding(["f1", "f2", "best"], {"best": 3, "e": 1, "g": 1})
+    assert found.causes == ("ranked below k", "not retrieved")

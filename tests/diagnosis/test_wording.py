@@ -1,0 +1,97 @@
+"""Texts as terms: what is shared, what is the same, what is long."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge import Collection
+from rankgauge.diagnosis.terms import Texts, shared, terms, words
+
+
+def share(one: str, other: str) -> bool:
+    return bool(shared(terms(one), terms(other)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("renew", "renewal"), ("DVD", "dvds"), ("library", "Libraries"), ("borrowed", "borrowing"),
+        ("print", "printing"), ("stopping", "stop"), ("carries", "carry"), ("boxes", "box"),
+        ("café", "CAFE"), ("Straße", "STRASSE"), ("ﬁnd", "find"), ("fees", "fee"),
+        ("speed", "speeds"), ("图书馆", "大学图书馆"), ("หนังสือ", "หนังสือใหม่"), ("हिन्दी", "हिन्दी"),
+    ],
+)  # fmt: skip
+def test_words_of_one_stem_share_a_term(one, other):
+    assert share(one, other)
+    assert share(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("car", "card"), ("how do I", "how do I"), ("", "renew"), ("12345", "123456"),
+        ("speed", "spelling"), ("图书", "音乐"), ("red", "ring"),
+    ],
+)  # fmt: skip
+def test_other_words_share_none(one, other):
+    assert not share(one, other)
+
+
+def test_function_words_are_no_terms():
+    assert terms("What is it that I can't do?") == frozenset()
+
+
+@given(st.text(), st.text())
+def test_any_text_can_be_taken_apart_and_shares_all_with_itself(one, other):
+    asked = terms(one)
+    assert shared(asked, asked) == asked
+    assert shared(asked, terms(other)) <= asked
+    assert shared(asked, terms(f"{other} {one}")) == asked
+    assert words(one.upper()) == words(one.upper().lower()) or not one.isascii()
+
+
+def texts_of(documents, queries=None):
+    return Texts(Collection.of(documents, queries))
+
+
+def jaccard(one: str, other: str) -> float:
+    left, right = ([t[i : i + 5] for i in range(len(t) - 4)] for t in (one.split(), other.split()))
+    left, right = {tuple(x) for x in left}, {tuple(x) for x in right}
+    return len(left & right) / len(left | right)
+
+
+def test_likeness_is_the_jaccard_similarity_of_runs_of_five_words():
+    one = " ".join(f"w{n}" for n in range(200))
+    other = one.replace("w100 ", "other ")
+    texts = texts_of(
+        {"a": one, "b": other, "c": "short text", "d": "Short, text!", "e": "", "f": ""}
+    )
+    assert texts.likeness("a", "b") == pytest.approx(jaccard(one, other))
+    assert 0.9 < texts.likeness("a", "b") < 1
+    assert texts.likeness("a", "a") == 1
+    assert texts.likeness("c", "d") == 1
+    assert texts.likeness("a", "c") == texts.likeness("e", "f") == texts.likeness("e", "none") == 0
+    assert texts.near_duplicates(["a", "c", "b", "d", "e", "f"]) == [
+        ("b", "a", texts.likeness("a", "b")), ("d", "c", 1.0),
+    ]  # fmt: skip
+
+
+def test_the_fences_are_those_of_tukey_on_logarithms():
+    lengths = [10, 100, 120, 150, 200, 300, 4000]
+    texts = texts_of({f"d{n}": "x" * n for n in lengths} | {"empty": ""})
+    low, high = np.quantile(lengths, [0.25, 0.75])
+    apart = np.log(high) - np.log(low)
+    expected = np.exp([np.log(low) - 1.5 * apart, np.log(high) + 1.5 * apart])
+    assert texts.fences == pytest.approx(tuple(expected))
+    sizes = {n: texts.size(f"d{n}") for n in lengths}
+    assert sizes == {10: "short"} | dict.fromkeys([100, 120, 150, 200, 300], "usual") | {
+        4000: "long"
+    }
+
+
+def test_where_all_texts_are_alike_only_a_factor_of_two_is_outside():
+    texts = texts_of({f"d{n}": "x" * 100 for n in range(9)} | {"a": "x" * 51, "b": "x" * 49})
+    assert texts.size("a") == "usual"
+    assert texts.size("b") == "short"
+    assert texts_of({}).fences == (0.0, float("inf"))

@@ -1,0 +1,241 @@
+"""A run that is read in blocks of whole queries evaluates as one that is read whole."""
+
+import gzip
+import os
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from rankgauge import MismatchError, RankgaugeError, evaluate, read_qrels, read_run
+from rankgauge.core.ids import Ids
+from rankgauge.data.model import run_blocks
+from rankgauge.evaluation import evaluation as evaluating
+from rankgauge.formats import fast_trec
+
+MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref", "Judged@10", "infAP"]
+
+
+def written(tmp_path, rows, name="a.run"):
+    path = tmp_path / name
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+def rows_of(queries, docs, seed=1, places=3):
+    rng = random.Random(seed)
+    for query in range(queries):
+        ids = rng.sample(range(10_000), docs)
+        scores = sorted((round(rng.uniform(-3, 9), places) for _ in ids), reverse=True)
+        for rank, (doc, score) in enumerate(zip(ids, scores, strict=True), 1):
+            yield f"q{query} Q0 d{doc} {rank} {score} t\n"
+
+
+@pytest.fixture
+def qrels(tmp_path):
+    rng = random.Random(2)
+    path = tmp_path / "qrels.txt"
+    with path.open("w") as stream:
+        for query in range(40):
+            for doc in rng.sample(range(10_000), 400):
+                stream.write(f"q{query} 0 d{doc} {rng.choice([-1, 0, 1, 2])}\n")
+    return read_qrels(path)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of two or three queries, read in pieces of a few lines."""
+    monkeypatch.setattr(fast_trec, "_BLOCK", 6000)
+    monkeypatch.setattr(fast_trec, "_PIECE", 700)
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """Whether a file was read block by block to its end."""
+    seen = []
+    taken = evaluating._streamed  # noqa: SLF001 - only to look at
+
+    def watched(gathering, path):
+        seen.append(taken(gathering, path))
+        return seen[-1]
+
+    monkeypatch.setattr(evaluating, "_streamed", watched)
+    return seen
+
+
+@pytest.mark.parametrize("queries", [1, 2, 7, 60])
+@pytest.mark.parametrize("places", [0, 6])
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_give_the_same_evaluation_to_the_last_bit(
+    tmp_path, qrels, streamed, queries, places
+):
+    path = written(tmp_path, rows_of(queries, 90, places=places))
+    one, other = evaluate(qrels, path, MEASURES), evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [True]
+    assert one == other
+    assert one.notes == other.notes
+    assert one.counts == other.counts
+    assert one.run_name == other.run_name == "a"
+
+
+@pytest.mark.parametrize("ties", ["input", "best", "worst", "mean"])
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_give_the_same_evaluation_by_every_policy_of_ties(tmp_path, qrels, streamed, ties):
+    measures = [name for name in MEASURES if name != "infAP"]
+    path = written(tmp_path, rows_of(30, 90, places=0))
+    one = evaluate(qrels, path, measures, ties=ties)
+    read = read_run(path)
+    assert streamed == [True]
+    assert one.counts["tied"] > 20
+    assert one == evaluate(qrels, read, measures, ties=ties)
+    dicts = {query: dict(read[query]) for query in read}
+    of_dicts = evaluate(qrels, dicts, measures, ties=ties).per_query
+    assert np.array_equal(one.per_query, of_dicts, equal_nan=True)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_query_larger_than_a_block_makes_it_grow(tmp_path, qrels, streamed):
+    path = written(tmp_path, rows_of(3, 2000))
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [True]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_queries_that_stand_apart_are_read_whole(tmp_path, qrels, streamed):
+    rows = list(rows_of(20, 50))
+    random.Random(3).shuffle(rows)
+    path = written(tmp_path, rows)
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [False]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_was_gathered_before_a_query_came_back_is_forgotten(tmp_path, qrels, streamed):
+    rows = list(rows_of(20, 50))
+    rows.append(rows.pop(3))
+    path = written(tmp_path, rows)
+    assert len([*run_blocks(path)]) > 2
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [False]
+
+
+@pytest.mark.parametrize("bits", [0, 3])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_hash_that_is_worth_nothing_changes_no_number(tmp_path, qrels, monkeypatch, bits):
+    path = written(tmp_path, rows_of(5, 60))
+    expected = evaluate(qrels, read_run(path), MEASURES)
+    monkeypatch.setattr(Ids, "hashes", lambda self: (self.lengths & ((1 << bits) - 1)).astype("u8"))
+    assert evaluate(read_qrels(tmp_path / "qrels.txt"), path, MEASURES) == expected
+    twice = written(tmp_path, [*rows_of(5, 60), ROWS[0].replace("q0", "q4")], "twice.run")
+    evaluate(read_qrels(tmp_path / "qrels.txt"), twice, MEASURES)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a thing of POSIX")
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "in any order"])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_pipe_is_read_once(tmp_path, qrels, shuffled):
+    rows = list(rows_of(20, 50))
+    if shuffled:
+        random.Random(3).shuffle(rows)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("".join(rows)), daemon=True)
+    writer.start()
+    found = evaluate(qrels, pipe, MEASURES)
+    writer.join(10)
+    assert found.mean() == evaluate(qrels, read_run(written(tmp_path, rows)), MEASURES).mean()
+
+
+@pytest.mark.parametrize("queries", [3, 60])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_packed_file_is_read_in_blocks(tmp_path, qrels, streamed, queries):
+    rows = list(rows_of(queries, 400))
+    path = tmp_path / "a.run.gz"
+    path.write_bytes(gzip.compress("".join(rows).encode()))
+    whole = evaluate(qrels, read_run(written(tmp_path, rows)), MEASURES)
+    assert evaluate(qrels, path, MEASURES) == whole
+    assert streamed == [True]
+
+
+@pytest.mark.parametrize("cut", [1, 9, 300, 3000])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_packed_file_that_ends_early_is_told_as_when_it_is_read_whole(tmp_path, qrels, cut):
+    path = tmp_path / "a.run.gz"
+    packed = gzip.compress("".join(rows_of(60, 400)).encode())
+    path.write_bytes(packed[: len(packed) - cut])
+    with pytest.raises(RankgaugeError) as whole:
+        read_run(path)
+    with pytest.raises(RankgaugeError) as found:
+        evaluate(qrels, path, MEASURES)
+    assert str(found.value) == str(whole.value)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_line_longer_than_a_piece_is_read_whole(tmp_path, qrels, streamed, monkeypatch):
+    parts = []
+    read = fast_trec.read_into
+    monkeypatch.setattr(
+        fast_trec, "read_into", lambda *args: parts.append(read(*args)) or parts[-1]
+    )
+    rows = [*rows_of(3, 20), f"q2 Q0 d{'x' * 60_000} 99 -9 t\n"]
+    path = written(tmp_path, rows)
+    assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
+    assert streamed == [False]
+    assert len(parts) < 10
+
+
+def spoilt(rows, place, line):
+    return [*rows[:place], line, *rows[place:]]
+
+
+ROWS = list(rows_of(20, 50))
+FAULTS = {
+    "too few fields": spoilt(ROWS, 900, "q18 Q0 d1 1 0.5\n"),
+    "no number": spoilt(ROWS, 900, "q18 Q0 dx 1 0.5x t\n"),
+    "not finite": spoilt(ROWS, 900, "q18 Q0 dx 1 nan t\n"),
+    "a document twice": spoilt(ROWS, 40, ROWS[3]),
+    "twice, and a fault behind it": spoilt(spoilt(ROWS, 40, ROWS[3]), 990, "q19 Q0 d1\n"),
+    "a NUL in an id": spoilt(ROWS, 500, "q10 Q0 d\0 1 0.5 t\n"),
+    "other queries": [row.replace("q", "x", 1) for row in ROWS],
+    "other documents": [row.replace(" d", " e", 1) for row in ROWS],
+    "nothing": [],
+    "comments only": ["# nothing\n"],
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_wrong_is_said_as_when_it_is_read_whole(tmp_path, qrels, fault):
+    path = written(tmp_path, FAULTS[fault])
+
+    def said(run):
+        try:
+            return evaluate(qrels, run(), MEASURES).to_json()
+        except RankgaugeError as error:
+            return type(error), str(error)
+
+    assert said(lambda: path) == said(lambda: read_run(path))
+
+
+@pytest.mark.parametrize("choice", [{"duplicates": "first"}, {"duplicates": "best"},
+                                    {"queries": "intersection"}, {"queries": ["q1", "q3"]},
+                                    {"ties": "input"}, {"undefined": "skip"}], ids=str)  # fmt: skip
+@pytest.mark.usefixtures("small_blocks")
+def test_policies_are_those_of_a_run_read_whole(tmp_path, qrels, choice):
+    path = written(tmp_path, spoilt(ROWS, 40, ROWS[3]) if "duplicates" in choice else ROWS)
+    one, other = (evaluate(qrels, run, MEASURES, **choice) for run in (path, read_run(path)))
+    assert one == other
+    assert one.counts == other.counts
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_the_sample_of_ids_that_a_mismatch_shows_outlives_its_block(tmp_path):
+    rows = list(rows_of(20, 50))
+    judged = {row.split()[0]: {row.split()[2][1:]: 1} for row in rows}
+    path = written(tmp_path, (row.replace(" d", " 00", 1) for row in rows))
+    with pytest.raises(MismatchError) as one:
+        evaluate(judged, path, "RR")
+    with pytest.raises(MismatchError) as other:
+        evaluate(judged, read_run(path), "RR")
+    assert str(one.value) == str(other.value)

@@ -1,0 +1,570 @@
+"""gate() and GateResult: three verdicts from paired gains, and what else is held."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+
+from rankgauge import Baseline, GateRules, InputError, Run, evaluate, gate
+from rankgauge.gates.decision import decide, queries_to_decide
+from rankgauge.stats import non_inferiority
+
+
+def _made(queries: int = 60, seed: int = 1) -> tuple[dict, dict]:
+    """Judgments, and runs of systems that are better the higher their number."""
+    rng = np.random.default_rng(seed)
+    qrels, runs = {}, {f"s{s}": {} for s in range(3)}
+    for q in range(queries):
+        grades = rng.integers(0, 3, 30)
+        qrels[f"q{q:02}"] = {f"d{d}": int(grade) for d, grade in enumerate(grades)}
+        hard = rng.normal(0, 1.5, 30)
+        for s in range(3):
+            scores = grades * (0.4 + 0.25 * s) + hard + rng.normal(0, 0.6, 30)
+            runs[f"s{s}"][f"q{q:02}"] = {f"d{d}": float(x) for d, x in enumerate(scores)}
+    return qrels, runs
+
+
+QRELS, RUNS = _made()
+OLD = Baseline.from_run(QRELS, Run.of(RUNS["s1"], name="old"))
+
+
+RR = {"measures": {"RR": {"margin": 0.03}}}
+
+
+def _apart(one: str, other: str, measure: str = "nDCG@10") -> np.ndarray:
+    values = [evaluate(QRELS, RUNS[name], measure).per_query[:, 0] for name in (one, other)]
+    return values[0] - values[1]
+
+
+def _bounds(apart: np.ndarray, level: float = 0.95, upper: float = 0.99) -> tuple[float, float]:
+    """By SciPy: one-sided bounds of the mean."""
+    error = apart.std(ddof=1) / math.sqrt(len(apart))
+    t = scipy_stats.t(len(apart) - 1)
+    return apart.mean() - t.ppf(level) * error, apart.mean() + t.ppf(upper) * error
+
+
+def _with(**changes):
+    return {"measures": {"nDCG@10": {"margin": 0.02}}, **changes}
+
+
+# ---- the decision
+
+
+@pytest.mark.parametrize(("run", "verdict"), [("s0", "FAIL"), ("s1", "PASS"), ("s2", "PASS")])
+def test_a_worse_run_fails_and_a_better_one_passes(run, verdict):
+    assert gate(QRELS, RUNS[run], baseline=OLD).verdict == verdict
+
+
+def test_bounds_are_those_of_scipy():
+    numbers = gate(QRELS, RUNS["s0"], baseline=OLD).checks[0].numbers
+    apart = _apart("s0", "s1")
+    # Older versions of scipy have quantiles to nine digits only.
+    assert (numbers.lower, numbers.upper) == pytest.approx(_bounds(apart), rel=1e-8)
+    assert numbers.gain == pytest.approx(apart.mean(), rel=1e-12)
+    theirs = scipy_stats.ttest_1samp(apart, 0, alternative="less").pvalue
+    assert numbers.p_worse == pytest.approx(theirs, rel=1e-8)
+    assert (numbers.wins, numbers.ties, numbers.losses) == (
+        (apart > 1e-12).sum(), (abs(apart) <= 1e-12).sum(), (apart < -1e-12).sum(),
+    )  # fmt: skip
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 5),
+    st.integers(3, 60),
+    st.floats(-0.1, 0.1),
+    st.floats(0.001, 0.1),
+)
+def test_a_decision_is_that_of_scipy_and_statsmodels(seed, measures, queries, shift, margin):
+    rng = np.random.default_rng(seed)
+    columns = [rng.normal(shift, 0.1, queries) for _ in range(measures)]
+    raw = [scipy_stats.ttest_1samp(c, 0, alternative="less").pvalue for c in columns]
+    reject = multipletests(raw, alpha=0.01, method="holm")[0]
+    for column, worse, found in zip(
+        columns, reject, decide(columns, [margin] * measures), strict=True
+    ):
+        lower, _ = _bounds(column)
+        wanted = "PASS" if lower > -margin else "FAIL" if worse else "INCONCLUSIVE"
+        assert found.verdict == wanted
+        # The bound that is printed says the same as the corrected p-value.
+        assert (found.bounds.upper < 0) == worse
+        assert 0.99 - 1e-12 <= found.bounds.upper_level <= 1 - 0.01 / measures + 1e-12
+
+
+@pytest.mark.parametrize("name", ["R@1", "DCG@10"])
+def test_a_margin_as_large_as_the_mean_of_the_baseline_is_refused(name):
+    mean = evaluate(QRELS, RUNS["s1"], name).mean()[name]
+    rules = {"measures": {name: {"margin": mean}}}
+    baseline = Baseline.from_run(QRELS, RUNS["s1"], rules)
+    with pytest.raises(InputError, match="lets every run pass"):
+        gate(QRELS, RUNS["s1"], rules, baseline=baseline)
+
+
+def test_values_that_are_the_same_pass_whatever_the_margin():
+    found = gate(QRELS, RUNS["s1"], {"measures": {"nDCG@10": {"margin": 1e-9}}}, baseline=OLD)
+    assert found.verdict == "PASS"
+    assert found.checks[0].sentence == "nDCG@10: the same as in the baseline in every query"
+    assert found.checks[0].numbers.p_worse == 1.0
+
+
+def test_a_wide_interval_is_inconclusive_and_says_what_would_decide():
+    qrels = {f"q{n}": {"d"} for n in range(40)}
+    old = Baseline.from_run(qrels, {q: ["d", "x"] for q in qrels}, RR)
+    new = {q: ["x", "d"] if n < 2 else ["d", "x"] for n, q in enumerate(qrels)}
+    check = gate(qrels, new, RR, baseline=old).checks[0]
+    lower, upper = _bounds(np.array([-0.5] * 2 + [0.0] * 38))
+    assert (round(lower, 3), round(upper, 3)) == (-0.054, 0.017)
+    assert check.verdict == "INCONCLUSIVE"
+    assert check.sentence == (
+        "RR: the new run is between 0.054 worse and 0.017 better than the baseline; a loss "
+        "above your margin of 0.03 cannot be excluded; needs about 200 queries (160 more of this "
+        "kind) or a margin of 0.055"
+    )
+    for margin, passes in ((0.055, True), (0.0541, False)):
+        rules = {"measures": {"RR": {"margin": margin}}}
+        assert (gate(qrels, new, rules, baseline=old).verdict == "PASS") == passes
+
+
+def test_the_number_of_queries_that_would_decide_is_the_smallest():
+    """Second opinion: a loop over n, with the quantiles of SciPy."""
+    gains = [0.2, -0.1, 0.1, -0.2, 0.03]
+    bounds = non_inferiority(gains, 0.05)
+    sd, mean = np.std(gains, ddof=1), np.mean(gains)
+
+    def enough(n):
+        wide = scipy_stats.t.ppf(0.95, n - 1) + scipy_stats.norm.ppf(0.8)
+        return wide * sd / math.sqrt(n) <= mean + 0.05
+
+    assert queries_to_decide(bounds, 5) == next(n for n in range(2, 10_000) if enough(n))
+
+
+def test_a_loss_at_which_more_queries_would_fail_is_counted_by_the_upper_bound():
+    gains = np.array([-0.2, 0.1, -0.1, 0.0, -0.05, -0.1])
+    bounds = non_inferiority(gains, 0.02)
+
+    def enough(n):
+        wide = scipy_stats.t.ppf(0.99, n - 1) + scipy_stats.norm.ppf(0.8)
+        return wide * gains.std(ddof=1) / math.sqrt(n) <= -gains.mean()
+
+    assert queries_to_decide(bounds, 6) == next(n for n in range(2, 10_000) if enough(n))
+
+
+def test_a_loss_above_the_margin_that_is_not_sure_is_suspect():
+    qrels = {f"q{n}": {"d"} for n in range(30)}
+    old = Baseline.from_run(qrels, {q: ["d"] for q in qrels}, _with(depth="any"))
+    new = {q: ["d"] if n > 1 else ["x"] for n, q in enumerate(qrels)}
+    found = gate(qrels, new, _with(depth="any"), baseline=old)
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.checks[0].note == "suspect: the loss seen (0.067) is above the margin"
+
+
+def test_worse_but_within_the_margin_passes_with_a_note():
+    rules = {"measures": {"nDCG@10": {"margin": 0.3}}}
+    found = gate(QRELS, RUNS["s0"], rules, baseline=OLD)
+    assert found.verdict == "PASS"
+    assert found.checks[0].note.startswith("worse than the baseline, but within the margin")
+
+
+def test_small_losses_that_add_up_are_seen_by_the_anchor():
+    qrels = {f"q{n}": {"d"} for n in range(100)}
+    rules = {"measures": {"RR": {"margin": 0.02}}, "depth": "any"}
+
+    def level(bad):  # every query loses a little
+        return {q: ["d"] if n >= bad else ["x", "d"] for n, q in enumerate(qrels)}
+
+    release = Baseline.from_run(qrels, level(0), rules)
+    last = release
+    verdicts = []
+    for step in range(20):
+        run = level(step)
+        verdicts.append(gate(qrels, run, rules, baseline=last, anchor=release))
+        last = Baseline.from_run(qrels, run, rules)
+    assert {found.checks[0].verdict for found in verdicts} == {"PASS"}
+    assert verdicts[-1].checks[1].kind == "anchor"
+    assert verdicts[-1].verdict == "FAIL"
+
+
+def test_lower_is_better_where_the_measure_says_so():
+    qrels = {f"q{n}": {"d"} for n in range(40)}
+    rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}
+    low, high = {q: ["d"] for q in qrels}, {q: ["x", "y", "d"] for q in qrels}
+    old = Baseline.from_run(qrels, low, rules)
+    assert gate(qrels, high, rules, baseline=old).verdict == "FAIL"
+    old = Baseline.from_run(qrels, high, rules)
+    assert gate(qrels, low, rules, baseline=old).verdict == "PASS"
+
+
+def test_queries_that_lose_their_value_cannot_hide_in_a_mean_that_skips_them():
+    qrels = {f"q{n}": {"d"} for n in range(40)}
+    rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}
+    old = Baseline.from_run(qrels, {q: ["d"] for q in qrels}, rules)
+    new = {q: ["x"] if n < 10 else ["d"] for n, q in enumerate(qrels)}
+    found = gate(qrels, new, rules, baseline=old)
+    assert found.verdict == "NOT COMPARABLE"
+    assert "10 queries had a value in the baseline and have none now" in found.checks[0].sentence
+
+
+def test_losers_are_named_rightly_where_other_queries_are_left_out():
+    qrels = {f"q{n:02}": {"d"} for n in range(40)}
+    rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}
+    run = {q: ["x"] if n < 3 else ["d"] for n, q in enumerate(qrels)}
+    old = Baseline.from_run(qrels, run, rules)
+    numbers = gate(qrels, {**run, "q07": ["x", "d"]}, rules, baseline=old).checks[0].numbers
+    assert numbers.queries == 37
+    assert [(q.query, q.before, q.after) for q in numbers.losers] == [("q07", 1.0, 2.0)]
+
+
+def test_one_query_is_no_ground_unless_nothing_changed():
+    old = Baseline.from_run({"q": {"d"}}, {"q": ["d"]})
+    assert gate({"q": {"d"}}, {"q": ["d"]}, baseline=old).verdict == "PASS"
+    found = gate({"q": {"d"}}, {"q": ["x"]}, baseline=old)
+    assert found.verdict == "INCONCLUSIVE"
+    assert "no ground for a verdict" in found.checks[0].sentence
+
+
+@settings(max_examples=8)
+@given(st.permutations(sorted(QRELS)), st.sampled_from(["s0", "s2"]))
+def test_the_order_of_queries_changes_nothing(order, run):
+    shuffled = {query: RUNS[run][query] for query in order}
+    qrels = {query: QRELS[query] for query in order}
+    one, other = gate(QRELS, RUNS[run], baseline=OLD), gate(qrels, shuffled, baseline=OLD)
+    assert one.verdict == other.verdict
+    assert one.checks[0].numbers.gain == other.checks[0].numbers.gain
+    assert one.checks[0].numbers.losers == other.checks[0].numbers.losers
+
+
+# ---- what went wrong
+
+
+def test_the_worst_queries_come_with_their_values_and_what_moved():
+    qrels = {f"q{n}": {"d": 1, "e": 1} for n in range(10)}
+    old = Baseline.from_run(qrels, {q: ["d", "e", "x"] for q in qrels})
+    new = {q: ["d", "e", "x"] for q in qrels} | {"q3": ["x", "y", "d"], "q4": []}
+    found = gate(qrels, new, {"max_failed": 0.2}, baseline=old).checks[0].numbers.losers
+    assert [(loser.query, loser.moved) for loser in found] == [
+        ("q4", "no ranking now"),
+        ("q3", "d from rank 1 to 3, e from rank 2 to nowhere"),
+    ]
+    assert found[1].before == 1.0
+    assert found[1].after == evaluate(qrels, new, "nDCG@10").value("q3", "nDCG@10")
+
+
+def test_fewer_judged_documents_than_in_the_baseline_are_a_warning():
+    qrels = {f"q{n}": {f"d{d}": d % 2 for d in range(10)} for n in range(30)}
+    old = Baseline.from_run(qrels, {q: [f"d{d}" for d in range(10)] for q in qrels})
+    new = {q: [f"n{d}" for d in range(5)] + [f"d{d}" for d in range(5)] for q in qrels}
+    found = gate(qrels, new, baseline=old)
+    assert any("of the first documents 50% are judged" in text for text in found.warnings)
+
+
+# ---- what cannot be compared
+
+
+def _against(qrels, run, **rules):
+    return gate(qrels, run, _with(**rules), baseline=OLD)
+
+
+def test_queries_that_came_or_went_are_not_comparable():
+    fewer = {query: QRELS[query] for query in list(QRELS)[:50]}
+    found = _against(fewer, RUNS["s1"])
+    assert (found.verdict, found.exit_code()) == ("NOT COMPARABLE", 4)
+    assert "10 queries went ('q50', 'q51', 'q52', ...)" in found.checks[0].sentence
+    more = QRELS | {"new": {"d1": 1}}
+    assert "1 query came ('new')" in _against(more, RUNS["s1"]).checks[0].sentence
+
+
+def test_the_intersection_is_compared_where_the_rules_say_so():
+    fewer = {query: QRELS[query] for query in list(QRELS)[:50]} | {"new": {"d1": 1}}
+    found = _against(fewer, RUNS["s0"], queries="intersection")
+    assert found.checks[0].numbers.queries == 50
+    assert any("50 queries in both (1 new and 10 gone ones left out" in n for n in found.notes)
+    apart = _apart("s0", "s1")[:50]
+    assert found.checks[0].numbers.gain == pytest.approx(apart.mean(), rel=1e-12)
+
+
+def test_judgments_that_changed_are_not_comparable_also_within_the_intersection():
+    other = QRELS | {"q07": QRELS["q07"] | {"d1": 9}}
+    for queries in ("same", "intersection"):
+        found = _against(other, RUNS["s1"], queries=queries)
+        assert found.verdict == "NOT COMPARABLE"
+        assert "the judgments of 1 query are not those" in found.checks[0].sentence
+        assert "'q07'" in found.checks[0].sentence
+
+
+def test_judgments_in_another_order_or_as_whole_numbers_are_the_same():
+    turned = {q: {d: float(g) for d, g in reversed(grades.items())} for q, grades in QRELS.items()}
+    assert _against(turned, RUNS["s1"]).verdict == "PASS"
+
+
+def test_a_measure_that_the_baseline_lacks_is_not_comparable():
+    found = gate(QRELS, RUNS["s1"], {"measures": {"AP": {}}}, baseline=OLD)
+    assert found.verdict == "NOT COMPARABLE"
+    assert "the baseline has no AP" in found.checks[0].sentence
+
+
+def test_a_measure_that_was_defined_otherwise_is_not_comparable():
+    old = json.loads(OLD.to_json())
+    changed = Baseline(
+        OLD.run_name, "0.0.1", OLD.depth, {"nDCG@10": "0123456789abcdef"}, OLD.queries
+    )
+    assert old["measures"] != changed.measures
+    found = gate(QRELS, RUNS["s1"], baseline=changed)
+    assert "nDCG@10 was defined otherwise in rankgauge 0.0.1" in found.checks[0].sentence
+
+
+def test_rankings_cut_above_the_cut_off_are_not_comparable():
+    short = {
+        q: dict(sorted(docs.items(), key=lambda d: -d[1])[:5]) for q, docs in RUNS["s1"].items()
+    }
+    found = _against(QRELS, short)
+    assert found.verdict == "NOT COMPARABLE"
+    assert (
+        "the longest ranking has 5 documents, that of the baseline 30" in found.checks[0].sentence
+    )
+    assert _against(QRELS, short, depth="any").verdict != "NOT COMPARABLE"
+    deep = {
+        q: dict(sorted(docs.items(), key=lambda d: -d[1])[:12]) for q, docs in RUNS["s1"].items()
+    }
+    assert _against(QRELS, deep).verdict == "PASS"
+
+
+def test_too_many_queries_without_a_ranking_are_not_comparable():
+    broken = {query: docs for query, docs in RUNS["s2"].items() if query > "q05"}
+    found = _against(QRELS, broken, contracts=[{"query": "q01", "must_include": ["d1"]}])
+    assert found.verdict == "NOT COMPARABLE"
+    assert len(found.checks) == 1
+    assert "6 queries of 60 have no ranking (10.0%" in found.checks[0].sentence
+    assert _against(QRELS, broken, max_failed=0.1).verdict != "NOT COMPARABLE"
+
+
+# ---- contracts and floors
+
+
+@pytest.mark.parametrize(
+    ("contract", "said"),
+    [
+        ({"must_rank_at_most": {"b": 2}}, None),
+        ({"must_rank_at_most": {"c": 2}}, "document 'c' stands at rank 3, its contract says 2"),
+        ({"must_rank_at_most": {"z": 2}}, "document 'z' was not retrieved, its contract says 2"),
+        ({"must_include": ["a", "c"]}, None),
+        ({"must_include": ["c"], "k": 2}, "document 'c' stands at rank 3, it must be in the first"),
+        ({"forbidden": ["z"]}, None),
+        ({"forbidden": ["c"], "k": 2}, None),
+        ({"forbidden": ["c"], "k": 3}, "document 'c' stands at rank 3, where it is forbidden"),
+    ],
+)
+def test_contracts_hold_single_queries(contract, said):
+    rules = {"contracts": [{"query": "q1", **contract}]}
+    found = gate({"q1": {"a"}}, {"q1": ["a", "b", "c"]}, rules, baseline=None)
+    assert found.verdict == ("PASS" if said is None else "FAIL")
+    if said:
+        assert said in found.checks[0].sentence
+
+
+def test_a_contract_looks_at_ranks_by_the_policy_of_ties():
+    rules = {"contracts": [{"query": "q1", "must_rank_at_most": {"b": 1}}]}
+    tied = {"q1": {"a": 1.0, "b": 1.0}}
+    assert gate({"q1": {"a"}}, tied, rules, baseline=None).verdict == "PASS"
+
+
+def test_a_contract_about_a_query_that_is_nowhere_is_an_error():
+    rules = {"contracts": [{"query": "q9", "must_include": ["a"]}]}
+    with pytest.raises(InputError, match="'q9' is neither judged nor in the run"):
+        gate({"q1": {"a"}}, {"q1": ["a"]}, rules, baseline=None)
+
+
+def test_a_floor_holds_a_mean():
+    mean = evaluate(QRELS, RUNS["s1"], "nDCG@10").mean()["nDCG@10"]
+    for floor, verdict in ((mean, "PASS"), (mean + 0.001, "FAIL")):
+        rules = {"measures": {"nDCG@10": {"floor": floor}}}
+        assert gate(QRELS, RUNS["s1"], rules, baseline=OLD).verdict == verdict
+
+
+def test_a_floor_is_not_exceeded_where_lower_is_better():
+    run = {q: ["x", "d"] for q in "ab"}
+    for floor, verdict in ((3, "PASS"), (2, "PASS"), (1.5, "FAIL")):
+        rules = {"measures": {"FirstRel": {"margin": 1, "floor": floor}}}
+        found = gate({q: {"d"} for q in "ab"}, run, rules, baseline=None)
+        assert found.verdict == verdict
+
+
+def test_a_floor_for_what_is_undefined_everywhere_is_not_reached():
+    rules = {"measures": {"FirstRel": {"margin": 1, "floor": 3}}}
+    found = gate({"a": {"d"}, "b": {"e"}}, {"a": ["x"], "b": ["y"]}, rules, baseline=None)
+    assert found.verdict == "FAIL"
+    assert "undefined in every query" in found.checks[0].sentence
+
+
+def test_nothing_to_hold_a_run_against_is_an_error():
+    with pytest.raises(InputError, match="nothing to hold the run against"):
+        gate(QRELS, RUNS["s1"], baseline=None)
+
+
+# ---- noise
+
+
+def _jittered(seeds):
+    found = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        found.append(
+            {
+                q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()}
+                for q, docs in RUNS["s1"].items()
+            }
+        )
+    return found
+
+
+def test_the_band_of_the_noise_is_that_of_a_slow_loop():
+    runs = _jittered(range(6))
+    noise = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise
+    values = [evaluate(QRELS, run, "nDCG@10").per_query[:, 0].tolist() for run in runs]
+    variances = []
+    for query in zip(*values, strict=True):
+        middle = sum(query) / 6
+        variances.append(sum((x - middle) ** 2 for x in query) / 5)
+    independent = 1.959963984540054 * math.sqrt(2 * sum(variances)) / 60
+    means = [sum(row) / 60 for row in values]
+    seen = sorted(abs(a - b) for n, a in enumerate(means) for b in means[n + 1 :])
+    place = 0.95 * (len(seen) - 1)
+    quantile = seen[int(place)] + (place % 1) * (seen[int(place) + 1] - seen[int(place)])
+    assert noise.bands["nDCG@10"] == pytest.approx(max(independent, quantile), rel=1e-12)
+    assert noise.jitter["q00"]["nDCG@10"] == pytest.approx(
+        max(row[0] for row in values) - min(row[0] for row in values), rel=1e-12
+    )
+
+
+def test_a_margin_within_the_noise_is_refused():
+    runs = _jittered(range(4))
+    rules = {"measures": {"nDCG@10": {"margin": 0.001}}}
+    with pytest.raises(InputError, match="4 runs of the same system differ by up to"):
+        gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
+    stored = Baseline.from_run(QRELS, RUNS["s1"], rules, noise=runs)
+    with pytest.raises(InputError, match="4 runs of the same system differ by up to"):
+        gate(QRELS, RUNS["s2"], rules, baseline=stored)
+
+
+def test_differences_within_the_jitter_count_as_ties():
+    found = gate(QRELS, RUNS["s2"], baseline=OLD, noise=_jittered(range(4))).checks[0].numbers
+    plain = gate(QRELS, RUNS["s2"], baseline=OLD).checks[0].numbers
+    assert found.ties > plain.ties
+    assert found.wins + found.ties + found.losses == 60
+    assert (found.lower, found.gain) == (plain.lower, plain.gain)
+
+
+def test_the_margin_is_held_against_the_whole_band():
+    runs = _jittered(range(4))
+    band = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise.bands["nDCG@10"]
+    for share, refused in ((0.99, True), (1.01, False)):
+        rules = {"measures": {"nDCG@10": {"margin": share * band}}}
+        if refused:
+            with pytest.raises(InputError, match="by chance alone"):
+                gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
+        else:
+            assert gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs).checks
+
+
+def test_what_means_leave_out_is_no_noise():
+    qrels = {f"q{n}": {"d"} for n in range(10)}
+    rules = {"measures": {"FirstRel": {"margin": 2.0}, "RR": {}}}
+    far = [f"x{n}" for n in range(30)]
+    runs = [{q: ["d"] for q in qrels}, {q: ["x", "d"] if q == "q1" else ["d"] for q in qrels}]
+    # What is found at rank 31 or not at all has a value in one run only.
+    runs[0]["q0"], runs[1]["q0"] = [*far, "d"], far
+    noise = Baseline.from_run(qrels, runs[0], rules, noise=runs).noise
+    assert noise.jitter["q0"] == {"FirstRel": 0.0, "RR": 1 / 31}
+    assert noise.jitter["q1"] == {"FirstRel": 1.0, "RR": 0.5}
+    # Of nine queries one has the values 1 and 2, so a variance of 1/2.
+    band = scipy_stats.norm.ppf(0.975) * math.sqrt(2 * 0.5) / 9
+    assert noise.bands["FirstRel"] == pytest.approx(band, rel=1e-9)
+
+
+def test_a_deterministic_system_has_no_noise():
+    made = Baseline.from_run(QRELS, RUNS["s1"], noise=[RUNS["s1"]] * 3)
+    assert made.noise.bands == {"nDCG@10": 0.0}
+    assert gate(QRELS, RUNS["s1"], baseline=made).verdict == "PASS"
+
+
+def test_one_repeated_run_is_too_few():
+    with pytest.raises(InputError, match="wanted two or more"):
+        gate(QRELS, RUNS["s1"], baseline=OLD, noise=[RUNS["s1"]])
+
+
+# ---- latency
+
+
+LATENCY = {"latency": {"p50": 1.1, "p95": 1.2}}
+
+
+def _times(factor: float, seed: int = 3, queries: int = 400) -> tuple[dict, dict]:
+    rng = np.random.default_rng(seed)
+    base = rng.lognormal(-4, 0.5, queries)
+    noisy = rng.lognormal(0, 0.05, (2, queries))
+    names = [f"q{n}" for n in range(queries)]
+    times = (base * noisy[0], base * noisy[1] * factor)
+    return tuple(dict(zip(names, column, strict=True)) for column in times)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "PASS"), (1.05, "PASS"), (1.3, "FAIL")])
+def test_latency_is_a_gate_of_its_own(factor, verdict):
+    found = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(factor))
+    assert [c.verdict for c in found.checks if c.kind == "latency"] == [verdict] * 2
+    again = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(factor))
+    assert [c.sentence for c in again.checks] == [c.sentence for c in found.checks]
+
+
+def test_a_limited_latency_that_was_not_measured_is_never_a_pass():
+    assert gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD).verdict == "INCONCLUSIVE"
+
+
+def test_a_quantile_of_few_queries_has_no_bound():
+    found = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD, latency=_times(1, queries=58))
+    assert [c.verdict for c in found.checks if c.kind == "latency"] == ["PASS", "INCONCLUSIVE"]
+
+
+def test_latency_bounds_cover_the_true_ratio():
+    """Of 60 pairs with a true ratio of 1.1, the limit 1.1 is passed by about 5 %."""
+    passed = 0
+    for seed in range(60):
+        times = _times(1.1, seed, 60)
+        rules = {"latency": {"p50": 1.1}}
+        found = gate({"q": {"d"}}, {"q": ["d"]}, rules, baseline=None, latency=times)
+        passed += found.verdict == "PASS"
+    assert passed <= 3 + 3 * math.sqrt(60 * 0.05 * 0.95)
+
+
+# ---- the result
+
+
+def test_the_worst_verdict_is_the_verdict_and_gives_the_exit_code():
+    rules = _with(contracts=[{"query": "q01", "forbidden": ["nope"]}])
+    found = gate(QRELS, RUNS["s0"], rules, baseline=OLD)
+    assert [check.verdict for check in found.checks] == ["PASS", "FAIL"]
+    assert (found.verdict, found.exit_code(), found.exit_code(strict=True)) == ("FAIL", 1, 1)
+    assert found.sentences()[-1] == "PASS: 1 contract kept"
+    latent = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD)
+    assert (latent.exit_code(), latent.exit_code(strict=True)) == (0, 3)
+
+
+def test_a_result_shows_itself_and_travels():
+    found = gate(QRELS, RUNS["s0"], baseline=OLD)
+    assert "FAIL" in repr(found)
+    assert found._repr_html_().count("<table") == 2
+    assert pickle.loads(pickle.dumps(found)) == found
+    data = json.loads(found.to_json())
+    assert data["verdict"] == "FAIL"
+    assert data["checks"][0]["numbers"]["measure"] == "nDCG@10"
+    assert data["checks"][0]["numbers"]["lower"] == found.checks[0].numbers.lower
+
+
+def test_rules_may_be_given_ready_made():
+    rules = GateRules.of(_with())
+    assert gate(QRELS, RUNS["s0"], rules, baseline=OLD).verdict == "FAIL"

@@ -1,0 +1,57 @@
+"""How often the gate errs where the truth is known: the rates that the page promises."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+
+import rankgauge
+from rankgauge.rendering.tables import to_markdown
+
+DOCS = Path(__file__).parents[2] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("there are no pages beside these tests", allow_module_level=True)
+
+
+def script(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rates = script(DOCS / "_scripts" / "gate_rates.py")
+
+
+def above(rate: float, draws: int) -> float:
+    """What a count with this rate stays below, but for one time in a thousand."""
+    return draws * rate + 3.1 * math.sqrt(draws * rate * (1 - rate))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [30, 100])
+def test_on_the_sample_an_unchanged_system_hardly_fails_and_a_loss_hardly_passes(queries):
+    sample = rankgauge.sample_path("qrels.txt").parent
+    runs = [sample / "runs" / f"{run}.run" for run in ("bm25", "keyword")]
+    pool = rates.pool("sample", sample / "qrels.txt", runs, ["nDCG@10"])
+    assert abs(pool.apart.mean()) < 1e-15
+    same = rates.verdicts(pool, queries, 0.0, draws=1000, seed=1)
+    assert same["gate"]["FAIL"] <= above(0.01, 1000)
+    assert same["any drop"]["FAIL"] > 400
+    worse = rates.verdicts(pool, queries, 2 * rates.MARGIN, draws=1000, seed=2)
+    assert worse["gate"]["PASS"] <= above(0.02, 1000)
+
+
+@pytest.mark.slow
+def test_the_rows_on_the_page_are_what_the_script_gives(data_folder):
+    pools = list(rates.pools(data_folder))
+    page = (DOCS / "explain" / "gate-rates.md").read_text(encoding="utf-8")
+    for loss in (0.0, 2 * rates.MARGIN):
+        found = rates.rates(pools, loss, [100])
+        row = [cell.strip() for cell in to_markdown(found).splitlines()[2].split("|")]
+        rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines()]
+        assert row in rows
+        share = float(found.rows[0][3 if not loss else 1].removesuffix(" %")) / 100
+        draws = rates.DRAWS * len(pools)
+        assert share * draws <= above(0.01 if not loss else 0.02, draws)

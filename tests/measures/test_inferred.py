@@ -1,0 +1,279 @@
+"""Measures estimated from a sample, against slow loops from the paper and full judgments."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import ranked
+
+from rankgauge import (
+    InputError,
+    Measure,
+    Qrels,
+    SampledQrels,
+    evaluate,
+    fingerprint,
+    list_measures,
+    read_judgments,
+    read_sampled_qrels,
+)
+from rankgauge.data.join import join
+from rankgauge.data.model import Run
+
+NAMES = [bare.name for bare in list_measures() if bare.declaration.reads == "samples"]
+ASKED = ["xinfAP", "xinfAP(rel=2)", "infNDCG", "infNDCG@1", "infNDCG@5", "infNDCG@20"]
+
+Strata = Mapping[str, Mapping[str, float]]
+
+
+def _stands_for(strata: Strata) -> dict[str, Fraction]:
+    """What each judged document stands for: the stratum's size over the number judged in it."""
+    found = {}
+    for docs in strata.values():
+        judged = [doc for doc, grade in docs.items() if grade >= 0]
+        found.update({doc: Fraction(len(docs), len(judged)) for doc in judged})
+    return found
+
+
+def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | None:
+    """Yilmaz, Kanoulas and Aslam (2008), section 4.1: the mean over the strata of the expected
+    precision at a relevant document of each, weighted by the estimated relevant ones in it.
+    """
+    worth = _stands_for(strata)
+    estimated = {
+        name: sum((worth[d] for d, g in docs.items() if g >= rel), Fraction(0))
+        for name, docs in strata.items()
+    }
+    whole = sum(estimated.values(), Fraction(0))
+    if not whole:
+        return None
+    value = 0.0
+    for name, docs in strata.items():
+        relevant = [doc for doc, grade in docs.items() if grade >= rel]
+        if not relevant:
+            continue
+        expected = 0.0
+        for doc in relevant:
+            if doc not in ranking:
+                continue
+            place = ranking.index(doc)
+            above = 0.0
+            for others in strata.values():
+                seen = [others[other] for other in ranking[:place] if other in others]
+                good = sum(1 for grade in seen if grade >= rel)
+                bad = sum(1 for grade in seen if 0 <= grade < rel)
+                above += len(seen) * (good + 1e-5) / (good + bad + 2e-5)
+            expected += (1 + above) / (place + 1)
+        value += float(estimated[name] / whole) * expected / len(relevant)
+    return value
+
+
+def infNDCG(ranking: list[str], strata: Strata, *, k: int | None = None) -> float | None:
+    """Section 5 of the paper; a rank that is filled in part counts in part."""
+    worth = _stands_for(strata)
+    grades = {d: g for docs in strata.values() for d, g in docs.items() if g >= 0}
+    gained = math.fsum(
+        float(worth[doc]) * grades[doc] / math.log2(place + 1)
+        for place, doc in enumerate(ranking[:k], start=1)
+        if doc in grades
+    )
+    best, rank, room = 0.0, 1, Fraction(1)
+    for doc in sorted((d for d in grades if grades[d] > 0), key=lambda d: -grades[d]):
+        left = worth[doc]
+        while left and (k is None or rank <= k):
+            part = min(left, room)
+            best += float(part) * grades[doc] / math.log2(rank + 1)
+            left, room = left - part, room - part
+            if not room:
+                rank, room = rank + 1, Fraction(1)
+    return gained / best if best else None
+
+
+LOOPS = {"xinfAP": xinfAP, "infNDCG": infNDCG}
+
+
+def batch(seed: int, queries: int = 60) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """Random strata, some drawn in whole and some in part, and a run."""
+    rng = random.Random(seed)
+    judged: dict[str, Any] = {}
+    run: dict[str, dict[str, float]] = {}
+    for number in range(queries):
+        query, left = f"q{number}", rng.sample(range(60), 40)
+        judged[query] = {}
+        for stratum in range(rng.randint(1, 4)):
+            docs = [left.pop() for _ in range(rng.randint(1, 9))]
+            rate = rng.choice((1.0, 0.6, 0.3))
+            grades = [rng.choice((0, 0, 1, 2, 3)) if rng.random() < rate else -1 for _ in docs]
+            own = {f"d{doc}": float(grade) for doc, grade in zip(docs, grades, strict=True)}
+            judged[query][f"s{stratum}"] = own
+        if number % 8:
+            found = rng.sample(range(60), rng.randint(0, 50))
+            run[query] = {f"d{doc}": float(rng.randint(0, rng.choice((5, 10**6)))) for doc in found}
+    return judged, run
+
+
+def test_every_measure_has_a_loop() -> None:
+    assert set(NAMES) == set(LOOPS)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_measure_agrees_with_its_loop(name: str) -> None:
+    judged, run = batch(1)
+    found = evaluate(judged_of(judged), run, name)
+    compared = 0
+    for query, ours in zip(found.query_ids, found.per_query[:, 0].tolist(), strict=True):
+        measure = found.measures[0]
+        theirs = LOOPS[measure.name](
+            ranked(run.get(query, {})), judged[query], **dict(measure.params)
+        )
+        assert math.isnan(ours) if theirs is None else ours == pytest.approx(theirs, rel=1e-12)
+        compared += theirs is not None
+    assert compared > 30
+
+
+def judged_of(judged: Any) -> SampledQrels:
+    return SampledQrels.of(judged)
+
+
+def test_the_best_grade_of_each_query_is_its_level() -> None:
+    judged, run = batch(6)
+    found = evaluate(judged_of(judged), run, "xinfAP(rel=best)").per_query[:, 0]
+    best = [max(g for docs in strata.values() for g in docs.values()) for strata in judged.values()]
+    levels = evaluate(judged_of(judged), run, [f"xinfAP(rel={rel})" for rel in (1, 2, 3)])
+    nothing = [place for place, grade in enumerate(best) if grade <= 0]
+    assert np.isnan(found[nothing]).all()
+    for row, grade in enumerate(best):
+        if grade > 0:
+            assert found[row] == levels.per_query[row, int(grade) - 1]
+    assert len({*best} - {0.0, -1.0}) > 1
+
+
+@pytest.mark.parametrize("ties", ["best", "worst", "mean"])
+def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
+    judged, run = batch(7, queries=4)
+    with pytest.raises(InputError, match="not known for measures of samples"):
+        evaluate(judged_of(judged), run, ["AP", "infNDCG"], ties=ties)
+
+
+def test_where_all_was_judged_it_is_ndcg() -> None:
+    judged, run = batch(2)
+    whole = {q: {s: {d: abs(g) for d, g in docs.items()} for s, docs in strata.items()}
+             for q, strata in judged.items()}  # fmt: skip
+    found = evaluate(
+        judged_of(whole), run, ["infNDCG", "nDCG", "infNDCG@5", "nDCG@5"]
+    ).per_query  # fmt: skip
+    np.testing.assert_allclose(found[:, [0, 2]], found[:, [1, 3]], rtol=1e-13)
+
+
+def test_with_one_stratum_it_is_inf_ap() -> None:
+    judged, run = batch(3)
+    one = {q: {"s": {d: g for docs in strata.values() for d, g in docs.items()}}
+           for q, strata in judged.items()}  # fmt: skip
+    found = evaluate(judged_of(one), run, ["xinfAP", "infAP"]).per_query
+    np.testing.assert_allclose(found[:, 0], found[:, 1], rtol=1e-12)
+
+
+def test_values_worked_by_hand() -> None:
+    """Of "deep" two of four were judged, so each of them stands for two."""
+    judged = {"q": {"top": {"a": 1}, "deep": {"b": 1, "c": 0, "d": -1, "e": -1}}}
+    mean = evaluate(judged_of(judged), {"q": ["a", "d", "b"]}, ["xinfAP", "infNDCG"]).mean()
+    third = math.log2(3)
+    # b at rank 3: itself, a (surely relevant) and d of which nothing is known: a half.
+    assert mean["xinfAP"] == pytest.approx((1 * 1 + 2 * (1 + 1 + 0.5) / 3) / 3, abs=1e-5)
+    assert mean["infNDCG"] == pytest.approx((1 + 2 / 2) / (1 + 1 / third + 1 / 2))
+
+
+def test_the_estimate_is_right_in_the_mean() -> None:
+    """The DCG and the number of relevant documents are estimated without bias."""
+    rng = random.Random(5)
+    grades = {f"d{place}": float(rng.choice((0, 0, 0, 1, 2))) for place in range(60)}
+    run = {"q": {doc: rng.random() for doc in grades}}
+    truth = evaluate({"q": grades}, run, ["nDCG", "AP"]).mean()
+    found: dict[str, list[float]] = {"infNDCG": [], "xinfAP": []}
+    for _ in range(300):
+        docs = list(grades)
+        drawn = {*docs[:15], *rng.sample(docs[15:], 25)}
+        judged = {"q": {
+            "top": {d: grades[d] for d in docs[:15]},
+            "deep": {d: grades[d] if d in drawn else -1 for d in docs[15:]},
+        }}  # fmt: skip
+        for name, value in evaluate(judged_of(judged), run, list(found)).mean().items():
+            found[name].append(value)
+    assert np.mean(found["infNDCG"]) == pytest.approx(truth["nDCG"], abs=0.02)
+    assert np.mean(found["xinfAP"]) == pytest.approx(truth["AP"], abs=0.03)
+
+
+def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
+    judged, run = batch(4)
+    wanted = evaluate(judged_of(judged), run, ASKED).per_query
+    found = Run.of(run)
+    whole = judged_of(judged)
+    joined = join(whole.qrels, found, ties="trec", table=found.table)
+    asked = evaluate(whole, run, ASKED).measures
+    for cells in (1, 60, 10**9):
+        for places, block in whole.blocks(joined, np.arange(len(whole)), cells=cells):
+            for column, measure in enumerate(asked):
+                rows = measure.values(block)
+                assert np.array_equal(rows, wanted[places, column], equal_nan=True)
+    rows = [(q, d, s, g) for q, strata in judged.items() for s, docs in strata.items()
+            for d, g in docs.items()]  # fmt: skip
+    random.Random(1).shuffle(rows)
+    other = evaluate(judged_of(rows), run, ASKED)
+    back = [other.query_ids.index(query) for query in judged]
+    assert np.array_equal(other.per_query[back], wanted, equal_nan=True)
+
+
+# ---- the judgments
+
+LINES = "q1 0 d1 a 1\nq1 0 d2 b 0\nq1 0 d3 b -1\n"
+JUDGED = {"q1": {"a": {"d1": 1.0}, "b": {"d2": 0.0, "d3": -1.0}}}
+
+
+def test_files_and_mappings_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "prels"
+    path.write_text(LINES, encoding="utf-8")
+    found = read_sampled_qrels(path)
+    assert {query: found[query] for query in found} == JUDGED
+    assert found == judged_of(JUDGED)
+    assert found.qrels == Qrels.of({"q1": {"d1": 1, "d2": 0, "d3": -1}})
+    table = tmp_path / "a.csv"
+    table.write_text("query_id,iteration,doc_id,stratum,relevance\n" + LINES.replace(" ", ","))
+    assert read_judgments(table, "infNDCG") == found
+    assert fingerprint(found) == fingerprint(judged_of(JUDGED)) != fingerprint(found.qrels)
+
+
+def test_what_has_no_strata_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 d1 1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="got 4 fields, wanted 5: query iteration document str"):
+        evaluate(path, {"q1": ["d1"]}, "infNDCG")
+    with pytest.raises(InputError, match="got Qrels, which has no strata"):
+        evaluate(Qrels.of({"q1": {"d1"}}), {"q1": ["d1"]}, "infNDCG")
+    with pytest.raises(InputError, match="got 1 where documents were wanted"):
+        evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, "infNDCG")
+    with pytest.raises(InputError, match="document 'd' stands twice for query 'q'"):
+        judged_of([("q", "d", "a", 1), ("q", "d", "b", 1)])
+    with pytest.raises(InputError, match="reads subtopics and infNDCG reads samples"):
+        evaluate(judged_of(JUDGED), {"q1": ["d1"]}, ["alpha_nDCG@5", "infNDCG"])
+
+
+def test_ties_and_notes() -> None:
+    judged = judged_of(JUDGED)
+    assert evaluate(judged, {"q1": {"d2": 1.0, "d3": 1.0}}, "infNDCG").counts["tied"] == 1
+    assert evaluate(judged, {"q1": {"d2": 1.0, "x": 0.5}}, "xinfAP").counts["tied"] == 0
+    found = evaluate(judged, {"q1": ["d1"]}, ["infNDCG", "nDCG"])
+    assert any("a sample was judged" in note for note in found.notes)
+    assert found.mean() == {"infNDCG": 1.0, "nDCG": 1.0}
+
+
+def test_without_a_relevant_document_a_value_is_undefined() -> None:
+    found = evaluate({"q": {"s": {"d": 0, "e": -1}}}, {"q": ["d"]}, ["infNDCG", "xinfAP"])
+    assert found.undefined.all()
+    assert Measure("infNDCG").declaration.bounds[1] == math.inf

@@ -1,0 +1,152 @@
+"""Every measure that names a twin in trec_eval, against pytrec_eval, live."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import pytrec_eval
+from strategies import batch, differs, joined, values
+
+from rankgauge import list_measures, parse
+from rankgauge.measures.declaration import SPECIAL
+from rankgauge.measures.measure import Measure
+
+CATALOGUE = [bare for bare in list_measures() if bare.declaration.reads not in SPECIAL]
+
+_TREC_CUTOFFS = (1, 2, 3, 5, 10, 20, 100, 1000)
+_TREC_LEVELS = (1, 2, 3, 4, 5)
+_RECALLS = tuple(tenth / 10 for tenth in range(11))
+# Measures of version 10, which pytrec_eval does not know: test_oracle_files.py compares the values
+# of trec_eval itself.
+_OF_TREC_EVAL_ONLY = {"Unjudged", "YAAP"}
+TWINS = [
+    bare.name for bare in CATALOGUE if bare.declaration.trec and bare.name not in _OF_TREC_EVAL_ONLY
+]
+# What trec_eval calls relevant does not matter to gains there.
+LEVELLED = {bare.name for bare in CATALOGUE if bare.declaration.defaults.get("rel") == 1}
+
+Answers = dict[str, dict[str, float]]
+
+
+def _twins(bare: Measure) -> dict[str, Measure]:
+    """Our measures by the names of trec_eval, without a relevance level."""
+    declared = bare.declaration
+    points = {"k": _TREC_CUTOFFS, "mult": declared.curve, "recall": _RECALLS}[declared.at]
+    found = [bare @ point for point in points if declared.at in declared.words]
+    if not declared.required:
+        found.append(bare())
+    return {name: measure for measure in found if (name := measure.trec_name())}
+
+
+def _asked() -> set[str]:
+    """The twins as pytrec_eval wants to be asked: one name with all of its cut-offs."""
+    whole, cut = set(), dict[str, list[str]]()
+    for name in TWINS:
+        for twin in _twins(Measure(name)):
+            stem, _, point = twin.rpartition("_")
+            if point.replace(".", "").isdigit():
+                cut.setdefault(stem, []).append(point)
+            else:
+                whole.add(twin)
+    return whole | {f"{stem}.{','.join(points)}" for stem, points in cut.items()}
+
+
+class Twin:
+    """A batch that pytrec_eval can take, and its answers for one way of asking."""
+
+    def __init__(self) -> None:
+        made = batch(31, queries=1200, grades=(-2, -1, -1, 0, 0, 1, 1, 2, 3, 4), deepest=60)
+        for grades in made.qrels.values():
+            # It ends the process on a query whose grades are all -2.
+            if max(grades.values()) < -1:
+                grades["never-but-judged"] = 0
+        self.made = made
+        self.joined = joined(made.qrels, made.run)
+        self.whole = {
+            query: {doc: int(grade) for doc, grade in grades.items()}
+            for query, grades in made.qrels.items()
+        }
+        self._known: dict[tuple[int, bool], Answers] = {}
+
+    def answers(self, rel: int, *, judged_only: bool = False) -> Answers:
+        key = (rel, judged_only)
+        if key not in self._known:
+            evaluator = pytrec_eval.RelevanceEvaluator(
+                self.whole, _asked(), relevance_level=rel, judged_docs_only_flag=judged_only
+            )
+            self._known[key] = evaluator.evaluate(self.made.run)
+        return self._known[key]
+
+
+@pytest.fixture(scope="module")
+def twin() -> Twin:
+    return Twin()
+
+
+def _compared_with_pytrec_eval(case: Twin, name: str, measure: Measure, answers: Answers) -> int:
+    compared = 0
+    found = values(case.joined, [measure])[:, 0].tolist()
+    for query, ours in zip(case.joined.qrels.query_ids, found, strict=True):
+        if query not in case.made.run:
+            assert query not in answers
+            continue
+        theirs = answers[query][name]
+        # It has no word for undefined and says 0.
+        counted = 0.0 if math.isnan(ours) else ours
+        if name in {"gm_map", "gm_bpref"}:
+            # It gives the logarithm, floor and all.
+            counted = math.log(max(counted, 1e-5))
+        if math.isnan(theirs):
+            # Named exception: with nothing left of a ranking (-J) it divides 0 by 0 here.
+            assert measure.name in {"IPrec", "IPrecAvg"}
+            assert not case.made.seen(query).judged_only().ranking
+            theirs = 0.0
+        assert not differs(counted, theirs), (
+            f"{measure} of {query}: {ours!r}, pytrec_eval {theirs!r}"
+        )
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_measure_agrees_with_pytrec_eval(name: str, twin: Twin) -> None:
+    bare = Measure(name)
+    words = bare.declaration.words
+    levels = _TREC_LEVELS if name in LEVELLED else (1,)
+    both = len(twin.made.qrels.keys() & twin.made.run.keys())
+    compared, pairs = 0, _twins(bare)
+    assert pairs, "a measure that names a twin must have one to compare with"
+    for trec, measure in pairs.items():
+        for rel in levels:
+            leveled = measure(rel=rel) if name in LEVELLED else measure
+            compared += _compared_with_pytrec_eval(twin, trec, leveled, twin.answers(rel))
+    assert compared == both * len(pairs) * len(levels)
+    if "judged_only" not in words:
+        return
+    for trec, measure in pairs.items():
+        only = measure(judged_only=True)
+        answers = twin.answers(1, judged_only=True)
+        assert _compared_with_pytrec_eval(twin, trec, only, answers) == both
+
+
+def test_the_batch_for_pytrec_eval_is_unkind(twin: Twin) -> None:
+    """Or the agreement would say little."""
+    found = twin.joined
+    assert 0 < len(found.numbers) < len(found.qrels)
+    assert len(found.unknown_queries) > 10
+    assert len(found.tied()) > 300
+    assert (found.grade < 0).sum() > 500
+    assert both_sides(values(found, [parse("NumRel")])[:, 0] > 0)
+    assert both_sides(values(found, [parse("NumRet")])[:, 0] > 500)
+
+
+def both_sides(flags: np.ndarray) -> bool:
+    return bool(flags.any()) and not flags.all()
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_name_of_the_twin_is_read_as_the_measure(name: str) -> None:
+    for trec, measure in _twins(Measure(name)).items():
+        assert parse(trec) == measure

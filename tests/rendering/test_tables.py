@@ -1,0 +1,173 @@
+"""A plain table and its forms."""
+
+import csv
+import io
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgauge.rendering.tables import (
+    Table,
+    render,
+    to_csv,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_terminal,
+)
+
+TABLE = Table(
+    columns=("run", "nDCG@10", "NumRet"),
+    rows=(("a|b", 0.5, 10), ("<i>", math.nan, 7)),
+    title="two runs",
+    notes=("first note",),
+    best=frozenset({(0, 1)}),
+)
+
+
+def test_a_terminal_table_is_aligned_and_never_cut():
+    wide = Table(columns=tuple(f"measure number {n}" for n in range(40)), rows=((0.123456,) * 40,))
+    head, _, row = to_terminal(wide).splitlines()
+    assert len(head) > 400
+    assert row.count("0.1235") == 40
+    assert "…" not in head + row
+
+
+def test_a_terminal_table_has_no_colour_unless_asked():
+    assert "\x1b" not in to_terminal(TABLE)
+    assert "\x1b[1m 0.5000\x1b[0m" in to_terminal(TABLE, color=True)
+
+
+LETTERS = st.text("aB1- é–−†²→…日🙂\u0301\t\n[]\\\xa0", max_size=6)
+CELLS = st.one_of(
+    LETTERS, st.none(), st.integers(-9, 10**6), st.floats(-9, 999), st.just(float("nan"))
+)
+
+
+@st.composite
+def tables(draw):
+    names = draw(st.lists(LETTERS, min_size=1, max_size=4))
+    kinds = [draw(st.sampled_from([CELLS, st.floats(0, 1)])) for _ in names]
+    rows = draw(st.lists(st.tuples(*kinds), max_size=4))
+    places = st.sampled_from([(r, c) for r in range(len(rows) or 1) for c in range(len(names))])
+    return Table(
+        tuple(names), tuple(rows), draw(LETTERS), tuple(draw(st.lists(LETTERS, max_size=2))),
+        best=draw(st.frozensets(places)), starred=draw(st.booleans()),
+        marks=draw(st.dictionaries(places, st.sampled_from(["†", "a", "‡ab"]), max_size=3)),
+        right=draw(st.frozensets(st.sampled_from(range(len(names))), max_size=1)),
+    )  # fmt: skip
+
+
+@given(tables())
+def test_a_table_is_drawn_without_rich_as_rich_draws_it(table):
+    by_rich = re.sub("\x1b\\[[0-9;]*m", "", to_terminal(table, color=True))
+    assert to_terminal(table).splitlines() == [line.rstrip() for line in by_rich.splitlines()]
+
+
+def test_letters_of_two_cells_keep_their_columns_in_line():
+    table = Table(columns=("run", "AP"), rows=(("日本", 0.5), ("a", 0.25)))
+    assert to_terminal(table).splitlines()[2:] == ["日本   0.5000", "a      0.2500"]
+
+
+def test_spaces_behind_a_number_do_not_move_it():
+    table = Table(columns=("n",), rows=(("1 ",), ("1000",)), right=frozenset({0}))
+    assert to_terminal(table).splitlines()[2:] == ["   1", "1000"]
+
+
+def test_markdown_escapes_what_would_break_it():
+    text = to_markdown(TABLE)
+    assert "a\\|b" in text
+    assert "\\<i>" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(line) for line in rows}) == 1
+
+
+def test_csv_keeps_every_digit_and_defuses_formulas():
+    table = Table(columns=("=cmd", "x"), rows=(("+1", 0.1 + 0.2), ("ok", None)))
+    rows = list(csv.reader(io.StringIO(to_csv(table))))
+    assert rows == [["'=cmd", "x"], ["'+1", "0.30000000000000004"], ["ok", ""]]
+
+
+def test_json_has_no_nan():
+    rows = json.loads(render(TABLE, "json"), parse_constant=pytest.fail)
+    assert rows[1] == {"run": "<i>", "nDCG@10": None, "NumRet": 7}
+
+
+def test_html_escapes_text_and_marks_the_best():
+    page = to_html(TABLE)
+    assert "&lt;i&gt;" in page
+    assert "<i>" not in page
+    assert "<strong>0.5000</strong>" in page
+    assert "<li>first note</li>" in page
+
+
+def test_latex_has_the_rules_of_booktabs_and_the_best_in_bold():
+    lines = [line.strip() for line in render(TABLE, "latex").splitlines()]
+    assert lines == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{two runs}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"run & nDCG@10 & NumRet \\",
+        r"\midrule",
+        r"a\textbar{}b & \textbf{0.5000} & 10 \\",
+        r"\textless{}i\textgreater{} & -- & 7 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+        r"\smallskip",
+        r"\begin{minipage}{\linewidth}",
+        r"\footnotesize",
+        r"first note\par",
+        r"\end{minipage}",
+        r"\end{table}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("50 % & $5 #1 a_b ~ ^", r"50 \% \& \$5 \#1 a\_b \textasciitilde{} \textasciicircum{}"),
+        # Behind the end of a row a star and a bracket would be its arguments.
+        ("*", "{*}"),
+        ("[2ex]", "{[}2ex]"),
+        # No ligature makes two dashes one, and a minus is no hyphen.
+        ("--option", "-{}-option"),
+        ("-0.163 to +0.070", "$-$0.163 to +0.070"),
+        ("bm25-1 on 2024-01-02", "bm25-1 on 2024-01-02"),
+        ("\u202eevil\n", r"\textbackslash{}u202eevil\textbackslash{}n"),
+    ],
+)
+def test_no_text_is_a_command_of_latex(text, escaped):
+    row = to_latex(Table(columns=("a",), rows=((text,),))).splitlines()[6]
+    assert row == rf"    {escaped} \\"
+
+
+def test_marks_stand_behind_a_cell_and_decimals_stay_in_line():
+    marked = replace(TABLE, rows=(("a", 0.5, 10), ("b", 0.25, 7)), marks={(1, 1): "*"})
+    assert r"\textbf{0.5000} & 10" in to_latex(marked)
+    assert r"0.2500\rlap{\textsuperscript{{*}}} & 7" in to_latex(marked)
+    rows = [line for line in to_terminal(marked).splitlines() if "0." in line]
+    assert [row.index(".") for row in rows] == [rows[0].index(".")] * 2
+    assert "0.2500*" in rows[1]
+    assert "| **0.5000** |" in to_markdown(marked)
+    assert "0.2500\\*" in to_markdown(marked)
+    assert "0.2500<sup>*</sup>" in to_html(marked)
+    assert "*" not in to_csv(marked) + render(marked, "json")
+
+
+def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():
+    table = Table(
+        ("run", "x"), (("a", 10.5), ("b", 2.25), ("c", 123.0)),
+        best=frozenset({(1, 1)}), starred=True, marks={(0, 1): "†"},
+    )  # fmt: skip
+    lines = to_terminal(table).splitlines()[2:]
+    assert [line.split()[1] for line in lines] == ["10.5000†", "2.2500*", "123.0000"]
+    assert len({line.index(".") for line in lines}) == 1

@@ -1,0 +1,143 @@
+"""Each run without its own judgments, against plain loops and by hand."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import Seen, ranked
+from scipy import stats
+from strategies import by_loop
+
+from rankgauge import InputError, RankgaugeError, parse, reliability, report_reliability
+from rankgauge.sensitivity.reliability import kendall_tau
+
+MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]
+QUERIES = [f"q{n}" for n in range(12)]
+
+
+def _collection(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Runs of the same documents in other orders; judged is what any has in its first six."""
+    rng = random.Random(seed)
+    docs = [f"d{n}" for n in range(30)]
+    runs = {
+        name: {
+            q: {doc: rng.choice((0.5, rng.random())) for doc in rng.sample(docs, 12)}
+            for q in QUERIES
+        }
+        for name in ("a", "b", "c", "d")
+    }
+    qrels = {}
+    for q in QUERIES:
+        pool = {doc for run in runs.values() for doc in ranked(run[q])[:6]}
+        qrels[q] = {doc: rng.choice((0, 0, 1, 2)) for doc in sorted(pool)}
+    return qrels, runs
+
+
+def _mean(measure: Any, qrels: dict[str, Any], run: dict[str, Any]) -> float:
+    values = [by_loop(measure, Seen(ranked(run[q]), qrels[q])) for q in QUERIES]
+    if measure.declaration.undefined == "skip":
+        values = [value for value in values if value is not None]
+    return sum(value or 0.0 for value in values) / len(values)
+
+
+@pytest.mark.parametrize("depth", [6, 3, None], ids=str)
+@pytest.mark.parametrize("groups", [None, {"a": "x", "b": "x", "c": "y", "d": "z"}], ids=str)
+def test_a_run_is_measured_without_what_only_it_brought(depth: Any, groups: Any) -> None:
+    qrels, runs = _collection(3)
+    group_of = groups or {name: name for name in runs}
+    found = reliability(qrels, runs, MEASURES, depth=depth, groups=groups)
+    assert [run.run for run in found.runs] == list(runs)
+    seen = 0
+    for one in found.runs:
+        mine = [r for n, r in runs.items() if group_of[n] == group_of[one.run]]
+        others = [r for n, r in runs.items() if group_of[n] != group_of[one.run]]
+        reduced, gone = {}, []
+        for q in QUERIES:
+            top = {doc for run in mine for doc in ranked(run[q])[:depth]}
+            rest = {doc for run in others for doc in ranked(run[q])[:depth]}
+            gone += [grade for doc, grade in qrels[q].items() if doc in top - rest]
+            reduced[q] = {d: grade for d, grade in qrels[q].items() if d not in top - rest}
+        assert (one.judgments, one.relevant) == (len(gone), sum(grade >= 1 for grade in gone))
+        seen += one.judgments
+        for column, measure in enumerate(MEASURES):
+            assert one.values[column] == pytest.approx(_mean(measure, qrels, runs[one.run]))
+            assert one.without[column] == pytest.approx(_mean(measure, reduced, runs[one.run]))
+            sign = -1 if measure.name == "FirstRel" else 1
+            for judged, place in ((qrels, one.ranks), (reduced, one.ranks_without)):
+                mean = _mean(measure, judged, runs[one.run])
+                above = sum(
+                    sign * (_mean(measure, judged, r) - mean) > 1e-12 for r in runs.values()
+                )
+                assert place[column] == 1 + above
+    assert seen or depth is None
+
+
+def test_the_order_of_the_runs_is_told_by_tau_and_the_largest_change() -> None:
+    qrels, runs = _collection(4)
+    found = reliability(qrels, runs, MEASURES, depth=6)
+    for column, measure in enumerate(MEASURES):
+        one, other = (
+            [getattr(r, part)[column] for r in found.runs] for part in ("values", "without")
+        )
+        assert found.tau[measure] == pytest.approx(stats.kendalltau(one, other).statistic)
+        name, change = found.largest_drop(measure)
+        worst = {r.run: r.without[column] - r.values[column] for r in found.runs}
+        pick = max if measure.name == "FirstRel" else min
+        assert change == pick(worst.values())
+        assert worst[name] == change
+    assert sum("Kendall's tau" in note for note in found.table().notes) == len(MEASURES)
+    assert len(found.table().rows) == len(MEASURES) * len(runs)
+    assert "own judgments" in report_reliability(found, "markdown")
+
+
+def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:
+    qrels = {"q": {"d1": 1, "away": 1}}
+    found = reliability(qrels, {"a": {"q": ["d1"]}, "b": {"q": ["d2"]}}, "R@5")
+    assert [(run.values, run.without) for run in found.runs] == [((0.5,), (0.0,)), ((0.0,), (0.0,))]
+    assert "1 judgment of 2 came from none of these runs" in found.notes
+
+
+def test_what_all_runs_found_takes_nothing_away() -> None:
+    run = {"q": ["d1", "d2"]}
+    found = reliability({"q": {"d1": 1, "d2": 2}}, {"a": run, "b": run}, "nDCG")
+    assert all(one.judgments == 0 and one.values == one.without for one in found.runs)
+    # Two runs of one value have no order.
+    assert np.isnan(found.tau[parse("nDCG")])
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ({"a": {"q": ["d"]}}, {}),
+        ({}, {}),
+        ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"groups": {"a": "x", "b": "x"}}),
+        ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"groups": {"a": "x"}}),
+        ([{"q": ["d"]}, {"q": ["d"]}], {}),
+        ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"depth": 0}),
+    ],
+    ids=["one run", "none", "one group", "no group", "one name", "depth 0"],
+)
+def test_what_cannot_be_left_out_is_refused(runs: Any, words: dict[str, Any]) -> None:
+    with pytest.raises(RankgaugeError):
+        reliability({"q": {"d": 1}}, runs, "P@1", **words)
+
+
+def test_the_largest_change_of_another_measure_is_refused() -> None:
+    found = reliability({"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["d"]}}, "P@1")
+    with pytest.raises(InputError, match="was not evaluated"):
+        found.largest_drop("AP")
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
+def test_tau_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
+    one, other = [a for a, _ in pairs], [b for _, b in pairs]
+    tau = kendall_tau(one, other)
+    if len(set(one)) < 2 or len(set(other)) < 2:
+        assert np.isnan(tau)
+    else:
+        assert tau == pytest.approx(stats.kendalltau(one, other).statistic)
