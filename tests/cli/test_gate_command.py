@@ -151,7 +151,7 @@ def test_latency_is_read_from_two_files(gate, tmp_path):
     [
         ((BM25, "--rules", "none.toml"), "none.toml: there is no such file"),
         ((BM25, "--baseline", "none.json"), "none.json: there is no baseline yet"),
-        ((BM25, "--baseline", BM25), "this is no baseline"),
+        ((BM25, "--baseline", BM25), "not a baseline"),
         ((BM25, "--anchor", "none.json"), "none.json: there is no baseline yet"),
         ((BM25, "--junit", "no/such/j.xml"), "error: no/such/j.xml: cannot be written"),
         ((BM25, "--update-baseline", "--baseline", "no/such.json"), "cannot be written"),

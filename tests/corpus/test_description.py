@@ -102,7 +102,7 @@ def test_lines_that_do_not_fit_are_counted_and_do_not_stop_it(tmp_path):
     path.write_text('{"_id": "d", "text": "x"}\nno\n{"_id": "d", "text": "y"}\n')
     count, of, examples = remarks(describe_collection(path))["lines or files that were passed over"]
     assert (count, of) == (2, 3)
-    assert "line 2: this is no JSON" in examples[0]
+    assert "line 2: not valid JSON" in examples[0]
     assert "line 3: id 'd' stands in line 1, too" in examples[1]
     with pytest.raises(FormatError):
         Collection.load(path)

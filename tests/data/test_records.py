@@ -261,7 +261,7 @@ def test_ids_that_are_numbers_meet_the_keys_of_json():
 
 BAD_FILES = {
     "a broken line": (
-        "r.jsonl", json.dumps(LINES[0]) + '\n\n{"id": "q2", \n', "r.jsonl, line 3: this is no JSON",
+        "r.jsonl", json.dumps(LINES[0]) + '\n\n{"id": "q2", \n', "r.jsonl, line 3: not valid JSON",
     ),
     "a part that is missing": (
         "r.jsonl", json.dumps(LINES[0]) + '\n{"id": "q2", "retrieved": ["d1"]}\n',
@@ -281,10 +281,10 @@ BAD_FILES = {
     ),
     "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1 where a record was wanted"),
     "a number": ("r.json", "7", "r.json: got a JSON int, wanted a list of records"),
-    "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: this is no JSON"),
+    "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: not valid JSON"),
     "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' stands twice in one object"),
     "an empty JSON": ("r.json", " ", "r.json: the file is empty"),
-    "UTF-16": ("r.json", "[\0{\0", "r.json, line 1: this is no JSON"),
+    "UTF-16": ("r.json", "[\0{\0", "r.json, line 1: not valid JSON"),
     "nested too deeply": ("r.json", "[" * 100_000, "r.json: the JSON is nested too deeply"),
     "an empty list": ("r.json", "[]", "r.json: there is no record"),
     "an empty file": ("r.jsonl", "", "r.jsonl: there is no record"),

@@ -81,7 +81,7 @@ def test_measures_without_bands_are_refused():
     ("text", "said"),
     [
         ("", "no table of bands"),
-        ("[bands", "this is no TOML"),
+        ("[bands", "not valid TOML"),
         ("bands = 3", "no table of bands"),
         ("tool = 3", "no table of bands"),
     ],
@@ -96,7 +96,7 @@ def test_a_file_without_bands_is_refused(tmp_path, text, said):
     with pytest.raises(InputError, match="cannot read it"):
         Bands.of(tmp_path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="this is no TOML"):
+    with pytest.raises(InputError, match="not valid TOML"):
         Bands.of(path)
     with pytest.raises(InputError, match="got int for the bands"):
         Bands.of(3)

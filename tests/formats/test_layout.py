@@ -22,7 +22,10 @@ from rankgauge.formats.layout import RUN, is_lost, numbers_of, whole_numbers_of
 from rankgauge.retrievers.protocol import hits_of
 
 LOW, HIGH = 2**53, 2**53 + 1  # equal as 64-bit floats
-SAID = f"score {HIGH} is no 64-bit float: it would become {LOW}, and may tie with another score"
+SAID = (
+    f"score {HIGH} is not exactly representable as a 64-bit float: it would become {LOW}, and may "
+    "tie with another score"
+)
 QRELS = rg.Qrels.of({"q1": {"d1": 1}})
 
 

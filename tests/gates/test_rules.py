@@ -134,7 +134,7 @@ def test_a_mistake_is_told_with_its_place_and_what_mends_it(given, error, said):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("gate.toml", "nDCG@10 = 1", "gate.toml, line 1, column 5: this is no TOML"),
+        ("gate.toml", "nDCG@10 = 1", "gate.toml, line 1, column 5: not valid TOML"),
         ("gate.toml", b"\xff", "this is no UTF-8"),
         ("pyproject.toml", "[tool.other]", "there is no table [tool.rankgauge.gate]"),
         ("pyproject.toml", "[tool.rankgauge]\ngate = 3", "3 is not possible"),

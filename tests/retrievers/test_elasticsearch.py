@@ -317,7 +317,7 @@ def test_an_answer_that_is_none_is_named(engine, make, found, error, message):
         ({"responses": []}, "0 responses for 1 queries"),
         ({}, "none responses for 1 queries"),
         ([], "none responses for 1 queries"),
-        (b"<html>", "the answer is no JSON"),
+        (b"<html>", "the answer is not valid JSON"),
     ],
 )
 def test_another_server_is_noticed(engine, make, said, message):

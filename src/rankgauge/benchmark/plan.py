@@ -119,7 +119,7 @@ class BenchmarkPlan:
             path: A TOML file, or a folder that :meth:`Collection.load` reads.
 
         Raises:
-            FormatError: If the file is no TOML, or a key is missing or of the wrong kind.
+            FormatError: If the file is not valid TOML, or a key is missing or of the wrong kind.
             UnknownName: For a key or a type that nobody knows, with the nearest ones.
         """
         place = Path(path)
@@ -144,7 +144,7 @@ class BenchmarkPlan:
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FormatError(
-                f"this is no TOML: {error}", path=str(path), fix="mend the line it names"
+                f"not valid TOML: {error}", path=str(path), fix="mend the line it names"
             ) from None
         with _in_file(place):
             return _Reading(place).plan(data)

@@ -313,7 +313,7 @@ def _objects(lines: Iterable[tuple[int, bytes]], layout: Layout, faults: Faults)
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            faults.add_line(Fault(number, f"this is no JSON: {shorten(line)}"))
+            faults.add_line(Fault(number, f"not valid JSON: {shorten(line)}"))
             continue
         if not isinstance(value, dict):
             faults.add_line(Fault(number, f"this is no object: {shorten(line)}"))

@@ -245,7 +245,7 @@ class Endpoint:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise EndpointError(
-                f"the answer is no JSON: {self.quoted(text)}", where=where, status=status,
+                f"the answer is not valid JSON: {self.quoted(text)}", where=where, status=status,
                 fix="look at the URL; something else answers there",
             ) from None  # fmt: skip
 

@@ -155,7 +155,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            f"this is no TOML: {error}",
+            f"not valid TOML: {error}",
             where=where,
             fix='write [bands] and "P@5" = [0.3, 0.5, 0.7]',
         ) from None

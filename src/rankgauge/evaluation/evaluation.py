@@ -266,7 +266,7 @@ class Evaluation:
         """An evaluation from its JSON.
 
         Raises:
-            InputError: If it is no JSON, or not by the schema this version knows.
+            InputError: If it is not valid JSON, or not by the schema this version knows.
 
         Example:
             >>> ev = evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])

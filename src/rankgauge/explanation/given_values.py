@@ -235,7 +235,7 @@ def _json(text: str, name: str) -> Any:
                 found.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise FormatError(
-                    f"this is no JSON: {error}", path=name, line=number, fix=f"give {_WANTED}"
+                    f"not valid JSON: {error}", path=name, line=number, fix=f"give {_WANTED}"
                 ) from None
     return found
 

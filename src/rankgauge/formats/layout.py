@@ -331,7 +331,7 @@ def _not_finite(values: FloatArray) -> tuple[int, str] | None:
 
 
 def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
-    """What is wrong with a whole number that is no 64-bit float, and the fix; None for others."""
+    """The fault and fix of a whole number that is not a 64-bit float; None for others."""
     if not (isinstance(value, str | bytes) or _is_number(type(value))):
         return None
     try:
@@ -343,8 +343,8 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
     shown = value.decode() if isinstance(value, bytes) else value
     fix = "subtract the same whole number from all scores, or list the documents, best first"
     what = (
-        f"{layout.value} {shown} is no 64-bit float: it would become {int(number)}, and may tie "
-        f"with another {layout.value}"
+        f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would become "
+        f"{int(number)}, and may tie with another {layout.value}"
     )
     return what, fix if layout is RUN else f"give a smaller {layout.value}"
 

@@ -255,7 +255,7 @@ def read_json(lines: Lines, name: str, layout: Layout) -> PairTable:
     """A JSON object: query id to documents, as :func:`from_mapping` takes it.
 
     Raises:
-        FormatError: If it is no JSON object.
+        FormatError: If it is not a JSON object.
         InputError: If its parts do not fit.
     """
     value = json_document(lines, name, f"one object: {layout.mapping}")
@@ -334,11 +334,11 @@ _JSON = {
 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"this is no JSON: byte {error.start + 1} is not UTF-8"
+        return f"not valid JSON: byte {error.start + 1} is not UTF-8"
     if isinstance(error, RecursionError):
         return "the JSON is nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        return f"this is no JSON: {error.msg}, at column {error.colno}"
+        return f"not valid JSON: {error.msg}, at column {error.colno}"
     return str(error)
 
 

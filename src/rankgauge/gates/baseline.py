@@ -257,12 +257,10 @@ class Baseline:
             found = _built(data)
             whole = json.loads(found.to_json()) == data
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise FormatError(
-                f"this is no baseline: {_reason(error)}", path=name, fix=_RENEW
-            ) from None
+            raise FormatError(f"not a baseline: {_reason(error)}", path=name, fix=_RENEW) from None
         if not whole:
             raise FormatError(
-                "this is not what was written: edited by hand, or merged by a tool",
+                "the checksum does not match: the file was edited by hand or merged",
                 path=name, fix=_RENEW,
             )  # fmt: skip
         return found
@@ -288,15 +286,15 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         data = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise FormatError(
-            f"this is no baseline: {error.msg}", path=name, line=error.lineno, fix=_RENEW
+            f"not a baseline: {error.msg}", path=name, line=error.lineno, fix=_RENEW
         ) from None
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"this is no baseline: {error}", path=name, fix=_RENEW) from None
+        raise FormatError(f"not a baseline: {error}", path=name, fix=_RENEW) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     written = str(schema).removeprefix(_SCHEMA)
     if not str(schema).startswith(_SCHEMA) or not written.isdecimal():
         raise FormatError(
-            f"this is no baseline: its schema is {schema!r}, wanted {_SCHEMA}{_VERSION}",
+            f"not a baseline: its schema is {schema!r}, wanted {_SCHEMA}{_VERSION}",
             path=name, fix=_RENEW,
         )  # fmt: skip
     if int(written) < _VERSION:

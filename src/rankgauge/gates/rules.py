@@ -106,7 +106,7 @@ class GateRules:
                 file (of ``pyproject.toml`` the table ``[tool.rankgauge.gate]``), or rules.
 
         Raises:
-            FormatError: If the file is no TOML.
+            FormatError: If the file is not valid TOML.
             InputError: If there is no such file or table, or a value is not possible.
             UnknownName: For a key or a measure nobody knows, with the nearest ones.
         """
@@ -160,7 +160,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (0, 0)
         raise FormatError(
-            f"this is no TOML: {re.sub(r' [(]at .*', '', str(error))}",
+            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}",
             path=str(path), line=line, column=column,
             fix='mend the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
         ) from None  # fmt: skip
