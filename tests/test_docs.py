@@ -364,6 +364,7 @@ def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
     assert set(found) <= set(targets)
 
 
+@pytest.mark.slow
 def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = re.search(r"(?m)^demo:.*\n((?:\t.*\n)+)", makefile)[1]

@@ -13,6 +13,7 @@ from fuzzing.outcomes import FAULT, outcome
 CASES = int(os.environ.get("RANKGAUGE_FUZZ", "3000")) // 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", get_args(Target))
 def test_malformed_input_is_read_or_refused_with_words(tmp_path, target):
     said = {

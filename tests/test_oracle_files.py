@@ -512,6 +512,7 @@ def test_real_runs_agree_with_every_stored_oracle(collection: str, data_folder: 
     assert dict(tally.compared) == MUST[collection]
 
 
+@pytest.mark.slow
 def test_scores_that_differ_in_64_bits_only_matter_in_one_query(data_folder: Path) -> None:
     """Why one query of one run differs from the tools that keep 32 bits, and no other does."""
     apart: set[str] = set()

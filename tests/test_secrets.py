@@ -231,6 +231,7 @@ encoder = {{ type = "openai-embeddings", url = {embeddings}, model = "small" }}
 """
 
 
+@pytest.mark.slow
 def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     """Console, report, JSON, journal, runs and history of a run in which queries fail."""
     talk = talking("raw", 400)

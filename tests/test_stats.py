@@ -379,6 +379,7 @@ def test_the_bootstrap_covers_a_little_too_little_at_50_queries(method):
 # ---- corrections
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_corrections_are_those_of_statsmodels(given_p):
     for correct, name in (

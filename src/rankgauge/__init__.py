@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from rankgauge.corpus.spans import read_spans as read_spans
     from rankgauge.corpus.spans import span_scores as span_scores
     from rankgauge.data.fingerprints import fingerprint as fingerprint
-    from rankgauge.data.join import ranked as ranked
     from rankgauge.data.judged_run import JudgedRun as JudgedRun
     from rankgauge.data.model import Qrels as Qrels
     from rankgauge.data.model import Run as Run
@@ -83,6 +82,7 @@ if TYPE_CHECKING:
     from rankgauge.data.preferences import PreferenceQrels as PreferenceQrels
     from rankgauge.data.preferences import PreferenceRun as PreferenceRun
     from rankgauge.data.preferences import read_preference_qrels as read_preference_qrels
+    from rankgauge.data.ranking import ranked as ranked
     from rankgauge.data.records import Records as Records
     from rankgauge.data.sampled import SampledQrels as SampledQrels
     from rankgauge.data.sampled import SampledRun as SampledRun
@@ -352,7 +352,7 @@ _HOMES = {
     "gates.verdict": ("GateResult", "gate"),
     "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
     "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
-    "data.join": ("ranked",),
+    "data.ranking": ("ranked",),
     "data.judged_run": ("JudgedRun",),
     "measures.measure": ("Measure", "Metric", "list_measures", "parse"),
     "data.model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),

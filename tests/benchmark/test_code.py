@@ -127,6 +127,7 @@ def test_locks_decide_nothing():
     assert digest(Locked()) == digest(Locked())
 
 
+@pytest.mark.slow
 def test_what_holds_itself_and_what_is_too_large_comes_to_an_end():
     loop = []
     loop.append(loop)
@@ -153,6 +154,7 @@ def test_the_arguments_of_a_plan_count():
     assert digest(made[0]) != with_one
 
 
+@pytest.mark.slow
 def test_the_fingerprint_is_the_same_in_every_process(tmp_path):
     code = """
         import helpers

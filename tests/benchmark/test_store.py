@@ -251,6 +251,7 @@ def in_processes(tmp_path, again="missing", **sources):
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_another_process_uses_answers_of_the_same_code_only(tmp_path):
     helpers = "def half(n):\n    return n // 2\n"
     whole = "['d0', 'd1', 'd2', '-']"
@@ -265,6 +266,7 @@ def test_another_process_uses_answers_of_the_same_code_only(tmp_path):
     assert "--resume" in notes
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_asked_anew_unless_the_answers_are_asked_for(tmp_path):
     module = """
         import socket
@@ -547,6 +549,7 @@ def script(seconds, limits=""):
     return textwrap.dedent(SCRIPT).format(seconds=seconds, limits=limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", ["", "concurrency=4, timeout=60"], ids=["in order", "threads"])
 @pytest.mark.parametrize(
     "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name

@@ -55,6 +55,7 @@ def test_the_history_holds_every_stage_of_its_last_release():
     assert all(float(one["loads"]) > 0 for one in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES, ids=[name.replace("×", "x") for name in STAGES])
 def test_a_stage_runs(stage, tmp_path):
     if stage not in here():

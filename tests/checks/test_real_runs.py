@@ -48,6 +48,7 @@ def test_scores_of_one_decimal_are_found_to_tie(data_folder, name):
     assert set(found.codes) == {"R109", "J107", "J108"}
 
 
+@pytest.mark.slow
 def test_submitted_runs_have_no_error(data_folder):
     folder = data_folder / "dl20-doc"
     runs = sorted(map(str, (folder / "runs").glob("*.gz")))

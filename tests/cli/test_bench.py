@@ -37,6 +37,7 @@ def planned(tmp_path, text):
     return str(path)
 
 
+@pytest.mark.slow
 def test_retrievers_are_compared_with_latency_beside_quality(bench):
     done = bench("--full")
     assert done.returncode == 0, done.stderr
@@ -88,6 +89,7 @@ def test_a_single_retriever_is_evaluated_and_timed(bench):
     assert "p50 ms" in done.stdout
 
 
+@pytest.mark.slow
 def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
     data = json.loads(bench("--as", "json").stdout)
     schema = json.loads(
@@ -108,6 +110,7 @@ def test_every_form_holds_both_tables(bench, form):
     assert "p50 ms" in done.stdout
 
 
+@pytest.mark.slow
 def test_runs_diagnosis_report_and_history_come_out_of_one_command(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
     done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--label", "first")
@@ -133,6 +136,7 @@ def test_a_plain_run_is_one_that_trec_eval_reads(bench, tmp_path):
     assert first.split()[1] == "Q0"
 
 
+@pytest.mark.slow
 def test_a_named_run_is_diagnosed(bench):
     assert "bm25: how good" in bench("--diagnose", "bm25", "--full").stdout
     done = bench("--diagnose", "bm52")
@@ -168,6 +172,7 @@ FAILING = """
 """
 
 
+@pytest.mark.slow
 def test_failures_are_refused_then_counted_then_mended(bench, tmp_path):
     (tmp_path / "flaky_for_the_command.py").write_text(
         "import os\n\ndef search(text):\n"
@@ -241,6 +246,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(bench, words, said
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, tmp_path):
     (tmp_path / "slow_for_the_command.py").write_text(
         "import time\n\ndef search(text):\n    time.sleep(0.1)\n    return ['loans-renewing']\n"
@@ -266,6 +272,7 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     assert "unfinished run of the same code" in done.stdout
 
 
+@pytest.mark.slow
 def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
     done = bench("--only", "dense", "--diagnose")
     assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout

@@ -92,6 +92,7 @@ def test_two_are_compared_and_notes_of_forms_for_programs_go_to_standard_error(k
     assert "by nDCG@10: worse" in done.stderr
 
 
+@pytest.mark.slow
 def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     lines = Path(QRELS).read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "fewer.txt").write_text("".join(lines[:-1]), encoding="utf-8")
@@ -106,6 +107,7 @@ def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     assert "not comparable" in kept("history", "trend").stdout
 
 
+@pytest.mark.slow
 def test_a_trend_warns_of_a_decline_in_every_form(kept):
     done = kept("history", "trend", "-m", "nDCG@10")
     assert "• WARNING: 2 (keyword, 1.0) is worse than 1 (bm25, 1.0)" in done.stdout
@@ -122,6 +124,7 @@ def test_a_trend_can_be_printed_where_only_ascii_can(kept):
     assert "|----" in done.stdout
 
 
+@pytest.mark.slow
 def test_deleting_asks_first(kept):
     done = kept("history", "delete", "1", stdin="n\n")
     assert done.returncode == 0
@@ -147,6 +150,7 @@ def test_a_store_that_cannot_be_written_to_does_not_cost_the_table(run, tmp_path
     assert "saved" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_variable_names_the_store(run, tmp_path):
     run("evaluate", QRELS, BM25, "--save", RANKGAUGE_HISTORY="own.db")
     assert [path.name for path in tmp_path.iterdir()] == ["own.db"]
@@ -194,6 +198,7 @@ def test_an_error_ends_with_2_and_makes_no_store(words, said, run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_trend_is_drawn(kept, tmp_path):
     done = kept("history", "trend", "--plot", "trend.svg")
     assert (done.returncode, done.stderr) == (0, "wrote trend.svg\n")

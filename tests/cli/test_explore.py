@@ -50,6 +50,7 @@ def started(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_best_is_held_against_today_with_its_failures_before_and_after(started):
     out, err = started(PLAN).communicate(timeout=120)
     assert err == ""
@@ -60,6 +61,7 @@ def test_the_best_is_held_against_today_with_its_failures_before_and_after(start
     assert len(rows) >= 1
 
 
+@pytest.mark.slow
 def test_interrupted_it_tells_what_it_has(started, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     process = started(f"""

@@ -72,6 +72,7 @@ def plain(done):
     return re.sub(r"saved as \w+|\b[0-9a-f]{64}\b", "", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_named_format_reads_what_the_name_of_a_file_hides(command, folder):
     right = run(*words_of(command, odd=False), cwd=folder)

@@ -126,6 +126,7 @@ def test_a_margin_within_the_noise_is_an_error(gate):
     assert gate(BM25, "--noise", BM25, "--noise", BM25).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("baseline")
 def test_latency_is_read_from_two_files(gate, tmp_path):
     rows = "".join(f"q{n},{0.01 + n / 10_000}\n" for n in range(100))

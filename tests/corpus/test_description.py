@@ -149,6 +149,7 @@ def test_a_document_of_100_megabytes_is_looked_at(tmp_path):
     assert remarks(info)["lines or files that were passed over"][0] == 1
 
 
+@pytest.mark.slow
 def test_real_collections_are_counted_as_a_plain_script_counts_them(data_folder):
     for name in ("cranfield", "cisi"):
         folder = data_folder / name

@@ -167,6 +167,7 @@ def possible(qrels, run) -> bool:
     )
 
 
+@pytest.mark.slow
 @given(judgments, runs)
 def test_any_judgments_and_run_are_diagnosed_and_bounds_hold(qrels, run):
     if not possible(qrels, run):

@@ -145,6 +145,7 @@ def looked_at(path: Path, kind: str, how: str | bytes) -> list[str]:
     return [said] if kind == "several judges" else refusals(path, [read_qrels, read_run])
 
 
+@pytest.mark.slow
 def test_every_file_is_read_or_refused_as_the_page_says(data_folder: Path) -> None:
     known = said_in_the_page()
     assert len(known) > 20

@@ -108,6 +108,7 @@ def made(rng, layout, odd):
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [RUN, JUDGMENTS], ids=["run", "judgments"])
 @pytest.mark.parametrize("piece", [1 << 20, 96], ids=["whole", "in pieces"])
 def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece):
@@ -131,6 +132,7 @@ def test_generated_files_are_read_alike(monkeypatch, line_by_line, layout, piece
     assert sum(quickly) > FILES / 10, "too few of the files were taken as whole arrays"
 
 
+@pytest.mark.slow
 def test_generated_cells_are_read_alike(monkeypatch, line_by_line):
     whole, quickly = fast_trec.quick_table, []
     monkeypatch.setattr(readers, "quick_table", lambda *a, **r: quickly.append(1) or whole(*a, **r))
@@ -162,6 +164,7 @@ def grouped(rng):
     return "".join(lines).encode("latin-1") + b"\n" * rng.choice([0, 0, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [700, 1 << 13], ids=["small blocks", "large blocks"])
 def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_by_line, block):
     monkeypatch.setattr(fast_trec, "_PIECE", 200)

@@ -220,6 +220,7 @@ def test_markup_that_would_lose_text_is_refused(tmp_path, text, line, said):
     assert faults.count
 
 
+@pytest.mark.slow
 def test_a_file_of_one_line_takes_little_memory_and_time_with_its_length(tmp_path):
     path = tmp_path / "a.xml"
     one = document("{}", "T", "some words " * 90)
@@ -231,6 +232,7 @@ def test_a_file_of_one_line_takes_little_memory_and_time_with_its_length(tmp_pat
     assert most < path.stat().st_size / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["<DOC", "<DOC>", "</DOC>", "<!--", "<![CDATA[", "<TEXT ", "<a "])
 def test_what_is_never_closed_takes_time_with_its_length(tmp_path, mark):
     def seconds(count):

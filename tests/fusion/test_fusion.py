@@ -194,6 +194,7 @@ def same(found, wanted):
             assert found[query][doc] == pytest.approx(float(score), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", BY_LOOP)
 @given(data=st.data())
 def test_every_method_and_norm_agrees_with_its_loop(method, data):
@@ -472,6 +473,7 @@ def test_runs_without_a_common_query_or_document_are_put_beside_each_other():
     assert plain(found) == {"q1": {"a": 1 / 61}, "q2": {"b": 1 / 61}}
 
 
+@pytest.mark.slow
 def test_it_agrees_with_the_stored_fusion_of_another_program(data_folder):
     """Reciprocal ranks of BM25 and MiniLM on Cranfield, k=60, fused elsewhere by line number."""
     folder = data_folder / "cranfield" / "runs"

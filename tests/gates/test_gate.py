@@ -74,6 +74,7 @@ def test_bounds_are_those_of_scipy():
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1),
@@ -530,6 +531,7 @@ def test_a_quantile_of_few_queries_has_no_bound():
     assert [c.verdict for c in found.checks if c.kind == "latency"] == ["PASS", "INCONCLUSIVE"]
 
 
+@pytest.mark.slow
 def test_latency_bounds_cover_the_true_ratio():
     """Of 60 pairs with a true ratio of 1.1, the limit 1.1 is passed by about 5 %."""
     passed = 0

@@ -89,6 +89,7 @@ def test_ndcg_at_10_comes_first_if_both_have_it(history):
     assert str(history.compare(*ids).steps[0].measure) == "nDCG@10"
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12), st.permutations(range(12)))
 def test_turned_round_the_sign_turns_and_order_of_queries_is_nothing(tmp_path_factory, to, order):
     with History.open(tmp_path_factory.mktemp("h") / "h.db") as history:

@@ -135,6 +135,7 @@ def test_a_row_that_is_not_what_was_kept_is_told(statement, tmp_path):
     refused(read, path, "damaged")
 
 
+@pytest.mark.slow
 def test_every_single_flipped_byte_is_told_or_harmless(tmp_path):
     """Whatever happens to a byte, values never come back changed, and nothing crashes."""
     path = tmp_path / "h.db"

@@ -173,6 +173,7 @@ def rows(path, table: str) -> int:
 VALUES = st.floats(-1e100, 1e100) | st.just(np.nan)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=6),
     st.booleans(),

@@ -60,6 +60,7 @@ def test_every_measure_has_a_loop_and_every_loop_a_measure() -> None:
     assert set(NAMES) == set(diverse.LOOPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_measure_agrees_with_its_loop(name: str, seed: int) -> None:

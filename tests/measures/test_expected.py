@@ -113,6 +113,7 @@ CLOSED = [bare.name for bare in CATALOGUE if bare.declaration.expected]
 BATCH = tied(20080330)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSED)
 def test_the_mean_over_all_orders_is_that_of_every_order_one_by_one(name: str) -> None:
     chosen = variants(Measure(name))

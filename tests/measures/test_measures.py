@@ -117,6 +117,7 @@ def test_every_measure_has_a_loop_and_every_loop_a_measure() -> None:
     assert len(NAMES) >= 26
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["whole_grades", "float_grades"])
 def test_a_measure_agrees_with_its_loop(
@@ -185,6 +186,7 @@ def test_each_query_stands_alone(whole_grades: Case) -> None:
         assert np.array_equal(alone[0], together[row], equal_nan=True), query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "cells"),
     [("few", 1), ("few", 7), ("few", 50), ("whole_grades", 900), ("whole_grades", 10**9)],
@@ -197,6 +199,7 @@ def test_any_cut_into_blocks_gives_the_same_bits(
     assert np.array_equal(values(found, ALL_VARIANTS, cells=cells), wanted, equal_nan=True)
 
 
+@pytest.mark.slow
 @given(batches(), st.tuples(*map(bound, CATALOGUE)), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_changes_nothing(
     made: Batch, chosen: tuple[Measure, ...], rng: random.Random
@@ -217,6 +220,7 @@ def _shuffled(given_dict: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     return dict(items)
 
 
+@pytest.mark.slow
 @given(batches(scores=many_scores), st.tuples(*map(bound, CATALOGUE)))
 def test_other_ids_change_nothing_where_there_is_no_tie(
     made: Batch, chosen: tuple[Measure, ...]
@@ -254,6 +258,7 @@ def _renamed(
     }
 
 
+@pytest.mark.slow
 @given(
     batches(scores=few_scores),
     st.tuples(*map(bound, CATALOGUE)),
@@ -281,6 +286,7 @@ def test_a_longer_look_never_finds_less(made: Batch, k: int) -> None:
         assert ((more >= less) | (np.isnan(less) & np.isnan(more))).all(), name
 
 
+@pytest.mark.slow
 @given(batches(), st.tuples(*map(bound, CATALOGUE)))
 def test_judged_only_is_to_remove_the_documents_beforehand(
     made: Batch, chosen: tuple[Measure, ...]

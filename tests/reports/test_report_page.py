@@ -74,6 +74,7 @@ def tab(tmp_path_factory):
 # ---- the file
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_its_parts_are_named_once(whole):
     page = Page(whole)
     assert whole.startswith("<!DOCTYPE html>\n<html lang=")
@@ -171,6 +172,7 @@ def test_all_values_are_in_the_page_rounded_as_they_are_shown(whole):
                     assert apart == pytest.approx((value - base) * 10_000, abs=0.5 + 1e-6)
 
 
+@pytest.mark.slow
 def test_of_very_many_values_those_of_the_primary_measure_are_in_the_page():
     queries = [f"query {n}" for n in range(7_000)]
     qrels = {q: {"d": 1} for q in queries}
@@ -499,6 +501,7 @@ def test_a_negative_grade_is_no_judgment():
     assert "grade -1" not in text
 
 
+@pytest.mark.slow
 def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
     qrels = {f"q{n}": {"a": 1} for n in range(6)}
     runs = {

@@ -141,6 +141,7 @@ def short(seed: int, queries: int = 3000) -> Batch:
     return Batch(qrels, run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
     """Of every measure whose value never falls where a better document moves up."""

@@ -25,9 +25,9 @@ from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many, some
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.join import ranked
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import Evaluation, evaluate
 from rankgauge.evaluation.input_checks import collection_findings

@@ -20,9 +20,10 @@ from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many, some
-from rankgauge.data.join import join, ranked
+from rankgauge.data.join import join
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.tables import Table, to_html
 

@@ -12,8 +12,8 @@ from rankgauge.core.escaping import visible
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Order
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 
 __all__ = ["Place", "Sides", "one_line"]
 

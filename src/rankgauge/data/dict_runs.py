@@ -24,9 +24,10 @@ import numpy as np
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import offsets_of
 from rankgauge.core.policies import BY_GRADE, Ties
-from rankgauge.data.join import Joined, by_grade
+from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.model import Qrels
+from rankgauge.data.ranking import by_grade
 from rankgauge.formats.layout import is_lost
 
 __all__ = ["Mapped", "mapped"]

@@ -14,22 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of, pair_keys
-from rankgauge.core.policies import BY_GRADE, Order, order_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, pair_keys
+from rankgauge.core.policies import BY_GRADE
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
 
-__all__ = ["Joined", "by_grade", "join", "numbered", "ranked", "tie_groups"]
-
-# Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
-_CELLS = 1 << 17
-_T = TypeVar("_T", bound=np.generic)
+__all__ = ["Joined", "join", "numbered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +56,7 @@ class Joined:
     unknown_queries: IntArray
     rows: IntArray
 
-    def blocks(
-        self, queries: IntArray, cells: int = _CELLS
-    ) -> Iterator[tuple[IntArray, JudgedRun]]:
+    def blocks(self, queries: IntArray, cells: int = CELLS) -> Iterator[tuple[IntArray, JudgedRun]]:
         """The judged runs of these queries, each with the places (in `queries`) of its rows.
 
         A query that the run does not have retrieved nothing.
@@ -73,7 +67,7 @@ class Joined:
         width = np.maximum(np.maximum(found, pool), 1)
         # Queries of like width together, so that one deep query does not pad the others.
         order = np.argsort(width, kind="stable")
-        for places in _cut(order, width, cells):
+        for places in cut(order, width, cells):
             yield places, self._block(queries[places])
 
     def by_rows(self, numbered: Qrels) -> Joined:
@@ -114,19 +108,19 @@ class Joined:
     def _block(self, queries: IntArray) -> JudgedRun:
         grades, ideal_offsets = self.qrels.ideal
         starts, sizes, retrieved = self._entries(queries)
-        rows, filled = _padded(starts, sizes)
-        grade = _gather(self.grade, rows, filled, 0.0)
+        rows, filled = padded(starts, sizes)
+        grade = gather(self.grade, rows, filled, 0.0)
         in_pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
-        pool, pooled = _padded(ideal_offsets[queries], in_pool)
+        pool, pooled = padded(ideal_offsets[queries], in_pool)
         return JudgedRun(
-            rank=_gather(self.rank, rows, filled, UNRANKED),
+            rank=gather(self.rank, rows, filled, UNRANKED),
             grade=grade,
             in_qrels=filled,
             judged=filled & (grade >= 0),
-            tie_first=_gather(self.tie_first, rows, filled, UNRANKED),
-            tie_last=_gather(self.tie_last, rows, filled, UNRANKED),
+            tie_first=gather(self.tie_first, rows, filled, UNRANKED),
+            tie_last=gather(self.tie_last, rows, filled, UNRANKED),
             retrieved=retrieved,
-            ideal=_gather(grades, pool, pooled, -1.0),
+            ideal=gather(grades, pool, pooled, -1.0),
             n_judged=in_pool,
         )
 
@@ -191,15 +185,15 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     known = qrels.query_index
     of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
     rows, judged_rows = _match(qrels, table, of_run)
-    rank, first, last = _ranks(table, rows, ties)
+    rank, first, last = ranks_of(table, rows, ties)
     if ties in BY_GRADE:
         grades = qrels.table.values[judged_rows]
-        rank = by_grade(_query_of(qrels.table, judged_rows), (first, last), grades, ties)
+        rank = by_grade(query_of(qrels.table, judged_rows), (first, last), grades, ties)
     # By number, as the judgments have them; unknown ones (-1) come first and are left out.
     by_number = np.argsort(of_run, kind="stable")
     by_number = by_number[of_run[by_number] >= 0]
     numbers = of_run[by_number]
-    queries = np.searchsorted(numbers, _query_of(qrels.table, judged_rows))
+    queries = np.searchsorted(numbers, query_of(qrels.table, judged_rows))
     order = np.lexsort((rank, queries))
     offsets = np.zeros(len(numbers) + 1, dtype=np.int64)
     np.cumsum(np.bincount(queries, minlength=len(numbers)), out=offsets[1:])
@@ -217,49 +211,10 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     )
 
 
-def by_grade(
-    query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str
-) -> IntArray:
-    """The ranks of judged documents where grades decide inside groups of equal scores.
-
-    The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
-    other way round. Ids are not looked at: documents of the same grade are alike to every measure.
-
-    Args:
-        query: The number of the query of each document.
-        group: The first and the last rank of its group.
-        grade: Its grade.
-        ties: ``best``, ``worst`` or ``mean``.
-    """
-    first, last = group
-    rank = first.copy()
-    tied = np.flatnonzero(last > first)
-    if not len(tied):
-        return rank
-    query, first, last, grade = query[tied], first[tied], last[tied], grade[tied]
-    order = np.lexsort((grade if ties == "worst" else -grade, first, query))
-    query, first, last = query[order], first[order], last[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (query[1:] != query[:-1]) | (first[1:] != first[:-1])
-    heads = np.flatnonzero(new)
-    members = np.diff(np.append(heads, len(order)))
-    places = np.arange(len(order)) - np.repeat(heads, members)
-    if ties == "worst":
-        # Those without a judgment stand above.
-        places += last - first + 1 - np.repeat(members, members)
-    rank[tied[order]] = first + places
-    return rank
-
-
 def numbered(qrels: Qrels) -> Qrels:
     """The judgments with the numbers of their rows for grades."""
     table = qrels.table
     return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
-
-
-def _query_of(table: PairTable, rows: IntArray) -> IntArray:
-    """The number of each row's query."""
-    return np.searchsorted(table.offsets, rows, side="right") - 1
 
 
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
@@ -268,7 +223,7 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
     hashes = table.docs.hashes()
     # Most documents are judged for no query at all: of those nothing more is looked at.
     rows = qrels.judged_docs.likely(hashes)
-    numbers = of_run[_query_of(table, rows)]
+    numbers = of_run[query_of(table, rows)]
     wanted = pair_keys(hashes[rows], numbers)
     likely = qrels.judged_pairs.likely(wanted)
     likely = likely[numbers[likely] >= 0]
@@ -282,269 +237,10 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
         alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])
         open_rows = open_rows[alive]
         candidates = judgments[place[open_rows]]
-        same = _query_of(qrels.table, candidates) == numbers[open_rows]
+        same = query_of(qrels.table, candidates) == numbers[open_rows]
         same &= table.docs.same(rows[open_rows], qrels.table.docs, candidates)
         matched[open_rows[same]] = candidates[same]
         open_rows = open_rows[~same]
         place[open_rows] += 1
     found = matched >= 0
     return rows[found], matched[found]
-
-
-def _ranks(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntArray, IntArray]:
-    """Rank of these rows among all of their query, and the ranks their tie group spans."""
-    query = _query_of(table, rows)
-    start, stop = table.offsets[query], table.offsets[query + 1]
-    scores, place = table.values, rows
-    unsorted = _unsorted(table.values, table.offsets)
-    wanted = np.zeros(len(table.queries), dtype=bool)
-    wanted[query] = True
-    unsorted = unsorted[wanted[unsorted]]
-    if len(unsorted):
-        scores = _descending(table, unsorted)
-        place = _first_place(scores, start, stop, table.values[rows])
-    rank = place - start
-    first, last = rank.copy(), rank.copy()
-    # What only looks like a tie, with the neighbour of another query, costs a second look.
-    below = np.minimum(place + 1, len(scores) - 1)
-    same = (scores[place - 1] == scores[place]) | (scores[below] == scores[place])
-    tied = np.flatnonzero(same)
-    if len(tied):
-        # Few stand in a group of equal scores: only their queries are looked at again.
-        rank[tied], first[tied], last[tied] = _ranks_in_ties(table, rows[tied], query[tied], ties)
-    return rank + 1, first + 1, last + 1
-
-
-def _ranks_in_ties(
-    table: PairTable, rows: IntArray, query: IntArray, ties: str
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Ranks from 0 of rows that have the score of others of their query, and of their groups."""
-    queries = distinct(query)
-    spans, offsets = _spans(table, queries)
-    number = np.searchsorted(queries, query)
-    base = offsets[number]
-    at = rows - table.offsets[query] + base
-    values = table.values[spans]
-    order = _best_first(values, offsets)
-    place = at if order is None else _inverse(order)[at]
-    heads = _heads(values if order is None else values[order], offsets)
-    group = np.searchsorted(heads, place, side="right") - 1
-    if ties not in BY_GRADE:
-        groups = distinct(group)
-        members = spans if order is None else spans[order]
-        inside, by_rule = _in_groups(table, members, (heads[groups], heads[groups + 1]), ties)
-        place = _moved(place, inside, by_rule)
-    return place - base, heads[group] - base, heads[group + 1] - 1 - base
-
-
-def _first_place(
-    scores: FloatArray, start: IntArray, stop: IntArray, wanted: FloatArray
-) -> IntArray:
-    """Where each of these scores stands first in its part of the scores, which descend there."""
-    low, high = start.copy(), stop.copy()
-    for _ in range(int((stop - start).max()).bit_length()):
-        middle = (low + high) >> 1
-        above = scores[np.minimum(middle, len(scores) - 1)] > wanted
-        above &= low < high
-        np.copyto(low, middle + 1, where=above)
-        np.copyto(high, middle, where=~above)
-    return low
-
-
-def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
-    """The rows of these queries (ascending) one after the other, and where each starts there."""
-    sizes = np.diff(table.offsets)[queries]
-    offsets = offsets_of(sizes)
-    shift = np.repeat(table.offsets[queries] - offsets[:-1], sizes)
-    return shift + np.arange(offsets[-1]), offsets
-
-
-def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
-    """Where each group of equal scores of one query starts, and behind the last where it ends."""
-    starts = np.ones(len(scores) + 1, dtype=bool)
-    np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
-    starts[offsets] = True
-    return np.flatnonzero(starts)
-
-
-def _in_groups(
-    table: PairTable, members: IntArray, groups: tuple[IntArray, IntArray], ties: str
-) -> tuple[IntArray, IntArray]:
-    """The places of groups of equal scores, and the order of what stands there by the tie policy.
-
-    Args:
-        table: The documents.
-        members: The row at each place.
-        groups: Where each group starts and stops.
-        ties: ``trec`` puts ids descending, ``input`` rows ascending.
-    """
-    starts, stops = groups
-    sizes = stops - starts
-    at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    numbers = np.repeat(np.arange(len(sizes)), sizes)
-    if ties == "trec":
-        return at, table.docs.descending(members[at], numbers)
-    return at, np.lexsort((members[at], numbers))
-
-
-def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
-    """The same run with the documents of each query in the order of their ranks.
-
-    Evaluation never needs it: it ranks what is judged only. It is for whoever shows a ranking or
-    makes another run of it.
-
-    Args:
-        run: The run.
-        ties: Order of documents with equal scores.
-        depth: How many documents of each query are kept; all of them if left out.
-
-    Raises:
-        InputError: If a document stands twice in a ranking.
-        UnknownName: For a policy of ties that takes judgments.
-
-    Example:
-        >>> list(ranked(Run.of({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}))["q1"])
-        ['d2', 'd3', 'd1']
-    """
-    ties = order_of(ties)
-    table = run.without_repeats("error")
-    order = _best_first(table.values, table.offsets)
-    if order is None:
-        order = np.arange(len(table))
-    heads = _heads(table.values[order], table.offsets)
-    tied = np.flatnonzero(np.diff(heads) > 1)
-    if depth is not None:
-        # What stands below is cut off: its order need not be known.
-        tied = tied[_depth_of(table, heads[tied]) < depth]
-    at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
-    order[at] = order[at][by_rule]
-    if depth is not None:
-        sizes = np.minimum(np.diff(table.offsets), depth)
-        offsets = offsets_of(sizes)
-        order = order[np.repeat(table.offsets[:-1] - offsets[:-1], sizes) + np.arange(offsets[-1])]
-        table = replace(table, offsets=offsets)
-    return replace(
-        run,
-        table=replace(
-            table,
-            docs=table.docs.take(order),
-            values=table.values[order],
-            unique=True,
-            lines=None,
-            ranks=None,
-        ),
-    )
-
-
-def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
-    """The groups of two or more documents with equal scores: their queries and their sizes.
-
-    Example:
-        >>> run = Run.of({"q1": {"a": 0.5, "b": 0.75, "c": 0.5}, "q2": {"d": 1}})
-        >>> [part.tolist() for part in tie_groups(run.table)]
-        [[0], [2]]
-    """
-    order = _best_first(table.values, table.offsets)
-    heads = _heads(table.values if order is None else table.values[order], table.offsets)
-    sizes = np.diff(heads)
-    tied = np.flatnonzero(sizes > 1)
-    return _query_of(table, heads[tied]), sizes[tied]
-
-
-def _depth_of(table: PairTable, rows: IntArray) -> IntArray:
-    """How many rows of the same query stand above each of these."""
-    return rows - table.offsets[_query_of(table, rows)]
-
-
-def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
-    """Which queries have a score above the one before it."""
-    rising = np.zeros(len(values) + 1, dtype=bool)
-    np.greater(values[1:], values[:-1], out=rising[1:-1])
-    rising[offsets] = False
-    if not rising.any():
-        return np.zeros(0, dtype=np.int64)
-    sizes = np.diff(offsets)
-    some = np.flatnonzero(sizes)
-    found: IntArray = some[np.logical_or.reduceat(rising[:-1], offsets[:-1][some])]
-    return found
-
-
-def _blocks_of(
-    values: FloatArray, offsets: IntArray, queries: IntArray
-) -> Iterator[tuple[IntArray, npt.NDArray[np.bool_], FloatArray]]:
-    """Queries of like length beside each other: their rows, which are no padding, their scores.
-
-    The scores are negative, so that the best stands first when they ascend; padding comes last.
-    """
-    sizes = np.diff(offsets)[queries]
-    for chosen in _cut(np.argsort(sizes, kind="stable"), sizes, _CELLS):
-        rows, filled = _padded(offsets[queries[chosen]], sizes[chosen])
-        scores = _gather(values, rows, filled, -np.inf)
-        yield rows, filled, np.negative(scores, out=scores)
-
-
-def _descending(table: PairTable, queries: IntArray) -> FloatArray:
-    """All scores, those of these queries in descending order."""
-    scores = table.values.copy()
-    for rows, filled, found in _blocks_of(table.values, table.offsets, queries):
-        found.sort(axis=1)
-        scores[rows[filled]] = -found[filled]
-    return scores
-
-
-def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
-    """The rows of each query by score descending, equal scores in any order.
-
-    None if they stand like that already.
-    """
-    unsorted = _unsorted(values, offsets)
-    if not len(unsorted):
-        return None
-    order = np.arange(len(values))
-    for rows, filled, found in _blocks_of(values, offsets, unsorted):
-        inside = np.argsort(found, axis=1)
-        order[rows[filled]] = np.take_along_axis(rows, inside, axis=1)[filled]
-    return order
-
-
-def _moved(place: IntArray, spans: IntArray, order: IntArray) -> IntArray:
-    """Places after what stood at `spans` (ascending) was put in this order."""
-    new = np.empty(len(spans), dtype=np.int64)
-    new[order] = spans
-    at = np.minimum(np.searchsorted(spans, place), len(spans) - 1)
-    return np.where(spans[at] == place, new[at], place)
-
-
-def _inverse(order: IntArray) -> IntArray:
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return places
-
-
-def _cut(order: IntArray, width: IntArray, cells: int) -> Iterator[IntArray]:
-    """Pieces of `order` (by width ascending) whose padded rows have at most so many cells."""
-    start = 0
-    while start < len(order):
-        ahead = width[order[start : start + cells]]
-        fits = np.searchsorted(np.arange(1, len(ahead) + 1) * ahead, cells, side="right")
-        stop = start + max(1, int(fits))
-        yield order[start:stop]
-        start = stop
-
-
-def _padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """(n, J) the rows from each start on, J at least 1, and which cells are no padding."""
-    columns = np.arange(max(1, int(sizes.max(initial=0))))
-    filled = columns < sizes[:, None]
-    return np.where(filled, starts[:, None] + columns, 0), filled
-
-
-def _gather(
-    values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
-) -> npt.NDArray[_T]:
-    """The cells of a block; `pad` where there is none."""
-    if not len(values):
-        return np.full(rows.shape, pad, dtype=values.dtype)
-    cells = values[rows]
-    cells[~filled] = pad
-    return cells

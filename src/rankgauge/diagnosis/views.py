@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
 

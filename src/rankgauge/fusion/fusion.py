@@ -19,8 +19,8 @@ from rankgauge.core.grammar import plain_key, unknown
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import Aligned, Block, align
 

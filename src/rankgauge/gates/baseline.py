@@ -18,8 +18,8 @@ import numpy as np
 
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many, some
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.evaluation import Evaluation, evaluate
 from rankgauge.gates.files import text_of

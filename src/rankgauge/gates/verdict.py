@@ -14,8 +14,8 @@ from rankgauge.comparison.differences import SAME
 from rankgauge.core.escaping import for_json, for_terminal
 from rankgauge.core.findings import KINDS, Finding
 from rankgauge.core.text import many, some
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.gates.baseline import Baseline, faults

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.evaluation.evaluation import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import counted

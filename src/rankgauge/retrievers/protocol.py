@@ -207,7 +207,7 @@ def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
     rows = list(itertools.islice(found, most + 1))
     if len(rows) > most:
         raise InputError(
-            f"the retriever returned more than {most:,} hits for a query, and no end of them",
+            f"the retriever returned more than {most:,} hits for one query and did not stop",
             fix="return at most k documents, best first",
         )
     return rows

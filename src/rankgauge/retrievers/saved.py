@@ -7,8 +7,8 @@ from typing import Any
 
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.retrievers.options import one_of
 

@@ -13,8 +13,8 @@ import numpy as np
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
-from rankgauge.data.join import ranked
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries, planned
 from rankgauge.evaluation.evaluation import evaluate

@@ -17,9 +17,10 @@ from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many
-from rankgauge.data.join import join, tie_groups
+from rankgauge.data.join import join
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries, planned
