@@ -75,11 +75,15 @@ test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themsel
 fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
 
-mutants: .venv-mutants/mutants.stamp ## change a module in every small way and count what its tests miss, MODULE=, TESTS=
-	@mkdir -p build && printf '[cosmic-ray]\nmodule-path = "$(MODULE)"\ntimeout = 120.0\nexcluded-modules = []\ntest-command = ".venv-mutants/bin/python -m pytest -x -q $(TESTS)"\n[cosmic-ray.distributor]\nname = "local"\n' > build/mutants.toml
-	.venv-mutants/bin/cosmic-ray init --force build/mutants.toml build/mutants.sqlite
-	.venv-mutants/bin/cosmic-ray exec build/mutants.toml build/mutants.sqlite
-	.venv-mutants/bin/cr-report --surviving-only --show-diff build/mutants.sqlite
+mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small way and count what its tests miss, MODULE=, TESTS=
+	@rm -rf build/mutants && mkdir -p build/mutants
+	@cp -r src tests benchmarks docs scripts conftest.py pyproject.toml build/mutants
+	@printf '%s\n' '[cosmic-ray]' 'module-path = "$(MODULE)"' 'timeout = 120.0' 'excluded-modules = []' \
+		'test-command = "$(CURDIR)/.venv-mutants/bin/python -m pytest -x -q $(TESTS)"' \
+		'[cosmic-ray.distributor]' 'name = "local"' > build/mutants/mutants.toml
+	cd build/mutants && export PYTHONPATH=src PATH="$(CURDIR)/.venv-mutants/bin:$$PATH" && \
+		cosmic-ray init mutants.toml mutants.sqlite && cosmic-ray exec mutants.toml mutants.sqlite && \
+		cr-report --surviving-only --show-diff mutants.sqlite
 
 clean: ## remove everything that make has made
 	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-tools build dist .coverage .hypothesis report.html
