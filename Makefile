@@ -11,7 +11,7 @@ BENCH ?=
 FUZZ ?=
 # What make mutants changes, and the tests that should notice.
 MODULE ?= src/rankgauge/stats/corrections.py
-TESTS ?= tests/test_stats.py
+TESTS ?= tests/stats
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt
 

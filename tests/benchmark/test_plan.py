@@ -265,7 +265,7 @@ def test_an_oracle_gets_the_judgments_of_the_benchmark(write):
 
 CIRCLE = "b = { type = 'hybrid', of = ['a'] }"
 WRONG = {
-    "no TOML": ("k = ", "no TOML"),
+    "no TOML": ("k = ", "not valid TOML"),
     "no collection": ("k = 5", "no collection"),
     "no retrievers": (HEAD, "no retriever"),
     "unknown key": (f"{HEAD}measure = ['RR']\n[retrievers.a]\ntype = 'random'", "'measure'"),

@@ -69,7 +69,7 @@ def test_queries_keep_what_else_is_known_of_them(tmp_path):
         ("e.jsonl", '{"_id": "d1", "text": 5}', 1, "for a text"),
         ("f.tsv", "d1\tx\nd2\n", 2, "1 fields"),
         ("g.tsv", "a\tb\tc\td\n", 1, "4 fields"),
-        ("h.jsonl", '{"_id": "d1", "text": "x"}\nno', 2, "no JSON"),
+        ("h.jsonl", '{"_id": "d1", "text": "x"}\nno', 2, "not valid JSON"),
         ("i.csv", 'd1,"' + "x" * 200_000 + '"\n', 1, "more than 131072 characters"),
     ],
 )

@@ -287,8 +287,8 @@ def test_an_error_that_is_too_large_is_still_told_by_its_status():
     assert len(error.what) < 400
 
 
-def test_an_answer_nested_too_deep_is_no_json():
-    assert "no JSON" in error_of(200, content=b"[" * 200_000).what
+def test_an_answer_nested_too_deep_is_not_valid_json():
+    assert "not valid JSON" in error_of(200, content=b"[" * 200_000).what
 
 
 def test_connections_are_kept():
