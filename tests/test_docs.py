@@ -383,6 +383,8 @@ def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
         assert part in printed
     assert lines[-1] == "wrote report.html"
     assert (tmp_path / "report.html").is_file()
+    if not as_pinned("bm25s", "pystemmer"):
+        return  # other versions have other stop words and stems
     # The plan runs BM25 as the bundled run was made: both have the same mean.
     mean = rankgauge.evaluate(
         rankgauge.sample_path("qrels.txt"), rankgauge.sample_path("runs/bm25.run"), "nDCG@10"

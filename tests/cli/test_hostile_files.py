@@ -72,7 +72,7 @@ def test_neither_channel_gets_a_control_character_or_a_command(folder, words):
         ("evaluate", "qrels.txt", "b.run", "-m", "\x1b\n::error::m"),
         ("evaluate", "qrels.txt", "b.run", "--as", "\x1b\n::error::form"),
         ("evaluate", "qrels.txt", "b.run", "--\x1b\n::error::option"),
-        ("\x1b\n::error::command",),
+        ("x\x1b\n::error::command",),
         ("gate", "qrels.txt", "b.run", "--rules", "\x1b\n::error::rules.toml"),
         ("history", "list", "--history", "\x1b\n::error::h.db"),
         ("report", "qrels.txt", "b.run", "-o", "\x1b\n::error::/page.html"),
