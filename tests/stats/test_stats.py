@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate as scipy_integrate
 from scipy import stats as scipy_stats
@@ -379,8 +379,8 @@ def test_the_bootstrap_covers_a_little_too_little_at_50_queries(method):
 # ---- corrections
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@settings(max_examples=25)
 def test_corrections_are_those_of_statsmodels(given_p):
     for correct, name in (
         (stats.holm, "holm"),

@@ -81,7 +81,7 @@ class _Unusable(NamedTuple):
     kind: str
 
 
-# What came of a call: for each of its queries, or for none if it is no list of rankings.
+# The result of a call: one per query, or none if it is not a list of rankings.
 _Outcomes = Sequence[Hits | _Unusable] | _Unusable
 
 
@@ -154,7 +154,7 @@ class _Desk:
         return start - now
 
     def settle(self, task: _Task, found: _Outcomes, seconds: float) -> list[_Task]:
-        """Record what came of a call; what is to be asked again, query by query."""
+        """Record the result of a call; return what to ask again, query by query."""
         if isinstance(found, _Unusable):
             return self._failed(task, *found, seconds)
         share = seconds / len(task.queries)
@@ -200,7 +200,7 @@ class _Desk:
 
 
 def _mended(error: InputError) -> str:
-    """What is wrong with an answer and what mends it: asked again, it would be the same."""
+    """The fault of an answer and its fix; asking again would give the same."""
     return f"{error.what}; fix: {error.fix}" if error.fix else error.what
 
 
@@ -595,7 +595,7 @@ class _Session:
                 return self._over(call, partial(desk.settle, task, outcomes, seconds))
 
     def _over(self, call: _Awaited, settle: Callable[[], list[_Task]]) -> list[_Task]:
-        """Record what came of a call, unless its loop was left behind."""
+        """Record the result of a call, unless its loop was abandoned."""
         with self._lock:
             if self._left:
                 return []

@@ -41,7 +41,7 @@ _SAID = 500
 
 
 class Answer(NamedTuple):
-    """What came of asking one query.
+    """The response to one query.
 
     Attributes:
         query: Its id.

@@ -144,7 +144,7 @@ class BenchmarkPlan:
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FormatError(
-                f"not valid TOML: {error}", path=str(path), fix="mend the line it names"
+                f"not valid TOML: {error}", path=str(path), fix="fix the line it names"
             ) from None
         with _in_file(place):
             return _Reading(place).plan(data)

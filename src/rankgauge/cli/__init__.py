@@ -1,4 +1,4 @@
-"""The command line: each command reads, calls the door, prints; nothing else."""
+"""The command line: each command reads, calls the public API, and prints."""
 
 from rankgauge.cli.main import main
 

@@ -293,5 +293,5 @@ _ALL = (
 )  # fmt: skip
 
 KINDS: Mapping[str, ProblemKind] = MappingProxyType({kind.code: kind for kind in _ALL})
-# What it is called at the door.
+# The public name.
 PROBLEM_KINDS = KINDS
