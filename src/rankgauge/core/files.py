@@ -1,32 +1,33 @@
-"""The text of a file, or why it cannot be had."""
+"""Text files read whole, with an error message that names the file."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from rankgauge.errors import FormatError, InputError
 
-__all__ = ["text_of"]
+__all__ = ["read_text"]
 
 
-def text_of(
+def read_text(
     path: str | os.PathLike[str],
     *,
     missing: str = "there is no such file",
     fix: str = "check the path",
 ) -> str:
-    """The text of a file in UTF-8.
+    """Return the text of a file in UTF-8.
 
     Args:
         path: The file.
-        missing: What to say if it is not there.
-        fix: What mends that.
+        missing: What the message says if the file does not exist.
+        fix: How to fix that.
 
     Raises:
-        InputError: If it is not there or cannot be read.
-        FormatError: If it is no UTF-8.
+        InputError: If the file does not exist or cannot be read.
+        FormatError: If it is not UTF-8.
     """
+    from pathlib import Path
+
     try:
         return Path(path).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
