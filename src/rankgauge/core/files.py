@@ -42,7 +42,9 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if path.is_file():
         path = path.resolve()
     if path.is_dir():
-        raise InputError("this is a folder", where=os.fspath(target), fix="name a file in it")
+        raise InputError(
+            "cannot be written: this is a folder", where=os.fspath(target), fix="name a file in it"
+        )
     renames = not path.exists() or path.is_file()
     part = path.with_name(f".{secrets.token_hex(8)}.part") if renames else path
     try:
