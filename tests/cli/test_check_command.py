@@ -1,12 +1,11 @@
-"""``rankgauge check`` as a process: what it prints, what it writes, and how it ends."""
+"""``rankgauge check``: what it prints, what it writes, and how it ends."""
 
 import json
 import os
 import re
-import subprocess
-import sys
 from importlib import resources
 
+import command
 import jsonschema
 import pytest
 
@@ -26,11 +25,7 @@ def run_check(tmp_path):
     (tmp_path / "a.run").write_text(RUN.replace("d1 1 8.5", "d1 2 7").replace("e1 2 7.5", "e1 1 8"))
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "rankgauge", "check", *words],
-            capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-        )  # fmt: skip
+        return command.run("check", *words, cwd=tmp_path)
 
     return run
 
