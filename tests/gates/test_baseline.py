@@ -162,7 +162,7 @@ def test_a_file_that_is_not_there_or_cannot_be_read_is_told(tmp_path):
 def test_a_path_that_cannot_be_is_told(path):
     with pytest.raises(InputError, match="cannot be"):
         Baseline.read(path)
-    with pytest.raises(InputError, match="cannot be|this is a folder"):
+    with pytest.raises(InputError, match="cannot be"):
         MADE.write(path)
     with pytest.raises(InputError, match="cannot be"):
         gate(QRELS, RUN, {"latency": {"p50": 1.1}}, baseline=MADE, latency=(path, path))
