@@ -9,7 +9,6 @@ import click
 
 import rankgauge
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.files import write_atomically
 
 __all__ = ["check_writable", "counted", "say", "tell", "write_whole"]
 
@@ -70,6 +69,8 @@ def write_whole(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
+    from rankgauge.core.files import write_atomically
+
     with write_atomically(path) as stream:
         stream.write(text.encode())
 
