@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from rankgauge.checks.fixes import Mended as Mended
     from rankgauge.checks.fixes import mend as mend
     from rankgauge.checks.inputs import check as check
-    from rankgauge.checks.problems import Effect as Effect
     from rankgauge.checks.problems import Problem as Problem
-    from rankgauge.checks.problems import Spot as Spot
     from rankgauge.checks.result import CheckResult as CheckResult
     from rankgauge.comparison.comparison import Comparison as Comparison
     from rankgauge.comparison.comparison import compare as compare
@@ -50,8 +48,12 @@ if TYPE_CHECKING:
     from rankgauge.comparison.side_by_side import Place as Place
     from rankgauge.conversion.conversion import Conversion as Conversion
     from rankgauge.conversion.conversion import convert as convert
-    from rankgauge.core.findings import PROBLEM_KINDS as PROBLEM_KINDS
-    from rankgauge.core.findings import ProblemKind as ProblemKind
+    from rankgauge.core.findings import FINDING_KINDS as FINDING_KINDS
+    from rankgauge.core.findings import Effect as Effect
+    from rankgauge.core.findings import Evidence as Evidence
+    from rankgauge.core.findings import Finding as Finding
+    from rankgauge.core.findings import FindingKind as FindingKind
+    from rankgauge.core.findings import Location as Location
     from rankgauge.core.policies import Policies as Policies
     from rankgauge.core.redaction import redact as redact
     from rankgauge.core.use_cases import USE_CASES as USE_CASES
@@ -97,8 +99,8 @@ if TYPE_CHECKING:
     from rankgauge.diagnosis.bands import Bands as Bands
     from rankgauge.diagnosis.causes import CAUSES as CAUSES
     from rankgauge.diagnosis.causes import Cause as Cause
-    from rankgauge.diagnosis.causes import Finding as Finding
     from rankgauge.diagnosis.causes import Missed as Missed
+    from rankgauge.diagnosis.causes import QueryDiagnosis as QueryDiagnosis
     from rankgauge.diagnosis.diagnosis import Diagnosis as Diagnosis
     from rankgauge.diagnosis.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
@@ -319,13 +321,13 @@ _HOMES = {
     "benchmark.plan_exploration": ("explore_plan",),
     "checks.inputs": ("check",),
     "checks.fixes": ("Mended", "mend"),
-    "checks.problems": ("Effect", "Problem", "Spot"),
+    "checks.problems": ("Problem",),
     "checks.result": ("CheckResult",),
     "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
     "conversion.conversion": ("Conversion", "convert"),
     "diagnosis.bands": ("Band", "Bands"),
-    "diagnosis.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosis.causes": ("CAUSES", "Cause", "Missed", "QueryDiagnosis"),
     "diagnosis.diagnosis": ("Diagnosis", "diagnose"),
     "comparison.differences": ("Design", "Difference"),
     "errors": (
@@ -342,7 +344,9 @@ _HOMES = {
     ),
     "explanation.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explanation.working": ("IdealRow", "Worked", "Working"),
-    "core.findings": ("PROBLEM_KINDS", "ProblemKind"),
+    "core.findings": (
+        "FINDING_KINDS", "Effect", "Evidence", "Finding", "FindingKind", "Location",
+    ),
     "data.fingerprints": ("fingerprint",),
     "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion.fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
