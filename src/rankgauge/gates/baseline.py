@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankgauge.core.files import read_text
+from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import Values
@@ -331,25 +328,8 @@ class Baseline:
         Raises:
             InputError: If it cannot be written.
         """
-        target = Path(path)
-        if target.is_file():
-            target = target.resolve()  # through a link, to what it points at
-        writable = target.parent / f".{secrets.token_hex(8)}.part"
-        try:
-            with writable.open("wb") as stream:
-                stream.write(self.to_json().encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-            writable.replace(target)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(
-                f"cannot be written: {reason}", where=str(path),
-                fix="check that the folder is there and may be written to",
-            ) from None  # fmt: skip
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                writable.unlink(missing_ok=True)
+        with write_atomically(path) as stream:
+            stream.write(self.to_json().encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
@@ -510,10 +490,16 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     declared = measure.declaration
     words = {**declared.defaults, **dict(measure.params)}
     said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
-    said += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, policies.ties]
+    said += [
+        repr(declared.bounds),
+        declared.better,
+        declared.mean,
+        declared.undefined,
+        policies.ties,
+    ]
     # Unusual ones only: a baseline of the usual ones keeps its fingerprint.
     said += [policies.unjudged] if policies.unjudged != "not relevant" else []
-    said += [policies.draws, policies.seed] if policies.draws else []
+    said += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
     said += [evaluation.profile.name] if evaluation.profile is not None else []
     return _sha256(_json(said))[:_SHORT]
 

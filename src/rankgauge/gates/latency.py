@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.files import read_text
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
 from rankgauge.errors import FormatError, InputError, MismatchError
-from rankgauge.gates.checks import GateCheck
-from rankgauge.core.files import read_text
+from rankgauge.gates.result import GateCheck
 
 __all__ = ["latency_checks"]
 

@@ -250,6 +250,8 @@ def loss_checks(
             continue
         rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
         bounds, jitter = decision.bounds, _jitter(noise, gated, queries)
+        stored = reference.stored.queries
+        level = 1.0 if gated.measure.level is None else gated.measure.level
         undecided = decision.verdict == "INCONCLUSIVE" and bounds is not None
         numbers = GateNumbers(
             measure=gated.measure,
@@ -267,7 +269,7 @@ def loss_checks(
             losses=int((gain < -jitter).sum()),
             queries_needed=queries_to_decide(bounds, len(gain)) if undecided and bounds else None,
             losers=tuple(
-                QueryLoss(q, was, now, _moved(gated.measure, reference, q, truth, run))
+                QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
                 for change, q, was, now in rows[:_LOSERS]
                 if change < 0
             ),
@@ -327,15 +329,13 @@ def _mean(values: FloatArray) -> float:
 
 
 def _moved(
-    measure: Measure, reference: Reference, query: str, truth: Qrels | None, run: Run | None
+    level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None
 ) -> str:
-    """Return the changed ranks of the relevant documents among the first of the baseline."""
-    top = reference.stored.queries[query].top
+    """The changed ranks of the relevant documents among the first of the baseline."""
     if truth is None or run is None or top is None:
         return ""
     if query not in run or not run[query]:
         return "no ranking now"
-    level = 1.0 if measure.level is None else measure.level
     grades = truth[query]
     ranks = {doc: rank for rank, doc in enumerate(run[query], start=1)}
     fallen = [
@@ -351,34 +351,43 @@ def _moved(
 
 
 def _sentence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
-    kind, digits = reference.kind, _digits(n.margin)
+    kind = reference.kind
     if decision.identical:
         return f"the same as in the {kind} in every query"
     if decision.bounds is None:
         return f"{many(n.queries, 'query')} in common with the {kind}: no ground for a verdict"
-    low, high = f"{abs(n.lower):.{digits}f}", f"{abs(n.upper):.{digits}f}"
-    between = f"between {low} worse and {high} better"
-    if n.upper < 0:
-        between = f"between {low} and {high} worse"
-    elif n.lower > 0:
-        between = f"between {low} and {high} better"
-    text = f"the new run is {between} than the {kind}"
+    text = f"the new run is {_between(n)} than the {kind}"
     loss = f"a loss above your margin of {n.margin:g}"
     if decision.verdict == "PASS":
         return f"{text}; {loss} is excluded"
-    if decision.verdict == "FAIL":
-        if n.upper < -n.margin:
-            return f"{text}: the loss is above your margin of {n.margin:g}"
-        return f"{text}: it is worse, and {loss} cannot be excluded"
+    if decision.verdict == "INCONCLUSIVE":
+        return f"{text}; {loss} cannot be excluded; {_would_decide(n)}"
+    if n.upper < -n.margin:
+        return f"{text}: the loss is above your margin of {n.margin:g}"
+    return f"{text}: it is worse, and {loss} cannot be excluded"
+
+
+def _between(n: GateNumbers) -> str:
+    digits = _digits(n.margin)
+    low, high = f"{abs(n.lower):.{digits}f}", f"{abs(n.upper):.{digits}f}"
+    if n.upper < 0:
+        return f"between {low} and {high} worse"
+    if n.lower > 0:
+        return f"between {low} and {high} better"
+    return f"between {low} worse and {high} better"
+
+
+def _would_decide(n: GateNumbers) -> str:
+    digits = _digits(n.margin)
     # Rounded up, so that the margin named does pass.
     margin = math.ceil(-n.lower * 10**digits + SAME) / 10**digits
     if n.queries_needed is None:
-        return f"{text}; {loss} cannot be excluded; a margin of {margin:g} would pass"
+        return f"a margin of {margin:g} would pass"
     unit: int = 10 ** max(0, len(str(n.queries_needed)) - 2)
     needed = -(-n.queries_needed // unit) * unit  # two figures: an estimate should not look exact
     return (
-        f"{text}; {loss} cannot be excluded; needs about {needed:,} queries "
-        f"({needed - n.queries:,} more of this kind) or a margin of {margin:g}"
+        f"needs about {needed:,} queries ({needed - n.queries:,} more of this kind) or a margin "
+        f"of {margin:g}"
     )
 
 

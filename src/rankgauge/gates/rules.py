@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rankgauge.core.files import read_text
 from rankgauge.core.grammar import unknown
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
-from rankgauge.core.files import read_text
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = ["Contract", "GateRules", "GatedMeasure"]
@@ -233,9 +233,7 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
         table.get("measures", {_DEFAULT_MEASURE: {}}), place.at("measures"),
         '[measures], then "nDCG@10" = { margin = 0.02 }',
     )  # fmt: skip
-    failed = _number(
-        table.get("max_failed", MAX_FAILED), place.at("max_failed"), "write 0.05, say"
-    )
+    failed = _number(table.get("max_failed", MAX_FAILED), place.at("max_failed"), "write 0.05, say")
     if not 0 <= failed < 1:
         raise _impossible(failed, place.at("max_failed"), "write a share of at least 0, below 1")
     anchor = _path(table.get("anchor"), place.at("anchor"), folder)

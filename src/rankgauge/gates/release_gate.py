@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
-from rankgauge.comparison.differences import SAME
-from rankgauge.core.findings import KINDS
+from rankgauge.comparison.differences import SAME, select
+from rankgauge.core.findings import FINDING_KINDS
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
@@ -89,43 +89,25 @@ def gate(
             "there is no baseline, no floor and no contract: nothing to compare the run with",
             where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
-    truth: Qrels | None = None
-    found: Run | None = None
-    if isinstance(qrels, Evaluation):
-        if run is not None or wanted.contracts:
-            raise InputError(
-                f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
-                fix="give judgments and run; or, without contracts, an evaluation alone",
-            )  # fmt: skip
-        evaluation = _only(qrels, measures)
-    else:
-        truth, found = Qrels.of(qrels), Run.of(run)
-        try:
+    truth, found = None, None
+    try:
+        if isinstance(qrels, Evaluation):
+            evaluation = _alone(qrels, run, wanted)
+        else:
+            truth, found = Qrels.of(qrels), Run.of(run)
             evaluation = evaluate(truth, found, measures)
-        except MismatchError as error:
-            why = "; ".join(filter(None, (error.what, error.fix, "nothing else was looked at")))
-            return GateResult(found.name, (_refused("ids-do-not-match", why),))
-        found = ranked(found)
+            found = ranked(found)
+    except MismatchError as error:
+        why = "".join(f"{part}; " for part in (error.what, error.fix) if part)
+        return GateResult(Run.of(run).name, (_refused("ids-do-not-match", why),))
     new = Baseline.of_values(evaluation, truth, found)
     repeats = [_repeat(one, truth, measures) for one in noise]
-    known = Noise.of(repeats) if repeats else None
-    if known is None and "baseline" in given:
-        known = given["baseline"].noise
+    known = Noise.of(repeats) if repeats else given["baseline"].noise if baseline else None
     _refuse_within(known, wanted)
-    failure = new.failure(evaluation, wanted.max_failed)
-    if failure:
-        why = f"{failure}: the run is broken or incomplete, and nothing else was looked at"
-        return GateResult(new.run_name, (_refused("queries without a ranking", why),))
-    explained = faults(evaluation)
-    if explained:
-        checks = (
-            _refused(KINDS[fault.code].name, f"{fault}; nothing else was looked at")
-            for fault in explained
-        )
-        return GateResult(new.run_name, tuple(checks))
-    checks = []
-    if truth is not None and found is not None:
-        checks += [_contract(contract, truth, found) for contract in wanted.contracts]
+    faulty = list(_faults(new, evaluation, wanted))
+    if faulty:
+        return GateResult(new.run_name, tuple(faulty))
+    checks = list(_contracts(wanted.contracts, truth, found))
     checks += [_floor(gated, new) for gated in floors]
     references = []
     for kind, stored in given.items():
@@ -143,6 +125,27 @@ def gate(
         notes=tuple(_notes(references, new, wanted, known)),
         warnings=tuple(_warnings(references, new, truth)),
     )
+
+
+def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
+    """The gated measures of an evaluation that was given without judgments and run."""
+    if run is not None or rules.contracts:
+        raise InputError(
+            f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
+            fix="give judgments and run; or, without contracts, an evaluation alone",
+        )  # fmt: skip
+    return _only(evaluation, [gated.measure for gated in rules.measures])
+
+
+def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator[GateCheck]:
+    """What makes a run not comparable with anything."""
+    failure = new.failure(evaluation, rules.max_failed)
+    if failure:
+        why = f"{failure}: the run is broken or incomplete, and "
+        yield _refused("queries without a ranking", why)
+        return
+    for fault in faults(evaluation):
+        yield _refused(FINDING_KINDS[fault.code].name, f"{fault}; ")
 
 
 def _stored(given: Any) -> Baseline:
@@ -164,7 +167,7 @@ def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
             f"{evaluation.run_name!r} was not evaluated by {missing[0]}", where="rules",
             fix=f"gate what was: {', '.join(map(str, evaluation.measures))}",
         )  # fmt: skip
-    return evaluation.select(measures)
+    return select(evaluation, measures)
 
 
 def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
@@ -180,7 +183,9 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
     """A margin that the baseline's own jitter passes or breaks decides nothing."""
-    for gated in rules.measures if noise is not None else ():
+    if noise is None:
+        return
+    for gated in rules.measures:
         band = noise.bands.get(str(gated.measure), 0.0)
         if gated.margin <= band:
             raise InputError(
@@ -194,24 +199,28 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _refused(name: str, why: str) -> GateCheck:
-    return GateCheck("run", name, "NOT COMPARABLE", why)
+    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was looked at")
 
 
-def _contract(contract: Contract, truth: Qrels, run: Run) -> GateCheck:
-    """Check one query; `run` has its documents in rank order."""
-    if contract.query not in truth and contract.query not in run:
-        raise InputError(
-            f"query {contract.query!r} is neither judged nor in the run", where="contracts",
-            fix="check its id, or remove the contract",
-        )  # fmt: skip
-    docs = run[contract.query] if contract.query in run else {}
-    ranks = {doc: rank for rank, doc in enumerate(docs, start=1)}
-    broken = "; ".join(_broken(contract, ranks))
-    if broken:
-        said = f"query {contract.query!r}: {broken}"
-        return GateCheck("contract", contract.query, "FAIL", said)
-    said = f"query {contract.query!r} keeps its contract"
-    return GateCheck("contract", contract.query, "PASS", said)
+def _contracts(
+    contracts: Iterable[Contract], truth: Qrels | None, run: Run | None
+) -> Iterator[GateCheck]:
+    """Check single queries; `run` has its documents in rank order."""
+    if truth is None or run is None:
+        return
+    for contract in contracts:
+        query = contract.query
+        if query not in truth and query not in run:
+            raise InputError(
+                f"query {query!r} is neither judged nor in the run", where="contracts",
+                fix="check its id, or remove the contract",
+            )  # fmt: skip
+        ranks = {doc: rank for rank, doc in enumerate(run.get(query, {}), start=1)}
+        broken = "; ".join(_broken(contract, ranks))
+        if broken:
+            yield GateCheck("contract", query, "FAIL", f"query {query!r}: {broken}")
+        else:
+            yield GateCheck("contract", query, "PASS", f"query {query!r} keeps its contract")
 
 
 def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
@@ -280,9 +289,7 @@ def _notes(
         )
 
 
-def _warnings(
-    references: list[Reference], new: Baseline, truth: Qrels | None
-) -> Iterator[str]:
+def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -> Iterator[str]:
     for reference in references:
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
