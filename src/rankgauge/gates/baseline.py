@@ -21,7 +21,8 @@ from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import FormatError, InputError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.gates.files import text_of
 from rankgauge.gates.noise import Noise
 from rankgauge.gates.rules import GateRules

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from rankgauge.comparison.differences import SAME
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
@@ -269,7 +269,7 @@ def _said(reference: Reference, decision: Decision, n: GateNumbers) -> str:
 def _would_decide(n: GateNumbers) -> str:
     digits = _digits(n.margin)
     # Rounded up, so that the margin named does pass.
-    margin = math.ceil(-n.lower * 10**digits + SAME) / 10**digits
+    margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
         return f"a margin of {margin:g} would pass"
     needed = _two_figures(n.queries_needed)

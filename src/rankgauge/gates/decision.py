@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.comparison.differences import SAME
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.stats import Bounds
 
@@ -88,7 +88,7 @@ def _decision(bounds: Bounds, p_worse: float, *, identical: bool) -> Decision:
 
 
 def _changed(column: FloatArray) -> bool:
-    return bool((np.abs(column) > SAME).any())
+    return bool((np.abs(column) > TOLERANCE).any())
 
 
 def _tested(column: FloatArray) -> bool:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, Literal
 
-from rankgauge.comparison.differences import SAME
 from rankgauge.core.escaping import for_json, for_terminal
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import KINDS, Finding
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
@@ -310,7 +310,7 @@ def _mismatch(error: MismatchError) -> GateCheck:
 def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     mean, floor = new.mean(gated.measure), gated.floor or 0.0
     lower = gated.measure.declaration.better == "lower"
-    short = mean > floor + SAME if lower else mean < floor - SAME
+    short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
     said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
     if math.isnan(mean):
         short, said = True, "undefined in every query, so not within"
