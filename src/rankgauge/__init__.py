@@ -30,28 +30,30 @@ if TYPE_CHECKING:
     from rankgauge.benchmark.run import Failure as Failure
     from rankgauge.benchmark.run import IndexCost as IndexCost
     from rankgauge.benchmark.run import Tally as Tally
-    from rankgauge.checks.check import check as check
     from rankgauge.checks.fixes import Mended as Mended
     from rankgauge.checks.fixes import mend as mend
-    from rankgauge.checks.problems import Effect as Effect
+    from rankgauge.checks.inputs import check as check
     from rankgauge.checks.problems import Problem as Problem
-    from rankgauge.checks.problems import Spot as Spot
     from rankgauge.checks.result import CheckResult as CheckResult
     from rankgauge.comparison.comparison import Comparison as Comparison
     from rankgauge.comparison.comparison import compare as compare
     from rankgauge.comparison.comparison import compare_evaluations as compare_evaluations
-    from rankgauge.comparison.diff import QueryDiff as QueryDiff
-    from rankgauge.comparison.diff import RunDiff as RunDiff
-    from rankgauge.comparison.diff import diff as diff
     from rankgauge.comparison.differences import Design as Design
     from rankgauge.comparison.differences import Difference as Difference
     from rankgauge.comparison.overlap import Overlap as Overlap
     from rankgauge.comparison.overlap import rbo as rbo
+    from rankgauge.comparison.run_diff import QueryDiff as QueryDiff
+    from rankgauge.comparison.run_diff import RunDiff as RunDiff
+    from rankgauge.comparison.run_diff import diff as diff
     from rankgauge.comparison.side_by_side import Place as Place
     from rankgauge.conversion.conversion import Conversion as Conversion
     from rankgauge.conversion.conversion import convert as convert
-    from rankgauge.core.findings import PROBLEM_KINDS as PROBLEM_KINDS
-    from rankgauge.core.findings import ProblemKind as ProblemKind
+    from rankgauge.core.findings import FINDING_KINDS as FINDING_KINDS
+    from rankgauge.core.findings import Effect as Effect
+    from rankgauge.core.findings import Evidence as Evidence
+    from rankgauge.core.findings import Finding as Finding
+    from rankgauge.core.findings import FindingKind as FindingKind
+    from rankgauge.core.findings import Location as Location
     from rankgauge.core.policies import Policies as Policies
     from rankgauge.core.redaction import redact as redact
     from rankgauge.core.use_cases import USE_CASES as USE_CASES
@@ -97,8 +99,8 @@ if TYPE_CHECKING:
     from rankgauge.diagnosis.bands import Bands as Bands
     from rankgauge.diagnosis.causes import CAUSES as CAUSES
     from rankgauge.diagnosis.causes import Cause as Cause
-    from rankgauge.diagnosis.causes import Finding as Finding
     from rankgauge.diagnosis.causes import Missed as Missed
+    from rankgauge.diagnosis.causes import QueryDiagnosis as QueryDiagnosis
     from rankgauge.diagnosis.diagnosis import Diagnosis as Diagnosis
     from rankgauge.diagnosis.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
@@ -207,9 +209,9 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.protocol import Retriever as Retriever
     from rankgauge.retrievers.protocol import hits_of as hits_of
     from rankgauge.sample import sample_path as sample_path
-    from rankgauge.sensitivity.reliability import LeftOut as LeftOut
-    from rankgauge.sensitivity.reliability import Reliability as Reliability
-    from rankgauge.sensitivity.reliability import reliability as reliability
+    from rankgauge.sensitivity.pool_reliability import LeftOut as LeftOut
+    from rankgauge.sensitivity.pool_reliability import Reliability as Reliability
+    from rankgauge.sensitivity.pool_reliability import reliability as reliability
     from rankgauge.sensitivity.ties import TieReport as TieReport
     from rankgauge.sensitivity.ties import TieSpan as TieSpan
     from rankgauge.sensitivity.ties import tie_report as tie_report
@@ -317,15 +319,15 @@ _HOMES = {
     "benchmark.latency": ("Latency", "Quantile"),
     "tutorials.benchmark": ("RetrievalBenchmark",),
     "benchmark.plan_exploration": ("explore_plan",),
-    "checks.check": ("check",),
+    "checks.inputs": ("check",),
     "checks.fixes": ("Mended", "mend"),
-    "checks.problems": ("Effect", "Problem", "Spot"),
+    "checks.problems": ("Problem",),
     "checks.result": ("CheckResult",),
     "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
     "conversion.conversion": ("Conversion", "convert"),
     "diagnosis.bands": ("Band", "Bands"),
-    "diagnosis.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosis.causes": ("CAUSES", "Cause", "Missed", "QueryDiagnosis"),
     "diagnosis.diagnosis": ("Diagnosis", "diagnose"),
     "comparison.differences": ("Design", "Difference"),
     "errors": (
@@ -342,7 +344,9 @@ _HOMES = {
     ),
     "explanation.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explanation.working": ("IdealRow", "Worked", "Working"),
-    "core.findings": ("PROBLEM_KINDS", "ProblemKind"),
+    "core.findings": (
+        "FINDING_KINDS", "Effect", "Evidence", "Finding", "FindingKind", "Location",
+    ),
     "data.fingerprints": ("fingerprint",),
     "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion.fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
@@ -364,7 +368,7 @@ _HOMES = {
     "evaluation.profiled": ("AppliedProfile",),
     "profiles.registry": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
-    "sensitivity.reliability": ("LeftOut", "Reliability", "reliability"),
+    "sensitivity.pool_reliability": ("LeftOut", "Reliability", "reliability"),
     "data.records": ("Records",),
     "core.redaction": ("redact",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
@@ -387,7 +391,7 @@ _HOMES = {
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
     "retrievers.protocol": ("Hits", "Retriever", "hits_of"),
-    "comparison.diff": ("QueryDiff", "RunDiff", "diff"),
+    "comparison.run_diff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "data.sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
     "comparison.side_by_side": ("Place",),

@@ -263,7 +263,7 @@ class Comparison:
                 {
                     "name": e.run_name,
                     "means": {m: _null(v) for m, v in means[e.run_name].items()},
-                    "findings": [asdict(found) for found in e.findings],
+                    "findings": [found.to_dict() for found in e.findings],
                 }
                 for e in self.evaluations
             ],

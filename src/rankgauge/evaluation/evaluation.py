@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -245,7 +245,7 @@ class Evaluation:
             "weights": None if self.weights is None else list(self.weights),
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
-            "findings": [asdict(found) for found in self.findings],
+            "findings": [found.to_dict() for found in self.findings],
         }
         if self.profile is not None:
             # Not known before profiles were: what was written without stays as it was.

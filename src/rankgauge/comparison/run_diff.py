@@ -234,7 +234,7 @@ class RunDiff:
             ],
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
-            "findings": [{"run": run, **asdict(found)} for run, found in self.findings],
+            "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
         }  # fmt: skip
         return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
