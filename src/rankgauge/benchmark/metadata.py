@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.core.files import write_atomically
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.model import Run, write_run
-from rankgauge.errors import InputError
 
 __all__ = ["run_metadata", "write_benchmark_run"]
 
@@ -47,14 +47,9 @@ def write_benchmark_run(
     target = Path(path)
     if not head or target.suffix == ".gz":
         return
-    try:
-        body = target.read_bytes()
-        target.write_bytes(run_metadata(run, rankings).encode() + body)
-    except OSError as error:
-        raise InputError(
-            f"cannot be written: {error.strerror}", where=str(path),
-            fix="check that the folder is there and may be written to",
-        ) from None  # fmt: skip
+    body = target.read_bytes()
+    with write_atomically(target) as stream:
+        stream.write(run_metadata(run, rankings).encode() + body)
 
 
 def run_metadata(run: BenchmarkRun, rankings: Run) -> str:

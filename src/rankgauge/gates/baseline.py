@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
@@ -218,25 +216,8 @@ class Baseline:
         Raises:
             InputError: If it cannot be written.
         """
-        target = Path(path)
-        if target.is_file():
-            target = target.resolve()  # through a link, to what it points at
-        writable = target.parent / f".{secrets.token_hex(8)}.part"
-        try:
-            with writable.open("wb") as stream:
-                stream.write(self.to_json().encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-            writable.replace(target)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(
-                f"cannot be written: {reason}", where=str(path),
-                fix="check that the folder is there and may be written to",
-            ) from None  # fmt: skip
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                writable.unlink(missing_ok=True)
+        with write_atomically(path) as stream:
+            stream.write(self.to_json().encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
