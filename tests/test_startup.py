@@ -25,7 +25,8 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
     "core", "core.escaping", "core.exact_sum", "core.findings", "core.grammar", "core.ids",
-    "core.pair_table", "core.policies", "core.text", "data", "data.dict_runs", "data.join", "data.judged_run",
+    "core.pair_table", "core.policies", "core.text", "data", "data.dict_runs", "data.join",
+    "data.judged_run",
     "data.model", "data.ranking",
     "errors", "evaluation", "evaluation.arguments", "evaluation.blocks",
     "evaluation.evaluation", "evaluation.input_checks", "evaluation.notes", "evaluation.plan",
