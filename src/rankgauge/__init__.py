@@ -110,9 +110,9 @@ if TYPE_CHECKING:
     from rankgauge.errors import RankgaugeError as RankgaugeError
     from rankgauge.errors import UnknownName as UnknownName
     from rankgauge.evaluation.arguments import read_judgments as read_judgments
-    from rankgauge.evaluation.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation.evaluation import evaluate as evaluate
-    from rankgauge.evaluation.profiled import AppliedProfile as AppliedProfile
+    from rankgauge.evaluation.result import AppliedProfile as AppliedProfile
+    from rankgauge.evaluation.result import Evaluation as Evaluation
     from rankgauge.explanation.explanation import Explanation as Explanation
     from rankgauge.explanation.explanation import Other as Other
     from rankgauge.explanation.explanation import explain as explain
@@ -334,7 +334,7 @@ _HOMES = {
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
     ),
-    "evaluation.evaluation": ("Evaluation", "evaluate"),
+    "evaluation.evaluation": ("evaluate",),
     "tutorials.evaluator": ("RetrievalEvaluator",),
     "explanation.explanation": ("Explanation", "Other", "explain"),
     "explanation.given_values": ("GivenValues",),
@@ -365,7 +365,7 @@ _HOMES = {
     "rendering.plotting": ("Panel", "Plot", "Series"),
     "core.policies": ("Policies",),
     "data.preferences": ("PreferenceQrels", "PreferenceRun", "read_preference_qrels"),
-    "evaluation.profiled": ("AppliedProfile",),
+    "evaluation.result": ("AppliedProfile", "Evaluation"),
     "profiles.registry": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
     "sensitivity.pool_reliability": ("LeftOut", "Reliability", "reliability"),

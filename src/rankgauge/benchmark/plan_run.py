@@ -12,9 +12,10 @@ from typing import Any
 from rankgauge.benchmark.benchmark import Again, Benchmark
 from rankgauge.benchmark.plan import BenchmarkPlan
 from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 
 __all__ = ["PlanOutcome", "repeat_plan", "run_plan"]
 
@@ -145,6 +146,6 @@ def _moved(evaluations: Sequence[Evaluation]) -> int:
         row
         for other in others
         for row in range(len(first.query_ids))
-        if abs(float(other.per_query[row, 0]) - float(first.per_query[row, 0])) > 1e-12
+        if abs(float(other.per_query[row, 0]) - float(first.per_query[row, 0])) > TOLERANCE
     }
     return len(moved)

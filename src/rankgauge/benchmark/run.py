@@ -18,7 +18,8 @@ from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = ["BenchmarkRun", "Counting", "Errors", "Failure", "IndexCost", "Tally", "answers_to"]

@@ -17,7 +17,8 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.scan import Scan, scan
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = ["collection_of", "text_problems"]

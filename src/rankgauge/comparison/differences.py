@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = [
     "ALPHA",
-    "SAME",
     "Correction",
     "Design",
     "Difference",
@@ -45,8 +45,6 @@ Verdict: TypeAlias = Literal[
 ]
 
 ALPHA = 0.05
-# Values are sums of a few products; what is nearer than this is the same value.
-SAME = 1e-12
 _LEVEL = 0.95
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
 _ALONE = {
@@ -123,7 +121,7 @@ class Difference:
 
         None where there is no difference or no spread, or where they would be millions.
         """
-        if abs(self.difference) <= max(SAME, _SMALL * self.sd) or not self.sd:
+        if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
         return stats.queries_needed(self.sd, abs(self.difference))
 

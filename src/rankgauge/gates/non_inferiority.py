@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.comparison.differences import SAME
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
@@ -74,7 +74,7 @@ def decide(gains: Sequence[FloatArray], margins: Sequence[float]) -> list[Decisi
         >>> found[0].verdict, round(found[0].bounds.lower, 4)
         ('PASS', -0.0195)
     """
-    changed = [bool((np.abs(column) > SAME).any()) for column in gains]
+    changed = [bool((np.abs(column) > TOLERANCE).any()) for column in gains]
     raw = [
         stats.non_inferiority(column, margin).p_worse if different and len(column) >= 2 else 1.0
         for column, margin, different in zip(gains, margins, changed, strict=True)
@@ -380,7 +380,7 @@ def _between(n: GateNumbers) -> str:
 def _would_decide(n: GateNumbers) -> str:
     digits = _digits(n.margin)
     # Rounded up, so that the margin named does pass.
-    margin = math.ceil(-n.lower * 10**digits + SAME) / 10**digits
+    margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
         return f"a margin of {margin:g} would pass"
     unit: int = 10 ** max(0, len(str(n.queries_needed)) - 2)

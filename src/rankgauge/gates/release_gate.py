@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
-from rankgauge.comparison.differences import SAME, select
+from rankgauge.comparison.differences import select
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import FINDING_KINDS
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.gates.baseline import Baseline, Noise, faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
@@ -243,7 +245,7 @@ def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
 def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     mean, floor = new.mean(gated.measure), gated.floor or 0.0
     lower = gated.measure.declaration.better == "lower"
-    short = mean > floor + SAME if lower else mean < floor - SAME
+    short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
     said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
     if math.isnan(mean):
         short, said = True, "undefined in every query, so not within"
