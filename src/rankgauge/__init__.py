@@ -37,15 +37,14 @@ if TYPE_CHECKING:
     from rankgauge.checks.result import CheckResult as CheckResult
     from rankgauge.comparison.comparison import Comparison as Comparison
     from rankgauge.comparison.comparison import compare as compare
-    from rankgauge.comparison.comparison import compare_evaluations as compare_evaluations
     from rankgauge.comparison.differences import Design as Design
     from rankgauge.comparison.differences import Difference as Difference
     from rankgauge.comparison.overlap import Overlap as Overlap
     from rankgauge.comparison.overlap import rbo as rbo
+    from rankgauge.comparison.run_diff import DocumentDiff as DocumentDiff
     from rankgauge.comparison.run_diff import QueryDiff as QueryDiff
     from rankgauge.comparison.run_diff import RunDiff as RunDiff
     from rankgauge.comparison.run_diff import diff as diff
-    from rankgauge.comparison.side_by_side import Place as Place
     from rankgauge.conversion.conversion import Conversion as Conversion
     from rankgauge.conversion.conversion import convert as convert
     from rankgauge.core.findings import FINDING_KINDS as FINDING_KINDS
@@ -324,7 +323,7 @@ _HOMES = {
     "checks.problems": ("Problem",),
     "checks.result": ("CheckResult",),
     "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
-    "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
+    "comparison.comparison": ("Comparison", "compare"),
     "conversion.conversion": ("Conversion", "convert"),
     "diagnosis.bands": ("Band", "Bands"),
     "diagnosis.causes": ("CAUSES", "Cause", "Missed", "QueryDiagnosis"),
@@ -391,10 +390,9 @@ _HOMES = {
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
     "retrievers.protocol": ("Hits", "Retriever", "hits_of"),
-    "comparison.run_diff": ("QueryDiff", "RunDiff", "diff"),
+    "comparison.run_diff": ("DocumentDiff", "QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "data.sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
-    "comparison.side_by_side": ("Place",),
     "corpus.spans": ("QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"),
     "data.subsets": ("cut", "keep_queries", "sample_queries"),
     "data.subtopics": ("SubtopicQrels", "SubtopicRun", "read_subtopic_qrels"),

@@ -15,7 +15,7 @@ from rankgauge import (
     InputError,
     MismatchError,
     UnknownName,
-    compare_evaluations,
+    compare,
     evaluate,
 )
 
@@ -161,7 +161,7 @@ def test_other_profiles_are_not_compared():
         for name in ("pytrec_eval", "mteb")
     )
     with pytest.raises(InputError, match="differ in their profile"):
-        compare_evaluations([one, other])
+        compare([one, other])
 
 
 def test_measures_over_different_queries_are_not_compared():
@@ -170,7 +170,7 @@ def test_measures_over_different_queries_are_not_compared():
         for name in ("one", "other")
     ]
     with pytest.raises(InputError, match="different queries"):
-        compare_evaluations(pair)
+        compare(pair)
     with pytest.raises(InputError, match="different queries"):
         pair[0].plot()
 

@@ -293,7 +293,7 @@ def test_a_comparison_of_evaluations_by_two_policies_of_ties_is_refused() -> Non
         evaluate(qrels, Run.of(run, name=ties), "RR", ties=ties) for ties in ("trec", "mean")
     )
     with pytest.raises(InputError, match="differ in their policies"):
-        rankgauge.compare_evaluations([one, other])
+        rankgauge.compare([one, other])
     found = rankgauge.compare(
         qrels, {"a": run, "b": dict(run)}, "RR",
         ties="mean",

@@ -20,7 +20,7 @@ from rankgauge import (
     InputError,
     Policies,
     UnknownName,
-    compare_evaluations,
+    compare,
     evaluate,
     list_measures,
     parse,
@@ -84,7 +84,7 @@ def test_what_is_removed_is_not_compared_with_what_is_not(made: Batch) -> None:
     one = evaluate(made.qrels, made.run, "AP")
     other = evaluate(made.qrels, made.run, "AP", unjudged="removed")
     with pytest.raises(InputError, match="policies"):
-        compare_evaluations([one, replace(other, run_name="other")])
+        compare([one, replace(other, run_name="other")])
 
 
 @pytest.mark.parametrize("word", ["drop", "", "condensed"])
