@@ -154,7 +154,6 @@ if TYPE_CHECKING:
     from rankgauge.history import Step as Step
     from rankgauge.history import Trend as Trend
     from rankgauge.measures.measure import Measure as Measure
-    from rankgauge.measures.measure import Metric as Metric
     from rankgauge.measures.measure import list_measures as list_measures
     from rankgauge.measures.measure import parse as parse
     from rankgauge.profiles.deviations import Case as Case
@@ -225,7 +224,6 @@ if TYPE_CHECKING:
     AP: Measure
     AP_IA: Measure
     BPM: Measure
-    BPMres: Measure
     Bpref: Measure
     Compat: Measure
     DCG: Measure
@@ -237,9 +235,7 @@ if TYPE_CHECKING:
     GMAP: Measure
     GMBpref: Measure
     INSQ: Measure
-    INSQres: Measure
     INST: Measure
-    INSTres: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
@@ -250,22 +246,23 @@ if TYPE_CHECKING:
     NERR9: Measure
     NRBP: Measure
     NumNonrelRet: Measure
+    NumPrefs: Measure
+    NumPrefsKept: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
     P_IA: Measure
+    Prefs: Measure
     PairAcc: Measure
     R: Measure
     RBP: Measure
-    RBPres: Measure
     RR: Measure
     RelP: Measure
     RnDCG: Measure
     Rprec: Measure
     RprecMult: Measure
     SDCG: Measure
-    SDCGres: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
@@ -286,20 +283,6 @@ if TYPE_CHECKING:
     nERR: Measure
     nERR_IA: Measure
     nNRBP: Measure
-    prefs_avgjg: Measure
-    prefs_avgjg_Rnonrel: Measure
-    prefs_avgjg_Rnonrel_ret: Measure
-    prefs_avgjg_imp: Measure
-    prefs_avgjg_ret: Measure
-    prefs_num_prefs_ful: Measure
-    prefs_num_prefs_ful_ret: Measure
-    prefs_num_prefs_poss: Measure
-    prefs_pair: Measure
-    prefs_pair_imp: Measure
-    prefs_pair_ret: Measure
-    prefs_simp: Measure
-    prefs_simp_imp: Measure
-    prefs_simp_ret: Measure
     xinfAP: Measure
 
 _HOMES = {
@@ -354,7 +337,7 @@ _HOMES = {
     "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
     "data.ranking": ("ranked",),
     "data.judged_run": ("JudgedRun",),
-    "measures.measure": ("Measure", "Metric", "list_measures", "parse"),
+    "measures.measure": ("Measure", "list_measures", "parse"),
     "data.model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "comparison.overlap": ("Overlap", "rbo"),
     "rendering.charts": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
@@ -402,17 +385,13 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "AP_IA", "BPM", "BPMres", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel",
-    "G", "GMAP", "GMBpref", "INSQ", "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged",
-    "NCG", "NERR10", "NERR11", "NERR8", "NERR9", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
-    "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
-    "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
-    "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
-    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "prefs_avgjg",
-    "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg_imp", "prefs_avgjg_ret",
-    "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss", "prefs_pair",
-    "prefs_pair_imp", "prefs_pair_ret", "prefs_simp", "prefs_simp_imp", "prefs_simp_ret",
-    "xinfAP",
+    "AP", "AP_IA", "BPM", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "G", "GMAP",
+    "GMBpref", "INSQ", "INST", "IPrec", "IPrecAvg", "Judged", "NCG", "NERR10", "NERR11", "NERR8",
+    "NERR9", "NRBP", "NumNonrelRet", "NumPrefs", "NumPrefsKept", "NumRel", "NumRelRet", "NumRet",
+    "P", "P_IA", "PairAcc", "Prefs", "R", "RBP", "RR", "RelP", "RnDCG", "Rprec", "RprecMult",
+    "SDCG", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success", "Unjudged",
+    "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP", "infNDCG", "nDCG", "nDCGrel",
+    "nERR", "nERR_IA", "nNRBP", "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

@@ -393,7 +393,7 @@ def _judgment_prints(truth: Qrels) -> dict[str, str]:
 def _definition(measure: Measure) -> str:
     """A fingerprint of all that is declared about a measure, and of how ties are broken."""
     declared = measure.declaration
-    words = {**declared.defaults, **dict(measure.params)}
+    words = measure.arguments
     said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
     said += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, "trec"]
     return _sha256(_json(said))[:_SHORT]

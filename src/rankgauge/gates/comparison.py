@@ -123,7 +123,7 @@ def loss_checks(
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(g.measure, new, r.stored, r.queries) for r, g in pairs]
     gained = [
-        g.measure.gains(g.measure.apart(after, before))
+        g.measure.improvements(g.measure.differences(after, before))
         for (_, g), (_, before, after) in zip(pairs, columns, strict=True)
     ]
     if not pairs:
