@@ -19,7 +19,7 @@ import pytest
 
 import rankgauge
 from rankgauge.benchmark import plan as planning
-from rankgauge.benchmark import plan_exploration
+from rankgauge.benchmark import plan_execution
 from rankgauge.cli.main import cli
 from rankgauge.measures.other_names import DIALECTS
 
@@ -272,7 +272,7 @@ def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
     found = keys_on(page, "Configurations")
-    assert set(found) == set(plan_exploration._KEYS)  # noqa: SLF001 - no other list has them
+    assert set(found) == set(plan_execution._EXPLORE_KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankgauge.benchmark.benchmark import Benchmark as Benchmark
     from rankgauge.benchmark.comparison import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.benchmark.exploration import Exploration as Exploration
+    from rankgauge.benchmark.exploration import Trial as Trial
     from rankgauge.benchmark.exploration import explore as explore
-    from rankgauge.benchmark.exploration_result import Exploration as Exploration
-    from rankgauge.benchmark.exploration_result import Trial as Trial
-    from rankgauge.benchmark.journal import Answer as Answer
+    from rankgauge.benchmark.journal import Response as Response
     from rankgauge.benchmark.latency import Latency as Latency
     from rankgauge.benchmark.latency import Quantile as Quantile
     from rankgauge.benchmark.limits import Limits as Limits
-    from rankgauge.benchmark.metadata import write_benchmark_run as write_benchmark_run
     from rankgauge.benchmark.plan import BenchmarkPlan as BenchmarkPlan
     from rankgauge.benchmark.plan import PlannedRetriever as PlannedRetriever
-    from rankgauge.benchmark.plan_exploration import explore_plan as explore_plan
-    from rankgauge.benchmark.plan_run import PlanOutcome as PlanOutcome
-    from rankgauge.benchmark.plan_run import repeat_plan as repeat_plan
-    from rankgauge.benchmark.plan_run import run_plan as run_plan
+    from rankgauge.benchmark.plan_execution import PlanOutcome as PlanOutcome
+    from rankgauge.benchmark.plan_execution import explore_plan as explore_plan
+    from rankgauge.benchmark.plan_execution import repeat_plan as repeat_plan
+    from rankgauge.benchmark.plan_execution import run_plan as run_plan
     from rankgauge.benchmark.run import BenchmarkRun as BenchmarkRun
     from rankgauge.benchmark.run import Failure as Failure
     from rankgauge.benchmark.run import IndexCost as IndexCost
     from rankgauge.benchmark.run import Tally as Tally
+    from rankgauge.benchmark.run import write_benchmark_run as write_benchmark_run
     from rankgauge.checks.check import check as check
     from rankgauge.checks.fixes import Mended as Mended
     from rankgauge.checks.fixes import mend as mend
@@ -306,17 +306,14 @@ _HOMES = {
     "evaluation.arguments": ("read_judgments",),
     "benchmark.benchmark": ("Benchmark",),
     "benchmark.comparison": ("BenchmarkComparison",),
-    "benchmark.exploration_result": ("Exploration", "Trial"),
-    "benchmark.exploration": ("explore",),
-    "benchmark.journal": ("Answer",),
+    "benchmark.exploration": ("Exploration", "Trial", "explore"),
+    "benchmark.journal": ("Response",),
     "benchmark.limits": ("Limits",),
-    "benchmark.metadata": ("write_benchmark_run",),
-    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
+    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally", "write_benchmark_run"),
     "benchmark.plan": ("BenchmarkPlan", "PlannedRetriever"),
-    "benchmark.plan_run": ("PlanOutcome", "repeat_plan", "run_plan"),
+    "benchmark.plan_execution": ("PlanOutcome", "explore_plan", "repeat_plan", "run_plan"),
     "benchmark.latency": ("Latency", "Quantile"),
     "tutorials.benchmark": ("RetrievalBenchmark",),
-    "benchmark.plan_exploration": ("explore_plan",),
     "checks.check": ("check",),
     "checks.fixes": ("Mended", "mend"),
     "checks.problems": ("Effect", "Problem", "Spot"),
