@@ -1,4 +1,4 @@
-"""``rankgauge bench``, as a process."""
+"""``rankgauge bench``."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import textwrap
 import time
 from importlib import resources
 
+import command
 import jsonschema
 import pytest
 
@@ -22,11 +23,7 @@ FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 def bench(tmp_path):
     def run(*words, plan=PLAN):
         store = str(tmp_path / "st")
-        return subprocess.run(
-            [sys.executable, "-m", "rankgauge", "bench", plan, "--store", store, *words],
-            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        )  # fmt: skip
+        return command.run("bench", plan, "--store", store, *words, cwd=tmp_path)
 
     return run
 
@@ -89,7 +86,6 @@ def test_a_single_retriever_is_evaluated_and_timed(bench):
     assert "p50 ms" in done.stdout
 
 
-@pytest.mark.slow
 def test_json_keeps_to_its_schema_and_csv_has_a_line_for_each_run(bench):
     data = json.loads(bench("--as", "json").stdout)
     schema = json.loads(
@@ -136,7 +132,6 @@ def test_a_plain_run_is_one_that_trec_eval_reads(bench, tmp_path):
     assert first.split()[1] == "Q0"
 
 
-@pytest.mark.slow
 def test_a_named_run_is_diagnosed(bench):
     assert "bm25: how good" in bench("--diagnose", "bm25", "--full").stdout
     done = bench("--diagnose", "bm52")
@@ -153,10 +148,7 @@ def test_repeats_are_told(bench):
 
 def test_configurations_are_explored_and_chosen(tmp_path):
     words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
-    done = subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    done = command.run(*words)
     assert done.returncode == 0, done.stderr
     for said in ("5 of 5 configurations tried (grid)", "best and before on 15 test queries",
                  "before and best, 15 queries", "one setting changed at a time"):  # fmt: skip
@@ -172,7 +164,6 @@ FAILING = """
 """
 
 
-@pytest.mark.slow
 def test_failures_are_refused_then_counted_then_mended(bench, tmp_path):
     (tmp_path / "flaky_for_the_command.py").write_text(
         "import os\n\ndef search(text):\n"
@@ -272,7 +263,6 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     assert "unfinished run of the same code" in done.stdout
 
 
-@pytest.mark.slow
 def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
     done = bench("--only", "dense", "--diagnose")
     assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout

@@ -1,12 +1,11 @@
-"""``rankgauge check`` as a process: what it prints, what it writes, and how it ends."""
+"""``rankgauge check``: what it prints, what it writes, and how it ends."""
 
 import json
 import os
 import re
-import subprocess
-import sys
 from importlib import resources
 
+import command
 import jsonschema
 import pytest
 
@@ -26,11 +25,7 @@ def run_check(tmp_path):
     (tmp_path / "a.run").write_text(RUN.replace("d1 1 8.5", "d1 2 7").replace("e1 2 7.5", "e1 1 8"))
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "rankgauge", "check", *words],
-            capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-        )  # fmt: skip
+        return command.run("check", *words, cwd=tmp_path)
 
     return run
 
@@ -41,7 +36,7 @@ def write(folder, name, text):
 
 
 def codes(done):
-    return re.findall(r"(?m)^  (?:error|warning|hint) +(\w\d+)", done.stdout)
+    return re.findall(r"(?m)^  (?:error|warning|info) +(\w\d+)", done.stdout)
 
 
 def test_nothing_wrong_says_so_and_ends_with_0(run_check):
@@ -61,7 +56,7 @@ def test_judgments_may_stand_alone(run_check, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("level", "ends"), [("error", 0), ("warning", 1), ("hint", 1), ("never", 0)]
+    ("level", "ends"), [("error", 0), ("warning", 1), ("info", 1), ("never", 0)]
 )
 def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
     done = run_check(QRELS, BM25, "--fail-on", level)
@@ -71,7 +66,7 @@ def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
 
 def test_an_error_fails_unless_nothing_may(run_check, tmp_path):
     write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
-    assert run_check("twice.txt", "--fail-on", "hint").returncode == 1
+    assert run_check("twice.txt", "--fail-on", "info").returncode == 1
     assert run_check("twice.txt", "--fail-on", "never").returncode == 0
 
 
@@ -168,7 +163,7 @@ def test_standard_input_cannot_be_mended(run_check):
 def test_every_code_is_listed_and_explained(run_check):
     done = run_check("--list")
     assert done.returncode == 0
-    for code in rankgauge.PROBLEM_KINDS:
+    for code in rankgauge.FINDING_KINDS:
         assert re.search(rf"(?m)^{code} ", done.stdout)
     done = run_check("--explain", "J107")
     assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")

@@ -1,4 +1,4 @@
-"""The command line, as a process: what it prints, where, and how it ends."""
+"""The command line: what it prints, where, and how it ends."""
 
 import json
 import os
@@ -8,21 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 import rankgauge
 
 QRELS = str(rankgauge.sample_path("qrels.txt"))
 BM25 = str(rankgauge.sample_path("runs/bm25.run"))
 KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
-
-
-def run(*words, stdin=None, env=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, input=stdin, timeout=60,
-        encoding=(env or {}).get("PYTHONIOENCODING", "utf-8"),
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})}, check=False,
-    )  # fmt: skip
 
 
 def test_without_measures_it_prints_cut_offs_down_and_measures_across():

@@ -1,10 +1,8 @@
-"""``rankgauge collection``, as a process."""
+"""``rankgauge collection``."""
 
 import json
-import os
-import subprocess
-import sys
 
+import command
 import pytest
 
 import rankgauge
@@ -13,11 +11,7 @@ FOLDER = rankgauge.sample_path("qrels.txt").parent
 
 
 def run(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "collection", *map(str, words)],
-        capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=cwd,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
+    return command.run("collection", *words, cwd=cwd)
 
 
 def test_it_prints_what_the_library_says():

@@ -1,10 +1,8 @@
-"""``rankgauge diagnose``, as a process."""
+"""``rankgauge diagnose``."""
 
 import json
-import os
-import subprocess
-import sys
 
+import command
 import pytest
 
 import rankgauge
@@ -16,11 +14,7 @@ QRELS, BM25, KEYWORD = (
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "diagnose", *words],
-        capture_output=True, text=True, timeout=60, encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
+    return command.run("diagnose", *words)
 
 
 def test_it_prints_what_the_library_says(tmp_path):

@@ -1,11 +1,11 @@
-"""``rankgauge history`` and ``rankgauge evaluate --save``, as a process."""
+"""``rankgauge history`` and ``rankgauge evaluate --save``."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+import command
 import pytest
 
 import rankgauge
@@ -19,21 +19,13 @@ KEYWORD = str(sample_path("runs/keyword.run"))
 
 
 @pytest.fixture
-def run(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k != "RANKGAUGE_HISTORY"}
+def run(tmp_path, monkeypatch):
+    monkeypatch.delenv("RANKGAUGE_HISTORY", raising=False)
 
-    def command(*words, stdin="", **variables):
-        return subprocess.run(
-            [sys.executable, "-m", "rankgauge", *words],
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            env={**environment, "PYTHONUTF8": "1", **variables},
-        )
+    def run(*words, stdin="", **variables):
+        return command.run(*words, stdin=stdin, cwd=tmp_path, env=variables)
 
-    return command
+    return run
 
 
 @pytest.fixture
@@ -92,7 +84,6 @@ def test_two_are_compared_and_notes_of_forms_for_programs_go_to_standard_error(k
     assert "by nDCG@10: worse" in done.stderr
 
 
-@pytest.mark.slow
 def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     lines = Path(QRELS).read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "fewer.txt").write_text("".join(lines[:-1]), encoding="utf-8")
@@ -107,7 +98,6 @@ def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     assert "not comparable" in kept("history", "trend").stdout
 
 
-@pytest.mark.slow
 def test_a_trend_warns_of_a_decline_in_every_form(kept):
     done = kept("history", "trend", "-m", "nDCG@10")
     assert "• WARNING: 2 (keyword, 1.0) is worse than 1 (bm25, 1.0)" in done.stdout
@@ -118,13 +108,12 @@ def test_a_trend_warns_of_a_decline_in_every_form(kept):
 
 
 def test_a_trend_can_be_printed_where_only_ascii_can(kept):
-    done = kept("history", "trend", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = kept("history", "trend", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert done.stdout.isascii()
     assert "|----" in done.stdout
 
 
-@pytest.mark.slow
 def test_deleting_asks_first(kept):
     done = kept("history", "delete", "1", stdin="n\n")
     assert done.returncode == 0
@@ -150,7 +139,6 @@ def test_a_store_that_cannot_be_written_to_does_not_cost_the_table(run, tmp_path
     assert "saved" not in done.stderr
 
 
-@pytest.mark.slow
 def test_the_variable_names_the_store(run, tmp_path):
     run("evaluate", QRELS, BM25, "--save", RANKGAUGE_HISTORY="own.db")
     assert [path.name for path in tmp_path.iterdir()] == ["own.db"]
@@ -198,7 +186,6 @@ def test_an_error_ends_with_2_and_makes_no_store(words, said, run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_trend_is_drawn(kept, tmp_path):
     done = kept("history", "trend", "--plot", "trend.svg")
     assert (done.returncode, done.stderr) == (0, "wrote trend.svg\n")

@@ -1,11 +1,10 @@
-"""``rankgauge report`` as a process."""
+"""``rankgauge report``."""
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
+from command import run
 
 import rankgauge
 
@@ -13,14 +12,6 @@ QRELS = str(rankgauge.sample_path("qrels.txt"))
 BM25 = str(rankgauge.sample_path("runs/bm25.run"))
 KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
 FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
-
-
-def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, timeout=120, encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
 
 
 def test_it_writes_one_file_that_is_what_the_library_makes(tmp_path):

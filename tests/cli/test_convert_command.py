@@ -1,8 +1,8 @@
-"""``rankgauge convert``, as a process."""
+"""``rankgauge convert``."""
 
 import gzip
-import subprocess
-import sys
+
+import command
 
 import rankgauge
 
@@ -11,10 +11,8 @@ BM25 = str(rankgauge.sample_path("runs/bm25.run"))
 
 
 def run(*words, stdin=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "convert", *map(str, words)],
-        capture_output=True, input=stdin, timeout=60, check=False,
-    )  # fmt: skip
+    done = command.run("convert", *words, stdin=stdin)
+    return done._replace(stdout=done.stdout.encode(), stderr=done.stderr.encode())
 
 
 def test_it_says_what_it_wrote_and_what_is_lost_on_standard_error(tmp_path):

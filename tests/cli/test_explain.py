@@ -1,8 +1,8 @@
-"""``rankgauge explain``, as a process."""
+"""``rankgauge explain``."""
 
 import json
-import subprocess
-import sys
+
+import command
 
 import rankgauge
 
@@ -11,10 +11,7 @@ BM25 = str(rankgauge.sample_path("runs/bm25.run"))
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "explain", *words],
-        capture_output=True, text=True, timeout=60, encoding="utf-8", check=False,
-    )  # fmt: skip
+    return command.run("explain", *words)
 
 
 def test_it_prints_what_the_library_reports():

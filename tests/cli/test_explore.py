@@ -1,4 +1,4 @@
-"""``rankgauge explore``, as a process."""
+"""``rankgauge explore``."""
 
 import json
 import os

@@ -1,12 +1,10 @@
 """``--format`` and ``--qrels-format``, on every command that reads such files."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 import rankgauge
 from rankgauge.cli.main import cli
@@ -28,14 +26,6 @@ COMMANDS = {
     "sample judgments": ["sample", "--qrels", "QRELS", "-n", "5"],
     "collection": ["collection", "info", "CORPUS", "--qrels", "QRELS", "--run", "bm25"],
 }
-
-
-def run(*words, cwd, stdin=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, input=stdin, timeout=60, cwd=cwd, encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -72,7 +62,6 @@ def plain(done):
     return re.sub(r"saved as \w+|\b[0-9a-f]{64}\b", "", text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_named_format_reads_what_the_name_of_a_file_hides(command, folder):
     right = run(*words_of(command, odd=False), cwd=folder)

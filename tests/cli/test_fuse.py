@@ -1,26 +1,15 @@
-"""``rankgauge fuse``, ``cut`` and ``sample``, as processes."""
+"""``rankgauge fuse``, ``cut`` and ``sample``."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 import rankgauge
 
 QRELS = str(rankgauge.sample_path("qrels.txt"))
 BM25 = str(rankgauge.sample_path("runs/bm25.run"))
 KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
-
-
-def run(*words, stdin=None, env=None):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", *map(str, words)],
-        capture_output=True, text=True, input=stdin, timeout=60,
-        encoding=(env or {}).get("PYTHONIOENCODING", "utf-8"),
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})}, check=False,
-    )  # fmt: skip
 
 
 def test_without_a_file_the_fused_run_goes_to_standard_output_as_trec(tmp_path):

@@ -1,12 +1,10 @@
-"""``rankgauge gate`` as a process: what it writes, where, and how it ends."""
+"""``rankgauge gate``: what it writes, where, and how it ends."""
 
 import json
-import os
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import command
 import pytest
 
 import rankgauge
@@ -19,11 +17,7 @@ KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
 @pytest.fixture
 def gate(tmp_path):
     def run(*words, **env):
-        return subprocess.run(
-            [sys.executable, "-m", "rankgauge", "gate", QRELS, *words],
-            capture_output=True, text=True, timeout=60, encoding="utf-8", cwd=tmp_path,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8", **env}, check=False,
-        )  # fmt: skip
+        return command.run("gate", QRELS, *words, cwd=tmp_path, env=env)
 
     return run
 
@@ -126,7 +120,6 @@ def test_a_margin_within_the_noise_is_an_error(gate):
     assert gate(BM25, "--noise", BM25, "--noise", BM25).returncode == 0
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("baseline")
 def test_latency_is_read_from_two_files(gate, tmp_path):
     rows = "".join(f"q{n},{0.01 + n / 10_000}\n" for n in range(100))

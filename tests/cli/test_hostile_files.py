@@ -1,10 +1,8 @@
-"""Files whose names and ids hold control characters, as a process: what reaches both channels."""
+"""Files whose names and ids hold control characters: what reaches both channels."""
 
 import json
-import os
-import subprocess
-import sys
 
+import command
 import pytest
 
 NAME = "x\x1b[2J\n::error::name\x9b\u202e.run"
@@ -22,11 +20,7 @@ def folder(tmp_path):
 
 
 def run(folder, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words], capture_output=True, timeout=60,
-        cwd=folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return command.run(*words, cwd=folder)
 
 
 def assert_safe(*texts, commands=False):

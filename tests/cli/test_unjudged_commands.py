@@ -1,11 +1,9 @@
 """``rankgauge evaluate --unjudged`` and ``--unjudged-report``, ``rankgauge reliability``."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from command import run
 
 import rankgauge
 
@@ -13,14 +11,6 @@ FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS, BM25, KEYWORD = (
     str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
 )
-
-
-def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, timeout=60, encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
 
 
 def test_what_is_removed_is_what_the_library_removes():

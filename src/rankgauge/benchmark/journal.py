@@ -23,6 +23,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
@@ -241,7 +242,7 @@ class Journal:
         os.close(self._file)
         self._file = -1
         other.replace(path)
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+        self._file = _opened(path)
 
     def _drop_damaged(self) -> None:
         """Write the journal anew without its damaged lines, if it has any."""
@@ -253,15 +254,11 @@ class Journal:
                 whole += self._row(line) is not None
         if whole == lines:
             return
-        part = path.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            with path.open("rb") as stream, part.open("wb") as kept:
-                kept.writelines(line for line in stream if self._row(line) is not None)
-                kept.flush()
-                os.fsync(kept.fileno())
-            self._replace(part)
-        finally:
-            part.unlink(missing_ok=True)
+        os.close(self._file)
+        self._file = -1
+        with path.open("rb") as stream, write_atomically(path) as kept:
+            kept.writelines(line for line in stream if self._row(line) is not None)
+        self._file = _opened(path)
         damaged = lines - whole
         self.notes.append(
             f"WARNING: {many(damaged, 'damaged line')} in {path}: "
@@ -290,17 +287,9 @@ class Journal:
     def note(self, **facts: Any) -> None:
         """Write facts into ``run.json``, the whole of it or nothing."""
         self.head = {**self.head, "format": _FORMAT, **facts}
-        target = self.folder / HEAD
-        part = target.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            said = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
-            part.write_text(said, encoding="utf-8")
-            part.replace(target)
-        except OSError as error:
-            raise _unwritable(self.folder, error) from None
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
+        said = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
+        with write_atomically(self.folder / HEAD) as stream:
+            stream.write(said.encode())
 
     def close(self, *, sync: bool = True) -> None:
         """Let others write.
@@ -545,6 +534,10 @@ def _close_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:

@@ -18,6 +18,7 @@ from rankgauge.benchmark.exploration import Exploration, explore
 from rankgauge.benchmark.plan import BenchmarkPlan
 from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import unknown
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
@@ -143,7 +144,7 @@ def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Err
     means = [mean for one in evaluations for mean in one.mean().values()]
     first, *others = (evaluation.per_query[:, 0] for evaluation in evaluations)
     changed = sum(
-        any(abs(float(other[row]) - float(value)) > 1e-12 for other in others)
+        any(abs(float(other[row]) - float(value)) > TOLERANCE for other in others)
         for row, value in enumerate(first)
     )
     return (

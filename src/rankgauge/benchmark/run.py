@@ -16,14 +16,16 @@ from typing import Any, Literal, TypeAlias, get_args
 from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
-from rankgauge.core.findings import KINDS, Finding
+from rankgauge.core.files import write_atomically
+from rankgauge.core.findings import FINDING_KINDS, Finding
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.model import Qrels, Run, write_run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = [
@@ -93,7 +95,7 @@ class Tally:
                 "T104", "error",
                 f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
                 "does not have",
-                KINDS["T104"].effect,
+                FINDING_KINDS["T104"].effect,
                 "return the ids of the documents that were given to index()",
             )  # fmt: skip
         if self.ascending > _MOST * answered:
@@ -101,7 +103,7 @@ class Tally:
                 "R104", "error",
                 "the scores look like distances (lower is better): they rise from hit to hit for "
                 f"{self.ascending} of {many(answered, 'query')}",
-                KINDS["R104"].effect,
+                FINDING_KINDS["R104"].effect,
                 "return them negated",
             )  # fmt: skip
 
@@ -390,14 +392,9 @@ def write_benchmark_run(
     target = Path(path)
     if not head or target.suffix == ".gz":
         return
-    try:
-        body = target.read_bytes()
-        target.write_bytes(_metadata(run, rankings).encode() + body)
-    except OSError as error:
-        raise InputError(
-            f"cannot be written: {error.strerror}", where=str(path),
-            fix="check that the folder is there and may be written to",
-        ) from None  # fmt: skip
+    body = target.read_bytes()
+    with write_atomically(target) as stream:
+        stream.write(_metadata(run, rankings).encode() + body)
 
 
 def _metadata(run: BenchmarkRun, rankings: Run) -> str:

@@ -1,10 +1,8 @@
-"""``rankgauge diff``, as a process."""
+"""``rankgauge diff``."""
 
 import json
-import os
-import subprocess
-import sys
 
+import command
 import pytest
 
 import rankgauge
@@ -15,12 +13,8 @@ KEYWORD = str(rankgauge.sample_path("runs/keyword.run"))
 FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 
 
-def run(*words, encoding="utf-8"):
-    return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "diff", *words],
-        capture_output=True, text=True, timeout=60, encoding=encoding,
-        env={**os.environ, "PYTHONIOENCODING": encoding}, check=False,
-    )  # fmt: skip
+def run(*words, **env):
+    return command.run("diff", *words, env=env)
 
 
 def test_it_prints_what_the_library_reports():
@@ -48,7 +42,7 @@ def test_the_sentences_stand_beside_csv():
 
 
 def test_a_narrow_encoding_gets_plain_arrows():
-    done = run(QRELS, BM25, KEYWORD, "-n", "1", encoding="cp1252")
+    done = run(QRELS, BM25, KEYWORD, "-n", "1", PYTHONIOENCODING="cp1252")
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "bm25 > keyword by nDCG@10"
     assert "v 4" in done.stdout
