@@ -48,6 +48,9 @@ docs: .venv/dev.stamp ## build the pages into build/docs (works without a networ
 	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --builder html docs build/docs
 	@echo "open build/docs/index.html"
 
+sessions: .venv/dev.stamp ## rewrite what the shell sessions on the pages print
+	.venv/bin/python docs/_scripts/consoles.py --write
+
 bench: .venv-bench/bench.stamp ## speed beside light peers, and beside our last release
 	.venv-bench/bin/python benchmarks/run.py $(BENCH)
 	.venv-bench/bin/python benchmarks/stages.py
@@ -172,4 +175,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo test test-slow check cover docs bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean
+.PHONY: help demo test test-slow check cover docs sessions bench bench-peers test-lowest test-frames test-adapters test-profiles mutants clean

@@ -19,13 +19,19 @@ import pytest
 
 import rankgauge
 from rankgauge.benchmark import plan as planning
-from rankgauge.benchmark import plan_exploration
+from rankgauge.benchmark import plan_execution
 from rankgauge.cli.main import cli
 from rankgauge.measures.other_names import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
+
+# Pages whose sessions are compared to the letter, besides the README: those read first.
+EXACT = (
+    "tutorial/first-evaluation.md", "howto/compare-runs.md", "howto/diagnose.md",
+    "howto/gate-in-ci.md",
+)  # fmt: skip
 
 if not DOCS.is_dir():
     pytest.skip("there are no pages beside these tests", allow_module_level=True)
@@ -197,7 +203,7 @@ def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
 def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
     page = text("reference", "checks.md")
     assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
-    for kind in rankgauge.PROBLEM_KINDS.values():
+    for kind in rankgauge.FINDING_KINDS.values():
         assert f"\n### {kind.code} {kind.name}\n" in page
 
 
@@ -211,7 +217,7 @@ def test_every_name_of_another_tool_stands_on_its_page():
 def test_codes_that_the_pages_name_are_codes():
     for path in [README, *written().values()]:
         found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
-        assert found <= set(rankgauge.PROBLEM_KINDS), path
+        assert found <= set(rankgauge.FINDING_KINDS), path
 
 
 @pytest.mark.slow
@@ -272,7 +278,7 @@ def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
     found = keys_on(page, "Configurations")
-    assert set(found) == set(plan_exploration._KEYS)  # noqa: SLF001 - no other list has them
+    assert set(found) == set(plan_execution._EXPLORE_KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"
@@ -330,10 +336,19 @@ def as_pinned(*libraries: str) -> bool:
     not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"),
     reason="other versions lay text out otherwise",
 )
-@pytest.mark.parametrize("path", consoles.pages(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [README, *(DOCS / page for page in EXACT)], ids=lambda p: p.stem)
 def test_a_shell_session_prints_what_the_page_says(path):
     page = path.read_text(encoding="utf-8")
     assert consoles.run_again(page) == page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
+@pytest.mark.parametrize("path", consoles.pages(), ids=lambda p: p.stem)
+def test_the_commands_of_a_shell_session_end_as_the_page_says(path):
+    page = path.read_text(encoding="utf-8")
+    if path != README and path.relative_to(DOCS).as_posix() not in EXACT:
+        assert consoles.exit_codes(consoles.run_again(page)) == consoles.exit_codes(page)
 
 
 @pytest.mark.slow

@@ -24,11 +24,13 @@ except SystemExit as end:
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
-    "core", "core.escaping", "core.findings", "core.grammar", "core.ids", "core.pair_table",
-    "core.policies", "core.text", "data", "data.dict_runs", "data.join", "data.judged_run",
+    "core", "core.escaping", "core.exact_sum", "core.findings", "core.grammar", "core.ids",
+    "core.pair_table", "core.policies", "core.text", "data", "data.dict_runs", "data.join",
+    "data.judged_run",
     "data.model", "data.ranking",
     "errors", "evaluation", "evaluation.arguments", "evaluation.blocks",
     "evaluation.evaluation", "evaluation.input_checks", "evaluation.notes", "evaluation.plan",
+    "evaluation.result",
     "formats", "formats.decimals", "formats.fast_trec", "formats.fields", "formats.layout",
     "formats.lines", "formats.memory", "formats.names", "formats.readers", "formats.sources",
     "formats.trec", "measures", "measures.binary", "measures.counts", "measures.declaration",

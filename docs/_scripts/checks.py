@@ -24,7 +24,7 @@ GROUPS = {
 }
 MENDED = {
     "safe": "`--fix` mends it in a copy.",
-    "asked": "`--fix` with `--fix-also {code}` mends it in a copy.",
+    "on request": "`--fix` with `--fix-also {code}` mends it in a copy.",
     "": "",
 }
 
@@ -44,22 +44,22 @@ def lines() -> Iterator[str]:
     for letter, title in GROUPS.items():
         yield f"## {title}"
         yield ""
-        for kind in rankgauge.PROBLEM_KINDS.values():
+        for kind in rankgauge.FINDING_KINDS.values():
             if kind.code.startswith(letter):
                 yield from of_kind(kind)
 
 
-def of_kind(kind: rankgauge.ProblemKind) -> Iterator[str]:
+def of_kind(kind: rankgauge.FindingKind) -> Iterator[str]:
     """What it is, what it does, what mends it."""
     yield f"### {kind.code} {kind.name}"
     yield ""
-    yield f"{sentence(kind.what)} *({kind.level})*"
+    yield f"{sentence(kind.description)} *({kind.severity})*"
     yield ""
     yield "What it does"
     yield f": {sentence(kind.effect)}"
     yield ""
     yield "What mends it"
-    yield f": {sentence(kind.mend)} {MENDED[kind.fix].format(code=kind.code)}".rstrip()
+    yield f": {sentence(kind.fix)} {MENDED[kind.automatic].format(code=kind.code)}".rstrip()
     yield ""
 
 

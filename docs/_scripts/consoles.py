@@ -63,6 +63,11 @@ def _session(session: str, folder: str) -> str:
     return f"```console\n{_times_as_before(session, ''.join(lines))}```"
 
 
+def exit_codes(text: str) -> list[list[str]]:
+    """How the commands of each session of a page end: empty where all end well."""
+    return [re.findall(r"(?m)^\(exit code \d+\)$", b["session"]) for b in _BLOCK.finditer(text)]
+
+
 def _times_as_before(before: str, after: str) -> str:
     """The new text with the old times: those of a table of times differ from run to run."""
     old, new = _TIMES.findall(before), _TIMES.findall(after)

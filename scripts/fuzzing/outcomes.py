@@ -198,7 +198,7 @@ def _check(case: Case, path: Path) -> str:
     try:
         rg.read_qrels(path) if alone else rg.evaluate(_QRELS, path, "AP")
     except rg.InputError as error:
-        if all(problem.kind.level != "error" for problem in result.problems):
+        if all(problem.kind.severity != "error" for problem in result.problems):
             return f"{FAULT}: no error is found, but {error}"
     return "read"
 

@@ -12,46 +12,48 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankgauge.benchmark.benchmark import Benchmark as Benchmark
     from rankgauge.benchmark.comparison import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.benchmark.exploration import Exploration as Exploration
+    from rankgauge.benchmark.exploration import Trial as Trial
     from rankgauge.benchmark.exploration import explore as explore
-    from rankgauge.benchmark.exploration_result import Exploration as Exploration
-    from rankgauge.benchmark.exploration_result import Trial as Trial
-    from rankgauge.benchmark.journal import Answer as Answer
+    from rankgauge.benchmark.journal import Response as Response
     from rankgauge.benchmark.latency import Latency as Latency
     from rankgauge.benchmark.latency import Quantile as Quantile
     from rankgauge.benchmark.limits import Limits as Limits
-    from rankgauge.benchmark.metadata import write_benchmark_run as write_benchmark_run
     from rankgauge.benchmark.plan import BenchmarkPlan as BenchmarkPlan
     from rankgauge.benchmark.plan import PlannedRetriever as PlannedRetriever
-    from rankgauge.benchmark.plan_exploration import explore_plan as explore_plan
-    from rankgauge.benchmark.plan_run import PlanOutcome as PlanOutcome
-    from rankgauge.benchmark.plan_run import repeat_plan as repeat_plan
-    from rankgauge.benchmark.plan_run import run_plan as run_plan
+    from rankgauge.benchmark.plan_execution import PlanOutcome as PlanOutcome
+    from rankgauge.benchmark.plan_execution import explore_plan as explore_plan
+    from rankgauge.benchmark.plan_execution import repeat_plan as repeat_plan
+    from rankgauge.benchmark.plan_execution import run_plan as run_plan
     from rankgauge.benchmark.run import BenchmarkRun as BenchmarkRun
     from rankgauge.benchmark.run import Failure as Failure
     from rankgauge.benchmark.run import IndexCost as IndexCost
     from rankgauge.benchmark.run import Tally as Tally
-    from rankgauge.checks.check import check as check
+    from rankgauge.benchmark.run import write_benchmark_run as write_benchmark_run
     from rankgauge.checks.fixes import Mended as Mended
     from rankgauge.checks.fixes import mend as mend
-    from rankgauge.checks.problems import Effect as Effect
+    from rankgauge.checks.inputs import check as check
     from rankgauge.checks.problems import Problem as Problem
-    from rankgauge.checks.problems import Spot as Spot
     from rankgauge.checks.result import CheckResult as CheckResult
     from rankgauge.comparison.comparison import Comparison as Comparison
     from rankgauge.comparison.comparison import compare as compare
     from rankgauge.comparison.comparison import compare_evaluations as compare_evaluations
-    from rankgauge.comparison.diff import QueryDiff as QueryDiff
-    from rankgauge.comparison.diff import RunDiff as RunDiff
-    from rankgauge.comparison.diff import diff as diff
     from rankgauge.comparison.differences import Design as Design
     from rankgauge.comparison.differences import Difference as Difference
     from rankgauge.comparison.overlap import Overlap as Overlap
     from rankgauge.comparison.overlap import rbo as rbo
+    from rankgauge.comparison.run_diff import QueryDiff as QueryDiff
+    from rankgauge.comparison.run_diff import RunDiff as RunDiff
+    from rankgauge.comparison.run_diff import diff as diff
     from rankgauge.comparison.side_by_side import Place as Place
     from rankgauge.conversion.conversion import Conversion as Conversion
     from rankgauge.conversion.conversion import convert as convert
-    from rankgauge.core.findings import PROBLEM_KINDS as PROBLEM_KINDS
-    from rankgauge.core.findings import ProblemKind as ProblemKind
+    from rankgauge.core.findings import FINDING_KINDS as FINDING_KINDS
+    from rankgauge.core.findings import Effect as Effect
+    from rankgauge.core.findings import Evidence as Evidence
+    from rankgauge.core.findings import Finding as Finding
+    from rankgauge.core.findings import FindingKind as FindingKind
+    from rankgauge.core.findings import Location as Location
     from rankgauge.core.policies import Policies as Policies
     from rankgauge.core.redaction import redact as redact
     from rankgauge.core.use_cases import USE_CASES as USE_CASES
@@ -97,8 +99,8 @@ if TYPE_CHECKING:
     from rankgauge.diagnosis.bands import Bands as Bands
     from rankgauge.diagnosis.causes import CAUSES as CAUSES
     from rankgauge.diagnosis.causes import Cause as Cause
-    from rankgauge.diagnosis.causes import Finding as Finding
     from rankgauge.diagnosis.causes import Missed as Missed
+    from rankgauge.diagnosis.causes import QueryDiagnosis as QueryDiagnosis
     from rankgauge.diagnosis.diagnosis import Diagnosis as Diagnosis
     from rankgauge.diagnosis.diagnosis import diagnose as diagnose
     from rankgauge.errors import FormatError as FormatError
@@ -108,9 +110,9 @@ if TYPE_CHECKING:
     from rankgauge.errors import RankgaugeError as RankgaugeError
     from rankgauge.errors import UnknownName as UnknownName
     from rankgauge.evaluation.arguments import read_judgments as read_judgments
-    from rankgauge.evaluation.evaluation import Evaluation as Evaluation
     from rankgauge.evaluation.evaluation import evaluate as evaluate
-    from rankgauge.evaluation.profiled import AppliedProfile as AppliedProfile
+    from rankgauge.evaluation.result import AppliedProfile as AppliedProfile
+    from rankgauge.evaluation.result import Evaluation as Evaluation
     from rankgauge.explanation.explanation import Explanation as Explanation
     from rankgauge.explanation.explanation import Other as Other
     from rankgauge.explanation.explanation import explain as explain
@@ -141,12 +143,12 @@ if TYPE_CHECKING:
     from rankgauge.fusion.tuning import tune_fusion as tune_fusion
     from rankgauge.fusion.tuning import weight_grid as weight_grid
     from rankgauge.gates.baseline import Baseline as Baseline
-    from rankgauge.gates.checks import GateCheck as GateCheck
-    from rankgauge.gates.checks import GateNumbers as GateNumbers
-    from rankgauge.gates.checks import QueryChange as QueryChange
+    from rankgauge.gates.release_gate import gate as gate
+    from rankgauge.gates.result import GateCheck as GateCheck
+    from rankgauge.gates.result import GateNumbers as GateNumbers
+    from rankgauge.gates.result import GateResult as GateResult
+    from rankgauge.gates.result import QueryLoss as QueryLoss
     from rankgauge.gates.rules import GateRules as GateRules
-    from rankgauge.gates.verdict import GateResult as GateResult
-    from rankgauge.gates.verdict import gate as gate
     from rankgauge.history import Change as Change
     from rankgauge.history import Entry as Entry
     from rankgauge.history import History as History
@@ -206,9 +208,9 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.protocol import Retriever as Retriever
     from rankgauge.retrievers.protocol import hits_of as hits_of
     from rankgauge.sample import sample_path as sample_path
-    from rankgauge.sensitivity.reliability import LeftOut as LeftOut
-    from rankgauge.sensitivity.reliability import Reliability as Reliability
-    from rankgauge.sensitivity.reliability import reliability as reliability
+    from rankgauge.sensitivity.pool_reliability import LeftOut as LeftOut
+    from rankgauge.sensitivity.pool_reliability import Reliability as Reliability
+    from rankgauge.sensitivity.pool_reliability import reliability as reliability
     from rankgauge.sensitivity.ties import TieReport as TieReport
     from rankgauge.sensitivity.ties import TieSpan as TieSpan
     from rankgauge.sensitivity.ties import tie_report as tie_report
@@ -289,33 +291,30 @@ _HOMES = {
     "evaluation.arguments": ("read_judgments",),
     "benchmark.benchmark": ("Benchmark",),
     "benchmark.comparison": ("BenchmarkComparison",),
-    "benchmark.exploration_result": ("Exploration", "Trial"),
-    "benchmark.exploration": ("explore",),
-    "benchmark.journal": ("Answer",),
+    "benchmark.exploration": ("Exploration", "Trial", "explore"),
+    "benchmark.journal": ("Response",),
     "benchmark.limits": ("Limits",),
-    "benchmark.metadata": ("write_benchmark_run",),
-    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
+    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally", "write_benchmark_run"),
     "benchmark.plan": ("BenchmarkPlan", "PlannedRetriever"),
-    "benchmark.plan_run": ("PlanOutcome", "repeat_plan", "run_plan"),
+    "benchmark.plan_execution": ("PlanOutcome", "explore_plan", "repeat_plan", "run_plan"),
     "benchmark.latency": ("Latency", "Quantile"),
     "tutorials.benchmark": ("RetrievalBenchmark",),
-    "benchmark.plan_exploration": ("explore_plan",),
-    "checks.check": ("check",),
+    "checks.inputs": ("check",),
     "checks.fixes": ("Mended", "mend"),
-    "checks.problems": ("Effect", "Problem", "Spot"),
+    "checks.problems": ("Problem",),
     "checks.result": ("CheckResult",),
     "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
     "conversion.conversion": ("Conversion", "convert"),
     "diagnosis.bands": ("Band", "Bands"),
-    "diagnosis.causes": ("CAUSES", "Cause", "Finding", "Missed"),
+    "diagnosis.causes": ("CAUSES", "Cause", "Missed", "QueryDiagnosis"),
     "diagnosis.diagnosis": ("Diagnosis", "diagnose"),
     "comparison.differences": ("Design", "Difference"),
     "errors": (
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
     ),
-    "evaluation.evaluation": ("Evaluation", "evaluate"),
+    "evaluation.evaluation": ("evaluate",),
     "tutorials.evaluator": ("RetrievalEvaluator",),
     "explanation.explanation": ("Explanation", "Other", "explain"),
     "explanation.given_values": ("GivenValues",),
@@ -325,14 +324,16 @@ _HOMES = {
     ),
     "explanation.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explanation.working": ("IdealRow", "Worked", "Working"),
-    "core.findings": ("PROBLEM_KINDS", "ProblemKind"),
+    "core.findings": (
+        "FINDING_KINDS", "Effect", "Evidence", "Finding", "FindingKind", "Location",
+    ),
     "data.fingerprints": ("fingerprint",),
     "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion.fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "gates.baseline": ("Baseline",),
-    "gates.checks": ("GateCheck", "GateNumbers", "QueryChange"),
+    "gates.release_gate": ("gate",),
     "gates.rules": ("GateRules",),
-    "gates.verdict": ("GateResult", "gate"),
+    "gates.result": ("GateCheck", "GateNumbers", "GateResult", "QueryLoss"),
     "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
     "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
     "data.ranking": ("ranked",),
@@ -344,10 +345,10 @@ _HOMES = {
     "rendering.plotting": ("Panel", "Plot", "Series"),
     "core.policies": ("Policies",),
     "data.preferences": ("PreferenceQrels", "PreferenceRun", "read_preference_qrels"),
-    "evaluation.profiled": ("AppliedProfile",),
+    "evaluation.result": ("AppliedProfile", "Evaluation"),
     "profiles.registry": ("PROFILES", "profile_of"),
     "profiles.deviations": ("Case", "Deviation", "Profile"),
-    "sensitivity.reliability": ("LeftOut", "Reliability", "reliability"),
+    "sensitivity.pool_reliability": ("LeftOut", "Reliability", "reliability"),
     "data.records": ("Records",),
     "core.redaction": ("redact",),
     "reports.benchmarks": ("benchmark_section", "report_benchmark", "report_costs"),
@@ -370,7 +371,7 @@ _HOMES = {
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
     "retrievers.protocol": ("Hits", "Retriever", "hits_of"),
-    "comparison.diff": ("QueryDiff", "RunDiff", "diff"),
+    "comparison.run_diff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "data.sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),
     "comparison.side_by_side": ("Place",),

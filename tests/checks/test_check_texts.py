@@ -68,7 +68,7 @@ def test_every_kind_is_found_once_for_the_input_that_has_it():
 def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_cost():
     problem = found()["T101", "texts"]
     assert (problem.count, problem.of, problem.unit) == (1, 6, "document")
-    assert [spot.document for spot in problem.spots] == ["d2"]
+    assert [location.document for location in problem.locations] == ["d2"]
     assert "1 of them judged relevant" in problem.what
     assert effect(problem) == pytest.approx(ndcg(without(JUDGED, "d2"), RUN))
 
@@ -76,7 +76,7 @@ def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_c
 def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
     problem = found()["T102", "texts"]
     assert (problem.count, problem.of) == (2, 6)
-    assert [spot.document for spot in problem.spots] == ["d3", "d4", "d6"]
+    assert [location.document for location in problem.locations] == ["d3", "d4", "d6"]
     # d6 was judged not relevant: that stands.
     judged = {**JUDGED, "q2": {**JUDGED["q2"], "d4": 2}}
     assert effect(problem) == pytest.approx(ndcg(judged, RUN))
@@ -91,33 +91,33 @@ def test_repeated_texts_without_a_judgment_have_no_effect():
     texts = {"a": "one two", "b": "one  two", "c": "three"}
     problem = found(texts, {"q1": "x"}, {"q1": {"c": 1}}, {"q1": {"c": 1.0}})["T102", "texts"]
     assert (problem.count, problem.effects) == (1, ())
-    assert [spot.document for spot in problem.spots] == ["b"]
+    assert [location.document for location in problem.locations] == ["b"]
 
 
 def test_questions_inside_documents_are_left_out_of_the_mean():
     problem = found()["T103", "texts"]
     assert (problem.count, problem.of) == (1, 4)
-    assert [(spot.query, spot.document) for spot in problem.spots] == [("q1", "d1")]
+    assert [(location.query, location.document) for location in problem.locations] == [("q1", "d1")]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q2", "q3", "q9"]))
 
 
 def test_questions_that_are_not_judged_leak_nothing():
     queries = {**QUERIES, "q7": "late books cost ten cents a day"}
     problem = found(queries=queries)["T103", "texts"]
-    assert (problem.count, [spot.query for spot in problem.spots]) == (1, ["q1"])
+    assert (problem.count, [location.query for location in problem.locations]) == (1, ["q1"])
 
 
 def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_run():
     judged, retrieved = found()["T104", "texts"], found()["T104", "mine"]
-    assert [spot.document for spot in judged.spots] == ["gone"]
+    assert [location.document for location in judged.locations] == ["gone"]
     assert effect(judged) == pytest.approx(ndcg(without(JUDGED, "gone"), RUN))
-    assert [spot.document for spot in retrieved.spots] == ["strange"]
+    assert [location.document for location in retrieved.locations] == ["strange"]
     assert effect(retrieved) == pytest.approx(ndcg(JUDGED, without(RUN, "strange")))
 
 
 def test_queries_that_are_not_there_are_left_out_of_the_mean():
     problem = found()["T105", "texts"]
-    assert [spot.query for spot in problem.spots] == ["q9"]
+    assert [location.query for location in problem.locations] == ["q9"]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q1", "q2", "q3"]))
 
 

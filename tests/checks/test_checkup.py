@@ -6,20 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankgauge
-from rankgauge import PROBLEM_KINDS, InputError, UnknownName, check, evaluate, sample_path
-from rankgauge.core.findings import KINDS
+from rankgauge import FINDING_KINDS, InputError, UnknownName, check, evaluate, sample_path
 
 
 def test_codes_are_stable_and_in_order():
-    assert list(KINDS) == sorted(KINDS, key=lambda code: ("FJRPMT".index(code[0]), code))
-    assert all(code == kind.code for code, kind in KINDS.items())
-    assert len({kind.name for kind in KINDS.values()}) == len(KINDS)
-    assert PROBLEM_KINDS is KINDS
+    assert list(FINDING_KINDS) == sorted(
+        FINDING_KINDS, key=lambda code: ("FJRPMT".index(code[0]), code)
+    )
+    assert all(code == kind.code for code, kind in FINDING_KINDS.items())
+    assert len({kind.name for kind in FINDING_KINDS.values()}) == len(FINDING_KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@pytest.mark.parametrize("kind", FINDING_KINDS.values(), ids=list(FINDING_KINDS))
 def test_every_kind_says_what_it_is_what_it_does_and_what_mends_it(kind):
-    for said in (kind.what, kind.effect, kind.mend):
+    for said in (kind.description, kind.effect, kind.fix):
         assert said
         assert not said.endswith(".")
 
@@ -29,9 +29,9 @@ def test_errors_stand_before_warnings_and_hints():
     run = {query: {d: 100 - s for d, s in docs.items()} for query, docs in run.items()}
     del run["q3"]
     run["new"] = {"d1": 1.0}
-    levels = [problem.kind.level for problem in check(qrels, run, "nDCG@10").problems]
-    assert levels == sorted(levels, key=("error", "warning", "hint").index)
-    assert set(levels) == {"error", "warning", "hint"}
+    levels = [problem.kind.severity for problem in check(qrels, run, "nDCG@10").problems]
+    assert levels == sorted(levels, key=("error", "warning", "info").index)
+    assert set(levels) == {"error", "warning", "info"}
 
 
 def test_codes_that_are_ignored_are_left_out_and_others_refused():
@@ -181,7 +181,7 @@ def test_other_names_in_the_same_order_change_no_problem(faults):
 )
 def test_whatever_is_given_comes_to_an_end_with_codes(run, qrels):
     found = check(qrels, run, ["nDCG@10", "AP", "ERR@10", "R@2", "Bpref"])
-    assert set(found.codes) <= KINDS.keys()
+    assert set(found.codes) <= FINDING_KINDS.keys()
 
 
 def test_runs_of_one_name_are_numbered():

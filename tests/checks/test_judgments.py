@@ -17,7 +17,9 @@ def test_a_pair_judged_twice_with_one_grade_is_counted_with_its_line(tmp_path):
     path.write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\nq1 0 d1 1\nq2 0 d1 0\nq2 0 d2 1\n")
     found = only(check(path, {"q1": ["d1"], "q2": ["d1", "d2"]}), "J101")
     assert (found.count, found.of, found.unit) == (1, 6, "judgment")
-    assert [(spot.line, spot.query, spot.document) for spot in found.spots] == [(3, "q1", "d1")]
+    assert [(location.line, location.query, location.document) for location in found.locations] == [
+        (3, "q1", "d1")
+    ]
     measured = effect(found, "once")
     assert math.isnan(measured.now)
     once = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d2": 1}}
@@ -49,7 +51,7 @@ def test_queries_without_a_relevant_document_are_counted_and_left_out_to_measure
     qrels["q5"] = dict.fromkeys(qrels["q5"], -1)
     problem = only(check(qrels, run), "J103")
     assert problem.count == sum(max(docs.values()) < 1 for docs in qrels.values()) == 2
-    assert [spot.query for spot in problem.spots] == ["q3", "q5"]
+    assert [location.query for location in problem.locations] == ["q3", "q5"]
     rest = {query: docs for query, docs in qrels.items() if max(docs.values()) >= 1}
     assert effect(problem, "only queries").then == pytest.approx(opinion(rest, run))
     assert effect(problem, "only queries").now == pytest.approx(opinion(qrels, run))

@@ -154,7 +154,7 @@ def test_queries_that_are_missing_are_counted_and_averaged_without():
     del run["q2"], run["q9"]
     problem = only(check(qrels, run), "P104")
     assert (problem.count, problem.of) == (len(qrels.keys() - run.keys()), len(qrels))
-    assert [spot.query for spot in problem.spots] == ["q2", "q9"]
+    assert [location.query for location in problem.locations] == ["q2", "q9"]
     assert effect(problem, "intersection").now == pytest.approx(opinion(qrels, run))
     both = {query: qrels[query] for query in run}
     assert effect(problem, "intersection").then == pytest.approx(opinion(both, run))

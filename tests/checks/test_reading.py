@@ -20,7 +20,7 @@ def test_broken_lines_are_counted_and_the_others_checked(tmp_path):
     path.write_text("\n".join(lines))
     problem = only(check(QRELS, path), "F101")
     assert (problem.count, problem.of) == (8, 10)
-    assert [spot.line for spot in problem.spots] == [2, 5, 6, 7, 8]
+    assert [location.line for location in problem.locations] == [2, 5, 6, 7, 8]
     (measured,) = problem.effects
     assert math.isnan(measured.now)
     assert measured.then == 1.0
@@ -30,7 +30,7 @@ def test_a_first_line_that_is_broken_does_not_say_how_wide_the_others_are(tmp_pa
     path = tmp_path / "a.qrels"
     path.write_text("q1 d1 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d3 0\n")
     problem = only(check(path), "F101")
-    assert [spot.line for spot in problem.spots] == [1]
+    assert [location.line for location in problem.locations] == [1]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
     path.write_text(text)
     problem = only(check(QRELS, path), "F101")
     assert problem.count == len(lines)
-    assert [spot.line for spot in problem.spots] == lines
+    assert [location.line for location in problem.locations] == lines
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
 def test_numbers_in_memory_that_are_not_finite_are_passed_over(run):
     problem = only(check(QRELS, run), "R102")
     assert (problem.count, problem.of) == (1, 2)
-    assert problem.spots[0].document == "d2"
+    assert problem.locations[0].document == "d2"
 
 
 def test_a_json_file_is_read_past_numbers_that_are_not_finite(tmp_path):
@@ -78,7 +78,7 @@ def test_a_json_file_is_read_past_numbers_that_are_not_finite(tmp_path):
 
 def test_a_grade_that_is_not_finite_is_a_line_that_cannot_be_read():
     problem = only(check({"q1": {"d1": 1, "d2": math.nan, "d3": 0}}), "F101")
-    assert (problem.count, problem.spots[0].document) == (1, "d2")
+    assert (problem.count, problem.locations[0].document) == (1, "d2")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_fault_made_of_a_good_run_is_found_and_its_effect_is_right(cranfield, 
             q, d, s = change(query, doc, score)
             faulty.setdefault(q, {})[d] = s
     found = check(path, faulty)
-    errors = [problem.kind.code for problem in found.problems if problem.kind.level == "error"]
+    errors = [problem.kind.code for problem in found.problems if problem.kind.severity == "error"]
     assert errors == [code] * (code != "R107")
     measured = effect(only(found, code), by)
     now = evaluate if code == "R107" else None

@@ -38,7 +38,9 @@ def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_pa
     path = written(tmp_path / "a.run", rows)
     problem = only(check(qrels, path), "R101")
     assert problem.count == len(rows) - len({row[:2] for row in rows}) == 12
-    assert problem.spots[0].line == next(n for n, row in enumerate(rows, 1) if row in rows[: n - 1])
+    assert problem.locations[0].line == next(
+        n for n, row in enumerate(rows, 1) if row in rows[: n - 1]
+    )
     for policy in ("best", "first"):
         assert effect(problem, policy).then == pytest.approx(opinion(qrels, run))
     # Each stands in two ranks: a loop over them says what that gives.
@@ -72,7 +74,7 @@ def test_scores_that_are_not_finite_are_passed_over_and_counted(tmp_path, bad):
     path.write_text("\n".join(lines))
     problem = only(check(qrels, path), "R102")
     assert problem.count == 2
-    assert [spot.line for spot in problem.spots] == [2, 15]
+    assert [location.line for location in problem.locations] == [2, 15]
     assert math.isnan(effect(problem, "without").now)
     assert effect(problem, "without").then == pytest.approx(opinion(qrels, run))
 
@@ -93,7 +95,7 @@ def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
     for query, doc, rank, _ in rows:
         by_rank[query][doc] = -rank
     assert effect(problem, "ranks").then == pytest.approx(opinion(qrels, by_rank))
-    assert {spot.query for spot in problem.spots} == flipped
+    assert {location.query for location in problem.locations} == flipped
 
 
 @pytest.mark.parametrize(

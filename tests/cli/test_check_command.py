@@ -36,7 +36,7 @@ def write(folder, name, text):
 
 
 def codes(done):
-    return re.findall(r"(?m)^  (?:error|warning|hint) +(\w\d+)", done.stdout)
+    return re.findall(r"(?m)^  (?:error|warning|info) +(\w\d+)", done.stdout)
 
 
 def test_nothing_wrong_says_so_and_ends_with_0(run_check):
@@ -56,7 +56,7 @@ def test_judgments_may_stand_alone(run_check, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("level", "ends"), [("error", 0), ("warning", 1), ("hint", 1), ("never", 0)]
+    ("level", "ends"), [("error", 0), ("warning", 1), ("info", 1), ("never", 0)]
 )
 def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
     done = run_check(QRELS, BM25, "--fail-on", level)
@@ -66,7 +66,7 @@ def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
 
 def test_an_error_fails_unless_nothing_may(run_check, tmp_path):
     write(tmp_path, "twice.txt", GOOD + "q1 0 d1 1\n")
-    assert run_check("twice.txt", "--fail-on", "hint").returncode == 1
+    assert run_check("twice.txt", "--fail-on", "info").returncode == 1
     assert run_check("twice.txt", "--fail-on", "never").returncode == 0
 
 
@@ -163,7 +163,7 @@ def test_standard_input_cannot_be_mended(run_check):
 def test_every_code_is_listed_and_explained(run_check):
     done = run_check("--list")
     assert done.returncode == 0
-    for code in rankgauge.PROBLEM_KINDS:
+    for code in rankgauge.FINDING_KINDS:
         assert re.search(rf"(?m)^{code} ", done.stdout)
     done = run_check("--explain", "J107")
     assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")

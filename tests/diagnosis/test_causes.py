@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rankgauge import CAUSES, Collection, Finding, diagnose
+from rankgauge import CAUSES, Collection, QueryDiagnosis, diagnose
 from rankgauge.diagnosis.causes import _by_chance
 
 FILLER = {
@@ -21,7 +21,7 @@ def finding(
     texts: dict[str, str] | None = None,
     query: str | None = None,
     **words: Any,
-) -> Finding | None:
+) -> QueryDiagnosis | None:
     """What is found for one query; without texts, by ranks and judgments alone."""
     collection = None
     if texts is not None:

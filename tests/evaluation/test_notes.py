@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgauge import PROBLEM_KINDS, Qrels, Run, evaluate
+from rankgauge import FINDING_KINDS, Qrels, Run, evaluate
 
 SEVERAL = ["P@2", "AP"]
 
@@ -26,7 +26,7 @@ def test_every_code_below_a_table_is_one_that_can_be_looked_up():
         for note in evaluate(qrels, run, measures).notes:
             codes |= set(re.findall(r"\(([A-Z]\d\d\d)\)$", note))
     assert codes >= {"J103", "J104", "R105", "R106", "P106", "M101"}
-    assert codes <= set(PROBLEM_KINDS)
+    assert codes <= set(FINDING_KINDS)
 
 
 # ---- grades

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 from rankgauge import (
-    PROBLEM_KINDS,
+    FINDING_KINDS,
     CheckResult,
     Effect,
+    Location,
     Problem,
-    Spot,
     UnknownName,
     check,
     explain_problem,
@@ -27,7 +27,7 @@ SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read
 
 def problem(code="P103", source="a.run", **words):
     words = {"what": "12 ids are written otherwise", "count": 12, "of": 40, **words}
-    return Problem(PROBLEM_KINDS[code], source, **words)
+    return Problem(FINDING_KINDS[code], source, **words)
 
 
 def result(*problems, inputs=("qrels.txt", "a.run"), notes=()):
@@ -39,7 +39,7 @@ def effect(run="a", now=0.0, then=0.352):
 
 
 FULL = problem(
-    spots=(Spot("a.run", 3, "q1", "007"), Spot("a.run", 0, "q2"), Spot("a.run")),
+    locations=(Location("a.run", 3, "q1", "007"), Location("a.run", 0, "q2"), Location("a.run")),
     effects=(effect(),), mend="write the ids as in qrels.txt", unit="document",
 )  # fmt: skip
 
@@ -69,12 +69,12 @@ def test_problems_stand_by_input_the_worst_first():
     found = result(
         problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt")
     )
-    heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|hint) .*)$", report_check(found))
+    heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|info) .*)$", report_check(found))
     assert [head.split()[:2] for head in heads[:6]] == [
         ["qrels.txt"], ["error", "J101"], ["warning", "J103"],
-        ["a.run"], ["error", "R101"], ["hint", "P105"],
+        ["a.run"], ["error", "R101"], ["info", "P105"],
     ]  # fmt: skip
-    assert heads[6] == "2 errors, 1 warning, 1 hint in 2 inputs"
+    assert heads[6] == "2 errors, 1 warning, 1 info in 2 inputs"
 
 
 def test_what_has_to_be_asked_for_is_told_apart():
@@ -92,7 +92,7 @@ def test_nothing_wrong_says_so_and_what_was_looked_at():
     said = report_check(result(notes=("no collection was given",)))
     assert said == (
         "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
-        f"• looked for: {len(PROBLEM_KINDS)} kinds of problems (rankgauge check --list)\n"
+        f"• looked for: {len(FINDING_KINDS)} kinds of problems (rankgauge check --list)\n"
         "• no collection was given\n"
     )
 
@@ -126,13 +126,13 @@ def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
 
 
 def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
-    assert PROBLEM_KINDS["R106"].mend.split()[0] in report_check(result(problem("R106")))
+    assert FINDING_KINDS["R106"].fix.split()[0] in report_check(result(problem("R106")))
 
 
 def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
     long = problem(
         what=NASTY * 20, mend=NASTY * 20, source=NASTY,
-        spots=(Spot(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
+        locations=(Location(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
     )  # fmt: skip
     said = report_check(result(long, inputs=("q", NASTY)))
     assert "\x1b" not in said
@@ -155,7 +155,7 @@ def test_annotations_have_file_and_line_and_are_escaped():
         "otherwise; nDCG@10 0.0000 → 0.3520 (ids without leading zeros); mend: write the ids as "
         "in qrels.txt"
     )
-    nasty = problem(source="x", what=NASTY, spots=(Spot("a,b:c%.run", 2),), mend="m")
+    nasty = problem(source="x", what=NASTY, locations=(Location("a,b:c%.run", 2),), mend="m")
     (line,) = report_check(result(nasty), "github").splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25.run,line=2,title=P103")
     assert "50 %25%0D%0Abad: a,b" in line
@@ -164,7 +164,9 @@ def test_annotations_have_file_and_line_and_are_escaped():
 
 def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
     found = result(
-        *[problem("P103")] * 25, *[problem("R105")] * 10, problem("P105", spots=(Spot("a.run"),))
+        *[problem("P103")] * 25,
+        *[problem("R105")] * 10,
+        problem("P105", locations=(Location("a.run"),)),
     )
     lines = report_check(found, "github").splitlines()
     assert [sum(line.startswith(f"::{kind} ") for line in lines) for kind in (
@@ -176,7 +178,10 @@ def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
 
 def test_json_is_by_the_schema_whatever_is_in_it():
     nasty = problem(
-        source=NASTY, what=NASTY, spots=(Spot(NASTY, 0, NASTY),), effects=(effect(NASTY, math.inf),)
+        source=NASTY,
+        what=NASTY,
+        locations=(Location(NASTY, 0, NASTY),),
+        effects=(effect(NASTY, math.inf),),
     )
     for found in (result(), result(FULL), result(nasty, problem("M101"), notes=(NASTY,))):
         text = report_check(found, "json")
@@ -192,8 +197,8 @@ def test_json_has_all_that_was_found():
     (found,) = data["problems"]
     assert (found["code"], found["level"], found["fix"]) == ("P103", "error", "safe")
     assert (found["count"], found["of"], found["unit"]) == (12, 40, "document")
-    assert found["spots"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
-    assert found["spots"][1]["line"] is None
+    assert found["locations"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
+    assert found["locations"][1]["line"] is None
     assert found["effects"] == [
         {"run": "a", "measure": "nDCG@10", "now": 0.0, "then": 0.352,
          "by": "ids without leading zeros"},
@@ -218,17 +223,17 @@ def test_another_form_is_refused():
 
 def test_at_least_a_level_counts_the_worse_ones_too():
     found = result(problem("P105"), problem("R105"), problem("R101"))
-    assert [len(found.at_least(level)) for level in ("error", "warning", "hint")] == [1, 2, 3]
+    assert [len(found.at_least(level)) for level in ("error", "warning", "info")] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("code", PROBLEM_KINDS)
+@pytest.mark.parametrize("code", FINDING_KINDS)
 def test_every_code_is_explained(code):
-    kind = PROBLEM_KINDS[code]
+    kind = FINDING_KINDS[code]
     said = " ".join(explain_problem(code.lower()).split())
-    for text in (kind.what, kind.effect, kind.mend):
+    for text in (kind.description, kind.effect, kind.fix):
         assert text in said
     assert explain_problem(kind.name) == explain_problem(code)
-    assert ("--fix-also" in said) == (kind.fix == "asked")
+    assert ("--fix-also" in said) == (kind.automatic == "on request")
 
 
 def test_an_unknown_code_shows_the_nearest():
@@ -238,7 +243,7 @@ def test_an_unknown_code_shows_the_nearest():
 
 def test_the_list_has_every_code():
     said = report_problem_kinds()
-    assert all(f"{code} " in said for code in PROBLEM_KINDS)
+    assert all(f"{code} " in said for code in FINDING_KINDS)
     assert all(len(line) <= 100 for line in said.splitlines())
 
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rankgauge.checks.problems import Effect
 from rankgauge.checks.survey import Survey
+from rankgauge.core.findings import Effect
 from rankgauge.core.ids import IntArray
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import JudgedRun, Values

@@ -13,7 +13,7 @@ import numpy as np
 from rankgauge.checks.copies import copy_lines, copy_name
 from rankgauge.checks.readers import Given, given_qrels, given_runs, read_whole
 from rankgauge.checks.result import CheckResult
-from rankgauge.core.findings import KINDS
+from rankgauge.core.findings import FINDING_KINDS
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -153,7 +153,9 @@ def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] 
         >>> mended.done, mended.qrels()["q1"]
         ({'judgments': {'J101': 1}}, {'d1': 1.0, 'd2': 0.0})
     """
-    wanted = {code for code, kind in KINDS.items() if kind.fix == "safe"} | _codes(also)
+    wanted = {code for code, kind in FINDING_KINDS.items() if kind.automatic == "safe"} | _codes(
+        also
+    )
     judged = given_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
     known = _whole(judged)
@@ -162,10 +164,10 @@ def mend(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] 
 
 def _codes(also: Iterable[str]) -> set[str]:
     codes = {also} if isinstance(also, str) else set(also)
-    mendable = [code for code, kind in KINDS.items() if kind.fix]
+    mendable = [code for code, kind in FINDING_KINDS.items() if kind.automatic]
     for code in sorted(codes):
         if code not in mendable:
-            known = code in KINDS
+            known = code in FINDING_KINDS
             raise UnknownName(
                 f"{code} cannot be mended without a person" if known
                 else f"no problem has the code {code!r}",

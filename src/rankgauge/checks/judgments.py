@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankgauge.checks.effects import Look, least_rel, means, values_of
-from rankgauge.checks.problems import Effect, Problem, Spot
-from rankgauge.checks.survey import SHOWN, each_once, rejoined, spots_of
-from rankgauge.core.findings import KINDS
+from rankgauge.checks.problems import Problem
+from rankgauge.checks.survey import SHOWN, each_once, locations_of, rejoined
+from rankgauge.core.findings import FINDING_KINDS, Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -124,11 +124,11 @@ def _repeats(table: PairTable, source: str, looks: Sequence[Look]) -> Iterator[P
         (alike if same else apart).append(group[1])
     if alike:
         yield Problem(
-            KINDS["J101"], source,
+            FINDING_KINDS["J101"], source,
             f"{many(len(alike), 'document')} judged again for the same query, with the same grade",
-            len(alike), len(table), "judgment", spots_of(table, alike, source),
+            len(alike), len(table), "judgment", locations_of(table, alike, source),
             tuple(e for look in looks for e in look.refused("each judgment once")),
-            KINDS["J101"].mend,
+            FINDING_KINDS["J101"].fix,
         )  # fmt: skip
     if apart:
         found: list[Effect] = []
@@ -141,10 +141,10 @@ def _repeats(table: PairTable, source: str, looks: Sequence[Look]) -> Iterator[P
                     for effect in look.effects(then, f"the {which} of the grades")
                 ]
         yield Problem(
-            KINDS["J102"], source,
+            FINDING_KINDS["J102"], source,
             f"{many(len(apart), 'document')} judged again for the same query, with another grade",
-            len(apart), len(table), "judgment", spots_of(table, apart, source), tuple(found),
-            KINDS["J102"].mend,
+            len(apart), len(table), "judgment", locations_of(table, apart, source), tuple(found),
+            FINDING_KINDS["J102"].fix,
         )  # fmt: skip
 
 
@@ -155,9 +155,9 @@ def _relevant(table: PairTable, rel: float) -> IntArray:
     return found
 
 
-def _spots(table: PairTable, numbers: IntArray, source: str) -> tuple[Spot, ...]:
+def _locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
     names = [show_id(table.queries[number]) for number in numbers[:SHOWN].tolist()]
-    return tuple(Spot(source, query=name) for name in names)
+    return tuple(Location(source, query=name) for name in names)
 
 
 def _nothing_to_find(
@@ -173,11 +173,11 @@ def _nothing_to_find(
         then = means(look.survey.joined, look.measures, rest)
         found += look.effects(then, "only queries with a relevant document")
     yield Problem(
-        KINDS["J103"], source,
+        FINDING_KINDS["J103"], source,
         f"{len(without)} of {many(len(counts), 'judged query')} have no document of grade {rel:g} "
         "or more",
-        len(without), len(counts), "query", _spots(table, without, source), tuple(found),
-        KINDS["J103"].mend,
+        len(without), len(counts), "query", _locations(table, without, source), tuple(found),
+        FINDING_KINDS["J103"].fix,
     )  # fmt: skip
 
 
@@ -200,10 +200,10 @@ def _below_rel(
             )
         ]
     yield Problem(
-        KINDS["J104"], source,
+        FINDING_KINDS["J104"], source,
         f"{many(len(rows), 'judgment')} with a grade between 0 and {min(rel, 1.0):g}, such as "
         f"{lowest:g}: never relevant",
-        len(rows), len(table), "judgment", spots_of(table, rows, source), tuple(found),
+        len(rows), len(table), "judgment", locations_of(table, rows, source), tuple(found),
         f"name the level, as in AP(rel={lowest:g}), or write the grades as whole numbers",
     )  # fmt: skip
 
@@ -225,10 +225,10 @@ def _out_of_scale(
         found += look.effects(then, "without these judgments")
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield Problem(
-        KINDS["J105"], source,
+        FINDING_KINDS["J105"], source,
         f"{many(len(rows), 'grade')} apart from {which}: {shown}",
-        len(rows), len(table), "judgment", spots_of(table, rows, source), tuple(found),
-        KINDS["J105"].mend,
+        len(rows), len(table), "judgment", locations_of(table, rows, source), tuple(found),
+        FINDING_KINDS["J105"].fix,
     )  # fmt: skip
 
 
@@ -262,10 +262,10 @@ def _above_top(
             then = means(look.survey.joined, [measure(top=highest)])[0]
             found.append(Effect(look.name, str(measure), math.nan, then, f"top={highest:g}"))
     yield Problem(
-        KINDS["J106"], source,
+        FINDING_KINDS["J106"], source,
         f"{many(len(rows), 'grade')} above {top:g}, the top grade of {own[0]}; the highest is "
         f"{highest:g}",
-        len(rows), len(table), "judgment", spots_of(table, rows, source), tuple(found),
+        len(rows), len(table), "judgment", locations_of(table, rows, source), tuple(found),
         f"write {own[0](top=highest)}",
     )  # fmt: skip
 
@@ -292,11 +292,11 @@ def _out_of_reach(
             by = "the highest it can be"
             found.append(Effect(look.name, str(measure), now, reach, by))
         yield Problem(
-            KINDS["J107"], source,
+            FINDING_KINDS["J107"], source,
             f"{len(over)} of {many(len(counts), 'judged query')} have more than {measure.k} "
             f"relevant documents: {measure} can reach {reach:.4f} at most",
-            len(over), len(counts), "query", _spots(table, over, source), tuple(found),
-            KINDS["J107"].mend,
+            len(over), len(counts), "query", _locations(table, over, source), tuple(found),
+            FINDING_KINDS["J107"].fix,
         )  # fmt: skip
 
 
@@ -309,8 +309,8 @@ def _only_relevant(
     known = [means(look.survey.joined, [parse("Judged@10")])[0] for look in looks]
     shares = ", ".join(f"{look.name} {share:.3f}" for look, share in zip(looks, known, strict=True))
     yield Problem(
-        KINDS["J108"], source,
+        FINDING_KINDS["J108"], source,
         f"{many(relevant, 'judgment')}, each of a relevant document"
         f"{shares and '; Judged@10: '}{shares}",
-        relevant, len(table), "judgment", (), (), KINDS["J108"].mend,
+        relevant, len(table), "judgment", (), (), FINDING_KINDS["J108"].fix,
     )  # fmt: skip

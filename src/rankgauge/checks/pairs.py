@@ -17,9 +17,9 @@ from rankgauge.checks.effects import (
     precision,
     values_of,
 )
-from rankgauge.checks.problems import Problem, Spot
+from rankgauge.checks.problems import Problem
 from rankgauge.checks.survey import SHOWN, each_once, rejoined
-from rankgauge.core.findings import KINDS
+from rankgauge.core.findings import FINDING_KINDS, Location
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many, some
@@ -115,12 +115,12 @@ def _respelled(look: Look, found: Respelled) -> Iterator[Problem]:
         ours, theirs = next(iter(spelling.names.items()))
         sure = "" if spelling.one_to_one else "; several ids would become one"
         yield Problem(
-            KINDS["P103"], look.source,
+            FINDING_KINDS["P103"], look.source,
             f"{len(spelling.names)} {unit} ids of the run are ids of the judgments "
             f"{spelling.by}: '{show_id(ours)}' and '{show_id(theirs)}'{sure}",
-            len(spelling.names), of, unit, _spots(look, list(spelling.names)[:SHOWN], unit),
+            len(spelling.names), of, unit, _locations(look, list(spelling.names)[:SHOWN], unit),
             look.if_joined(joined, f"{_both(found)} {spelling.by}"),
-            KINDS["P103"].mend if spelling.one_to_one else
+            FINDING_KINDS["P103"].fix if spelling.one_to_one else
             "find out which of the ids that would become one is meant",
         )  # fmt: skip
 
@@ -131,21 +131,21 @@ def _both(found: Respelled) -> str:
     return "query ids" if found.docs is None else "document ids"
 
 
-def _spots(look: Look, ids: list[bytes], unit: str) -> tuple[Spot, ...]:
+def _locations(look: Look, ids: list[bytes], unit: str) -> tuple[Location, ...]:
     if unit == "query":
-        return tuple(Spot(look.source, query=show_id(value)) for value in ids)
-    return tuple(Spot(look.source, document=show_id(value)) for value in ids)
+        return tuple(Location(look.source, query=show_id(value)) for value in ids)
+    return tuple(Location(look.source, document=show_id(value)) for value in ids)
 
 
 def _no_common_query(look: Look) -> Problem:
     survey = look.survey
     return Problem(
-        KINDS["P101"], look.source,
+        FINDING_KINDS["P101"], look.source,
         f"the run has {some(map(show_id, survey.queries))}, the judgments have "
         f"{some(look.qrels.query_ids)}",
         len(survey.queries), len(survey.queries), "query",
-        _spots(look, survey.queries[:1], "query"),
-        mend=KINDS["P101"].mend,
+        _locations(look, survey.queries[:1], "query"),
+        mend=FINDING_KINDS["P101"].fix,
     )  # fmt: skip
 
 
@@ -154,10 +154,10 @@ def _no_common_document(look: Look) -> Problem:
     ours = [doc for _, doc in survey.sample[:3]]
     theirs = docs.take(np.arange(min(3, len(docs)))).shown()
     return Problem(
-        KINDS["P102"], look.source,
+        FINDING_KINDS["P102"], look.source,
         f"the run has {some(map(show_id, ours))}, the judgments have {some(theirs)}",
-        survey.documents, survey.documents, "document", _spots(look, ours[:1], "document"),
-        mend=KINDS["P102"].mend,
+        survey.documents, survey.documents, "document", _locations(look, ours[:1], "document"),
+        mend=FINDING_KINDS["P102"].fix,
     )  # fmt: skip
 
 
@@ -169,11 +169,11 @@ def _missing(look: Look) -> Iterator[Problem]:
     names = [look.qrels.table.queries[number] for number in missing[:SHOWN].tolist()]
     then = means(joined, look.measures, joined.numbers)
     yield Problem(
-        KINDS["P104"], look.source,
+        FINDING_KINDS["P104"], look.source,
         f"{len(missing)} of {many(len(look.qrels), 'judged query')} are not in the run: "
         f"{some(map(show_id, names))}",
-        len(missing), len(look.qrels), "query", _spots(look, names, "query"),
-        look.effects(then, "queries=intersection"), KINDS["P104"].mend,
+        len(missing), len(look.qrels), "query", _locations(look, names, "query"),
+        look.effects(then, "queries=intersection"), FINDING_KINDS["P104"].fix,
     )  # fmt: skip
 
 
@@ -181,11 +181,11 @@ def _unknown(look: Look) -> Iterator[Problem]:
     unknown = look.survey.unknown
     if unknown:
         yield Problem(
-            KINDS["P105"], look.source,
+            FINDING_KINDS["P105"], look.source,
             f"{len(unknown)} of {many(len(look.survey.queries), 'query')} of the run have no "
             f"judgments: {some(map(show_id, unknown))}",
             len(unknown), len(look.survey.queries), "query",
-            _spots(look, unknown[:SHOWN], "query"), mend=KINDS["P105"].mend,
+            _locations(look, unknown[:SHOWN], "query"), mend=FINDING_KINDS["P105"].fix,
         )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def _unjudged(look: Look) -> Iterator[Problem]:
     whole = Look(look.survey, look.qrels, measures, tuple(means(joined, measures)))
     filled = means(joined, measures, seen=all_found(k, rel))
     yield Problem(
-        KINDS["P106"], look.source,
+        FINDING_KINDS["P106"], look.source,
         f"{holes} of {shown} documents in the first {k} of the rankings have no judgment "
         f"({holes / shown:.0%})",
         holes, shown, "document", (),
@@ -213,7 +213,7 @@ def _unjudged(look: Look) -> Iterator[Problem]:
             *whole.effects(whole.now, "no unjudged document is relevant"),
             *whole.effects(filled, f"every unjudged document has grade {rel:g}"),
         ),
-        KINDS["P106"].mend,
+        FINDING_KINDS["P106"].fix,
     )  # fmt: skip
 
 
@@ -226,8 +226,8 @@ def _perfect(look: Look) -> Iterator[Problem]:
         said += _scores_are_grades(look)
     if said:
         yield Problem(
-            KINDS["P107"], look.source, "; ".join(said), len(joined.numbers),
-            len(joined.numbers), "query", mend=KINDS["P107"].mend,
+            FINDING_KINDS["P107"], look.source, "; ".join(said), len(joined.numbers),
+            len(joined.numbers), "query", mend=FINDING_KINDS["P107"].fix,
         )  # fmt: skip
 
 
@@ -302,9 +302,9 @@ def _unrelated(look: Look) -> Iterator[Problem]:
     if own > 1.25 * max(others):
         return
     yield Problem(
-        KINDS["P108"], look.source,
+        FINDING_KINDS["P108"], look.source,
         f"{measure} is {own:.4f}, and up to {max(others):.4f} with the judgments of other queries",
-        len(joined.numbers), len(joined.numbers), "query", mend=KINDS["P108"].mend,
+        len(joined.numbers), len(joined.numbers), "query", mend=FINDING_KINDS["P108"].fix,
     )  # fmt: skip
 
 
@@ -381,9 +381,9 @@ def _off_by_one(look: Look) -> Iterator[Problem]:
     if not any(effect.then >= _BETTER * effect.now for effect in found):
         return
     yield Problem(
-        KINDS["P109"], look.source,
+        FINDING_KINDS["P109"], look.source,
         f"with the {by}, {most} instead of {now} of the first documents are relevant",
-        len(pairs), len(pairs), "document", (), found, KINDS["P109"].mend,
+        len(pairs), len(pairs), "document", (), found, FINDING_KINDS["P109"].fix,
     )  # fmt: skip
 
 

@@ -8,17 +8,14 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from rankgauge.checks.problems import Effect, Problem, Spot
+from rankgauge.checks.problems import Problem
 from rankgauge.core.escaping import for_json
-from rankgauge.core.findings import Level
-from rankgauge.core.text import many
+from rankgauge.core.findings import SEVERITIES, Effect, Location, Severity
 from rankgauge.rendering.tables import Table, to_html
 
-__all__ = ["LEVELS", "CheckResult"]
+__all__ = ["CheckResult"]
 
 _SCHEMA = "rankgauge/check/1"
-
-LEVELS: tuple[Level, ...] = ("error", "warning", "hint")
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,8 @@ class CheckResult:
 
     def __post_init__(self) -> None:
         ordered = sorted(
-            self.problems, key=lambda found: (LEVELS.index(found.kind.level), found.kind.code)
+            self.problems,
+            key=lambda found: (SEVERITIES.index(found.kind.severity), found.kind.code),
         )
         object.__setattr__(self, "problems", tuple(ordered))
 
@@ -54,10 +52,12 @@ class CheckResult:
         """The problems with this code."""
         return tuple(found for found in self.problems if found.kind.code == code)
 
-    def at_least(self, level: Level) -> tuple[Problem, ...]:
+    def at_least(self, level: Severity) -> tuple[Problem, ...]:
         """The problems of this level and of worse ones."""
-        most = LEVELS.index(level)
-        return tuple(found for found in self.problems if LEVELS.index(found.kind.level) <= most)
+        most = SEVERITIES.index(level)
+        return tuple(
+            found for found in self.problems if SEVERITIES.index(found.kind.severity) <= most
+        )
 
     def table(self) -> Table:
         """One line for each problem."""
@@ -65,13 +65,13 @@ class CheckResult:
             columns=("level", "code", "name", "where", "what", "effect", "what mends it"),
             rows=tuple(
                 (
-                    found.kind.level,
+                    found.kind.severity,
                     found.kind.code,
                     found.kind.name,
                     found.source,
                     found.what,
-                    "; ".join(effect.shown() for effect in found.effects),
-                    found.mend or found.kind.mend,
+                    "; ".join(str(effect) for effect in found.effects),
+                    found.mend or found.kind.fix,
                 )
                 for found in self.problems
             ),
@@ -81,8 +81,14 @@ class CheckResult:
 
     def summary(self) -> str:
         """How many problems of which level, in words."""
-        counts = {level: sum(p.kind.level == level for p in self.problems) for level in LEVELS}
-        said = [many(number, level) for level, number in counts.items() if number]
+        counts = {
+            level: sum(p.kind.severity == level for p in self.problems) for level in SEVERITIES
+        }
+        said = [
+            f"{number} {level}{'s' * (number > 1 and level != 'info')}"
+            for level, number in counts.items()
+            if number
+        ]
         return ", ".join(said) or "nothing wrong found"
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -91,13 +97,13 @@ class CheckResult:
         return {
             "code": [problem.kind.code for problem in found],
             "name": [problem.kind.name for problem in found],
-            "level": [problem.kind.level for problem in found],
+            "level": [problem.kind.severity for problem in found],
             "source": [problem.source for problem in found],
             "what": [problem.what for problem in found],
             "count": [problem.count for problem in found],
             "of": [problem.of for problem in found],
             "unit": [problem.unit for problem in found],
-            "mend": [problem.mend or problem.kind.mend for problem in found],
+            "mend": [problem.mend or problem.kind.fix for problem in found],
         }
 
     def to_json(self) -> str:
@@ -117,8 +123,8 @@ class CheckResult:
 
     def __repr__(self) -> str:
         counts = [
-            f"{sum(found.kind.level == level for found in self.problems)} {level}s"
-            for level in LEVELS
+            f"{sum(found.kind.severity == level for found in self.problems)} {level}s"
+            for level in SEVERITIES
         ]
         return f"<CheckResult: {', '.join(counts)}; {', '.join(self.codes) or 'nothing'}>"
 
@@ -127,21 +133,21 @@ def _plain(found: Problem) -> dict[str, Any]:
     return {
         "code": found.kind.code,
         "name": found.kind.name,
-        "level": found.kind.level,
+        "level": found.kind.severity,
         "source": found.source,
         "what": found.what,
         "count": found.count,
         "of": found.of,
         "unit": found.unit,
-        "spots": [_of_spot(spot) for spot in found.spots],
+        "locations": [_of_location(location) for location in found.locations],
         "effects": [_of_effect(effect) for effect in found.effects],
-        "mend": found.mend or found.kind.mend,
-        "fix": found.kind.fix,
+        "mend": found.mend or found.kind.fix,
+        "fix": found.kind.automatic,
     }
 
 
-def _of_spot(spot: Spot) -> dict[str, Any]:
-    return {**asdict(spot), "line": spot.line or None}
+def _of_location(location: Location) -> dict[str, Any]:
+    return {**asdict(location), "line": location.line or None}
 
 
 def _of_effect(effect: Effect) -> dict[str, Any]:

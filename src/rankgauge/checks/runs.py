@@ -15,7 +15,7 @@ from rankgauge.checks.effects import (
     turned_round,
     values_of,
 )
-from rankgauge.checks.problems import Effect, Problem, Spot
+from rankgauge.checks.problems import Problem
 from rankgauge.checks.survey import (
     Survey,
     by_rank,
@@ -24,7 +24,7 @@ from rankgauge.checks.survey import (
     turned,
     without_selves,
 )
-from rankgauge.core.findings import KINDS
+from rankgauge.core.findings import FINDING_KINDS, Effect, Location
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.measures.measure import parse
@@ -69,11 +69,11 @@ def _unreadable(look: Look) -> Iterator[Problem]:
     faults, survey = look.survey.given.faults, look.survey
     if faults is not None and faults.numbers:
         yield Problem(
-            KINDS["R102"], look.source,
+            FINDING_KINDS["R102"], look.source,
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].what}",
             faults.numbers, survey.documents + faults.numbers, "document",
-            faults.number_spots(look.source), look.refused("without these documents"),
-            KINDS["R102"].mend,
+            faults.number_locations(look.source), look.refused("without these documents"),
+            FINDING_KINDS["R102"].fix,
         )  # fmt: skip
 
 
@@ -98,9 +98,10 @@ def _twice(look: Look) -> Iterator[Problem]:
         ]
     same = "each time with the same score" if survey.alike else "with other scores"
     yield Problem(
-        KINDS["R101"], look.source,
+        FINDING_KINDS["R101"], look.source,
         f"{many(survey.repeated.count, 'document')} again in the same ranking, {same}",
-        survey.repeated.count, survey.documents, "document", survey.repeated.spots, tuple(found),
+        survey.repeated.count, survey.documents, "document", survey.repeated.locations,
+        tuple(found),
         "keep its best place, or evaluate with duplicates=best (--duplicates best)",
     )  # fmt: skip
 
@@ -142,9 +143,9 @@ def _ascending(look: Look) -> Iterator[Problem]:
         return
     mended = rejoined(survey.given, look.qrels, lambda table: each_once(turned(table)))
     yield Problem(
-        KINDS["R104"], look.source, f"the lowest scores seem to be the best: {said}",
+        FINDING_KINDS["R104"], look.source, f"the lowest scores seem to be the best: {said}",
         max(better, survey.turned if by_ranks else 0), len(survey.queries), "query", (),
-        look.if_joined(mended, "scores negated"), KINDS["R104"].mend,
+        look.if_joined(mended, "scores negated"), FINDING_KINDS["R104"].fix,
     )  # fmt: skip
 
 
@@ -156,11 +157,11 @@ def _contradicted(look: Look) -> Iterator[Problem]:
         survey.given, look.qrels, lambda table: each_once(by_rank(table)), ties="input"
     )
     yield Problem(
-        KINDS["R103"], look.source,
+        FINDING_KINDS["R103"], look.source,
         f"the order by rank is not the order by score in {survey.contradicted.count} of "
         f"{many(survey.ranked, 'query')}",
-        survey.contradicted.count, survey.ranked, "query", survey.contradicted.spots,
-        look.if_joined(ranked, "documents in the order of their ranks"), KINDS["R103"].mend,
+        survey.contradicted.count, survey.ranked, "query", survey.contradicted.locations,
+        look.if_joined(ranked, "documents in the order of their ranks"), FINDING_KINDS["R103"].fix,
     )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def _cut(look: Look) -> Iterator[Problem]:
         ),
     )
     yield Problem(
-        KINDS["R105"], look.source,
+        FINDING_KINDS["R105"], look.source,
         f"the rankings of {full} of {many(len(survey.sizes), 'query')} end at rank {deepest}; "
         f"{', '.join(map(str, deep))} would look down to rank {k}",
         full, len(survey.sizes), "query", (), found,
@@ -213,12 +214,12 @@ def _constant(look: Look) -> Iterator[Problem]:
         return
     as_given = rejoined(survey.given, look.qrels, each_once, ties="input")
     yield Problem(
-        KINDS["R106"], look.source,
+        FINDING_KINDS["R106"], look.source,
         f"all scores are equal in {survey.constant.count} of {many(survey.several, 'ranking')} of "
         "two or more documents",
-        survey.constant.count, survey.several, "query", survey.constant.spots,
+        survey.constant.count, survey.several, "query", survey.constant.locations,
         (*look.if_joined(as_given, "documents in the order given (ties=input)"), *_interval(look)),
-        KINDS["R106"].mend,
+        FINDING_KINDS["R106"].fix,
     )  # fmt: skip
 
 
@@ -233,11 +234,12 @@ def _tied(look: Look) -> Iterator[Problem]:
         return
     names = [look.qrels.query_ids[number] for number in tied[:5].tolist()]
     yield Problem(
-        KINDS["R109"], look.source,
+        FINDING_KINDS["R109"], look.source,
         f"equal scores could change a value of {len(tied)} of "
         f"{many(len(joined.numbers), 'judged query')}",
         len(tied), len(joined.numbers), "query",
-        tuple(Spot(look.source, query=name) for name in names), found, KINDS["R109"].mend,
+        tuple(Location(look.source, query=name) for name in names), found,
+        FINDING_KINDS["R109"].fix,
     )  # fmt: skip
 
 
@@ -251,10 +253,10 @@ def _collapsed(look: Look) -> Iterator[Problem]:
     if not changed and survey.collapsed.count < _COLLAPSED * survey.documents:
         return
     yield Problem(
-        KINDS["R107"], look.source,
+        FINDING_KINDS["R107"], look.source,
         f"{many(survey.collapsed.count, 'score')} equal to the next one above in 32 bits only",
-        survey.collapsed.count, survey.documents, "document", survey.collapsed.spots, found,
-        KINDS["R107"].mend,
+        survey.collapsed.count, survey.documents, "document", survey.collapsed.locations, found,
+        FINDING_KINDS["R107"].fix,
     )  # fmt: skip
 
 
@@ -272,11 +274,11 @@ def _selves(look: Look) -> Iterator[Problem]:
         return
     mended = rejoined(survey.given, look.qrels, lambda table: each_once(without_selves(table)))
     yield Problem(
-        KINDS["R108"], look.source,
+        FINDING_KINDS["R108"], look.source,
         f"{survey.selves.count} of {many(len(survey.queries), 'query')} with the document of their "
         f"own id in the ranking, {survey.selves_first} of them first",
-        survey.selves.count, len(survey.queries), "query", survey.selves.spots,
-        look.if_joined(mended, "without the query's own document"), KINDS["R108"].mend,
+        survey.selves.count, len(survey.queries), "query", survey.selves.locations,
+        look.if_joined(mended, "without the query's own document"), FINDING_KINDS["R108"].fix,
     )  # fmt: skip
 
 
@@ -286,10 +288,10 @@ def same_runs(looks: Sequence[Look]) -> Iterator[Problem]:
         for other in looks[:place]:
             if look.survey.digest and look.survey.digest == other.survey.digest:
                 yield Problem(
-                    KINDS["R110"], look.source,
+                    FINDING_KINDS["R110"], look.source,
                     f"the same documents with the same scores as {other.name}",
                     look.survey.documents, look.survey.documents, "document",
-                    mend=KINDS["R110"].mend,
+                    mend=FINDING_KINDS["R110"].fix,
                 )  # fmt: skip
                 break
     yield from _unequal(looks)
@@ -318,7 +320,7 @@ def _unequal(looks: Sequence[Look]) -> Iterator[Problem]:
                 for m, before, after in zip(open_, now, means(cut, open_), strict=True)
             ]
         yield Problem(
-            KINDS["R105"], look.source,
+            FINDING_KINDS["R105"], look.source,
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
             f"{', '.join(map(str, open_))} would look at all ranks",
             len(look.survey.sizes), len(look.survey.sizes), "query", (), tuple(found),

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.checks.problems import Spot
+from rankgauge.core.findings import Location
 from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
@@ -76,13 +76,13 @@ class Faults:
     numbers: int = 0
     first_numbers: list[Fault] = field(default_factory=list)
 
-    def line_spots(self, source: str) -> tuple[Spot, ...]:
+    def line_locations(self, source: str) -> tuple[Location, ...]:
         """The first lines that cannot be read, as places."""
-        return tuple(Spot(source, f.line, f.query, f.document) for f in self.first_lines)
+        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_lines)
 
-    def number_spots(self, source: str) -> tuple[Spot, ...]:
+    def number_locations(self, source: str) -> tuple[Location, ...]:
         """The first numbers that are not finite, as places."""
-        return tuple(Spot(source, f.line, f.query, f.document) for f in self.first_numbers)
+        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_numbers)
 
     def add_line(self, fault: Fault) -> None:
         """One more line that cannot be read."""

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.checks.problems import Spot
 from rankgauge.checks.readers import Given
+from rankgauge.core.findings import Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys
 from rankgauge.data.join import Joined, join
 from rankgauge.data.model import Qrels, Run
 
-__all__ = ["Seen", "Survey", "spots_of", "survey"]
+__all__ = ["Seen", "Survey", "locations_of", "survey"]
 
 SHOWN = 5
 _TOP = 10
@@ -30,12 +30,12 @@ class Seen:
     """How often something was seen, and the first places."""
 
     count: int = 0
-    spots: tuple[Spot, ...] = ()
+    locations: tuple[Location, ...] = ()
 
-    def add(self, count: int, spots: tuple[Spot, ...]) -> None:
+    def add(self, count: int, locations: tuple[Location, ...]) -> None:
         """Once more, so often."""
         self.count += count
-        self.spots = (*self.spots, *spots)[:SHOWN]
+        self.locations = (*self.locations, *locations)[:SHOWN]
 
 
 @dataclass(slots=True)
@@ -250,10 +250,12 @@ def joined_whole(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     )
 
 
-def spots_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) -> tuple[Spot, ...]:
+def locations_of(
+    table: PairTable, rows: Sequence[int] | IntArray, source: str
+) -> tuple[Location, ...]:
     """The first of these rows, as places."""
     return tuple(
-        Spot(
+        Location(
             source,
             0 if table.lines is None else int(table.lines[row]),
             show_id(table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]),
@@ -263,10 +265,10 @@ def spots_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) -> t
     )
 
 
-def query_spots(table: PairTable, numbers: IntArray, source: str) -> tuple[Spot, ...]:
+def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
     """The first of these queries, as places."""
     return tuple(
-        Spot(
+        Location(
             source,
             0 if table.lines is None else int(table.lines[table.offsets[number]]),
             show_id(table.queries[int(number)]),
@@ -280,7 +282,7 @@ def _each_once(table: PairTable, found: Survey) -> PairTable:
     if not repeats:
         return table
     rows = [row for group in repeats for row in group[1:]]
-    found.repeated.add(len(rows), spots_of(table, rows, found.given.source))
+    found.repeated.add(len(rows), locations_of(table, rows, found.given.source))
     found.alike &= all(len(set(table.values[group].tolist())) == 1 for group in repeats)
     return each_once(table)
 
@@ -309,7 +311,7 @@ def _scores(table: PairTable, found: Survey) -> IntArray:
     found.several += int(several.sum())
     found.varied += int((several & ~constant).sum())
     numbers = np.flatnonzero(constant)
-    found.constant.add(len(numbers), query_spots(table, numbers, found.given.source))
+    found.constant.add(len(numbers), query_locations(table, numbers, found.given.source))
     if rising.any():
         down = _per_query((values[1:] < values[:-1]) & inside, offsets) > 0
         found.rising += int((rising & ~down).sum())
@@ -321,7 +323,7 @@ def _scores(table: PairTable, found: Survey) -> IntArray:
     if not len(rows):
         return rows
     at = order[rows] if rising.any() else rows
-    found.collapsed.add(len(rows), spots_of(table, at, found.given.source))
+    found.collapsed.add(len(rows), locations_of(table, at, found.given.source))
     return np.concatenate([at, order[rows - 1] if rising.any() else rows - 1])
 
 
@@ -395,7 +397,7 @@ def _ranks(table: PairTable, found: Survey) -> None:
     _, first = np.unique(np.searchsorted(offsets, rows, side="right"), return_index=True)
     at = rows[first[:SHOWN]]
     shown = at if order is None else order[at]
-    found.contradicted.add(int((against > 0).sum()), spots_of(table, shown, found.given.source))
+    found.contradicted.add(int((against > 0).sum()), locations_of(table, shown, found.given.source))
 
 
 def _selves(table: PairTable, qrels: Qrels, found: Survey) -> None:
@@ -414,7 +416,7 @@ def _selves(table: PairTable, qrels: Qrels, found: Survey) -> None:
             continue
         span = slice(int(table.offsets[number]), int(table.offsets[number + 1]))
         first = int((table.values[span] > table.values[row]).sum()) == 0
-        found.selves.add(1, spots_of(table, [row], found.given.source))
+        found.selves.add(1, locations_of(table, [row], found.given.source))
         found.selves_first += first
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.checks.problems import Effect, Problem, Spot
-from rankgauge.core.findings import KINDS
+from rankgauge.checks.problems import Problem
+from rankgauge.core.findings import FINDING_KINDS, Effect, Location
 from rankgauge.core.ids import Ids, id_bytes
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many
@@ -17,12 +17,13 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.scan import Scan, scan
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = ["collection_of", "text_problems"]
 
-_SPOTS = 5
+_LOCATIONS = 5
 _RELEVANT = 1
 
 
@@ -66,10 +67,10 @@ class _Texts:
             # No query in common, a grade above the top of ERR: problems of their own.
             return None
 
-    def spots(self, documents: Iterable[str]) -> tuple[Spot, ...]:
+    def locations(self, documents: Iterable[str]) -> tuple[Location, ...]:
         """The first of these documents, in the collection."""
-        shown = [document for _, document in zip(range(_SPOTS), documents, strict=False)]
-        return tuple(Spot(self.collection.name, document=document) for document in shown)
+        shown = [document for _, document in zip(range(_LOCATIONS), documents, strict=False)]
+        return tuple(Location(self.collection.name, document=document) for document in shown)
 
 
 def collection_of(given: Any, qrels: Qrels) -> Collection:
@@ -117,9 +118,11 @@ def _empty(seen: _Texts) -> Iterator[Problem]:
         what += f", {len(relevant)} of them judged relevant"
     without = _without(seen.qrels, set(relevant))
     yield Problem(
-        KINDS["T101"], seen.collection.name, what,
+        FINDING_KINDS["T101"], seen.collection.name, what,
         count=scanned.empty, of=len(scanned.characters), unit="document",
-        spots=seen.spots([*relevant, *(d for d in scanned.first_empty if d not in relevant)]),
+        locations=seen.locations(
+            [*relevant, *(d for d in scanned.first_empty if d not in relevant)]
+        ),
         effects=seen.effects(
             lambda run: (without, run, seen.qrels), "no judgments of empty documents"
         ) if relevant else (),
@@ -141,9 +144,9 @@ def _repeated(seen: _Texts) -> Iterator[Problem]:
         )
         first = [document for group in scanned.twins for document in group]
     yield Problem(
-        KINDS["T102"], seen.collection.name, what,
+        FINDING_KINDS["T102"], seen.collection.name, what,
         count=scanned.repeats, of=len(scanned.characters), unit="document",
-        spots=seen.spots(first),
+        locations=seen.locations(first),
         effects=seen.effects(lambda run: (shared, run, shared), "twins share the grade"),
     )  # fmt: skip
 
@@ -156,11 +159,11 @@ def _leaks(seen: _Texts) -> Iterator[Problem]:
     found = sum(seen.qrels[query].get(key, 0) >= _RELEVANT for query, key in leaks.items())
     name = seen.collection.name
     yield Problem(
-        KINDS["T103"], name,
+        FINDING_KINDS["T103"], name,
         f"{many(len(leaks), 'query')} whose words stand in a document, in a row; in one that is "
         f"relevant to it: {found}",
         count=len(leaks), of=len(seen.qrels), unit="query",
-        spots=tuple(Spot(name, query=q, document=d) for q, d in leaks.items())[:_SPOTS],
+        locations=tuple(Location(name, query=q, document=d) for q, d in leaks.items())[:_LOCATIONS],
         effects=seen.effects(
             lambda run: (seen.qrels, run, rest), f"without {many(len(leaks), 'query')}"
         ),
@@ -173,10 +176,10 @@ def _absent_documents(seen: _Texts, sources: Sequence[str]) -> Iterator[Problem]
     if lacking:
         without = _without(seen.qrels, set(lacking))
         yield Problem(
-            KINDS["T104"], seen.collection.name,
+            FINDING_KINDS["T104"], seen.collection.name,
             f"{many(len(lacking), 'judged document')} without a text in the collection",
             count=len(lacking), of=len(seen.scanned.judged_ids), unit="document",
-            spots=seen.spots(lacking),
+            locations=seen.locations(lacking),
             effects=seen.effects(
                 lambda run: (without, run, seen.qrels), "no judgments of these documents"
             ),
@@ -186,10 +189,10 @@ def _absent_documents(seen: _Texts, sources: Sequence[str]) -> Iterator[Problem]
             gone = set(missing)
             alone = _Texts(seen.collection, seen.scanned, seen.qrels, (run,), seen.measures)
             yield Problem(
-                KINDS["T104"], source,
+                FINDING_KINDS["T104"], source,
                 f"{many(len(missing), 'retrieved document')} without a text in the collection",
                 count=len(missing), of=len(set(run.table.docs.shown())), unit="document",
-                spots=tuple(Spot(source, document=document) for document in missing[:_SPOTS]),
+                locations=tuple(Location(source, document=doc) for doc in missing[:_LOCATIONS]),
                 effects=alone.effects(
                     lambda run: (seen.qrels, _thinned(run, gone), seen.qrels),  # noqa: B023 - asked at once
                     "rankings without these documents",
@@ -204,10 +207,10 @@ def _absent_queries(seen: _Texts) -> Iterator[Problem]:
     rest = [query for query in seen.qrels if query in seen.collection.queries]
     name = seen.collection.name
     yield Problem(
-        KINDS["T105"], name,
+        FINDING_KINDS["T105"], name,
         f"{many(len(lacking), 'judged query')} without a text in the collection",
         count=len(lacking), of=len(seen.qrels), unit="query",
-        spots=tuple(Spot(name, query=query) for query in lacking[:_SPOTS]),
+        locations=tuple(Location(name, query=query) for query in lacking[:_LOCATIONS]),
         effects=seen.effects(
             lambda run: (seen.qrels, run, rest), f"without {many(len(lacking), 'query')}"
         ),

@@ -19,7 +19,7 @@ def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The codes that are meant, whatever their case, or the error before anything is read."""
-    known = rankgauge.PROBLEM_KINDS
+    known = rankgauge.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
             raise click.BadParameter(
@@ -32,10 +32,10 @@ def _mendable(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     codes = _known_codes(context, option, given)
-    kinds = rankgauge.PROBLEM_KINDS
+    kinds = rankgauge.FINDING_KINDS
     for code in codes:
-        if not kinds[code].fix:
-            mendable = ", ".join(code for code, kind in kinds.items() if kind.fix)
+        if not kinds[code].automatic:
+            mendable = ", ".join(code for code, kind in kinds.items() if kind.automatic)
             raise click.BadParameter(
                 f"{code} cannot be mended without a person; these can: {mendable}"
             )
@@ -84,7 +84,7 @@ def _mendable(
     help="A code to mend although it could mean something else; again for more.",
 )  # fmt: skip
 @click.option(
-    "--fail-on", type=click.Choice(["error", "warning", "hint", "never"]), default="error",
+    "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
     show_default=True, help="The least level that ends with 1.",
 )  # fmt: skip
 @format_option
@@ -102,7 +102,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     form: str,
     folder: str | None,
     also: tuple[str, ...],
-    fail_on: Literal["error", "warning", "hint", "never"],
+    fail_on: Literal["error", "warning", "info", "never"],
     run_format: str | None,
     qrels_format: str | None,
     explain: str | None,
@@ -160,4 +160,4 @@ def _others(select: tuple[str, ...]) -> tuple[str, ...]:
     """The codes that are not looked for, where some are asked for alone."""
     if not select:
         return ()
-    return tuple(code for code in rankgauge.PROBLEM_KINDS if code not in select)
+    return tuple(code for code in rankgauge.FINDING_KINDS if code not in select)

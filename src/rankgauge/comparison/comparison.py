@@ -35,7 +35,8 @@ from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.arguments import Queries, judged_by
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Table, to_html
 
@@ -263,7 +264,7 @@ class Comparison:
                 {
                     "name": e.run_name,
                     "means": {m: _null(v) for m, v in means[e.run_name].items()},
-                    "findings": [asdict(found) for found in e.findings],
+                    "findings": [found.to_dict() for found in e.findings],
                 }
                 for e in self.evaluations
             ],

@@ -12,7 +12,7 @@ from rankgauge.comparison.differences import Design, Difference, indistinct, pai
 from rankgauge.core.findings import explaining
 from rankgauge.core.text import many
 from rankgauge.data.model import Run
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
 __all__ = [

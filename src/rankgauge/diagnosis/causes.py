@@ -13,7 +13,16 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.diagnosis.views import View
 
-__all__ = ["CAUSES", "Cause", "CauseTotal", "Examiner", "Finding", "Missed", "shares", "totals"]
+__all__ = [
+    "CAUSES",
+    "Cause",
+    "CauseTotal",
+    "Examiner",
+    "Missed",
+    "QueryDiagnosis",
+    "shares",
+    "totals",
+]
 
 _HALF = 0.5
 _NEARLY_ALL = 0.75
@@ -128,7 +137,7 @@ class Missed:
 
 
 @dataclass(frozen=True)
-class Finding:
+class QueryDiagnosis:
     """What went wrong in one query.
 
     Attributes:
@@ -182,7 +191,7 @@ class CauseTotal:
     looked_at: bool
 
 
-def totals(findings: Sequence[Finding], seen: frozenset[str]) -> tuple[CauseTotal, ...]:
+def totals(findings: Sequence[QueryDiagnosis], seen: frozenset[str]) -> tuple[CauseTotal, ...]:
     """Every cause with how often it was found; `seen` are the names of those looked at."""
     queries = Counter(name for found in findings for name in found.causes)
     first = Counter(found.primary for found in findings)
@@ -239,13 +248,13 @@ class Examiner:
         mixed = sum(len(set(view.grades.values())) > 1 for view in self.views)
         return mixed > _HALF * len(self.views)
 
-    def finding(self, view: View, value: float, attainable: float) -> Finding:
+    def finding(self, view: View, value: float, attainable: float) -> QueryDiagnosis:
         """What went wrong in this query."""
         missed = tuple(self._missed(view, doc) for doc in view.missed(self.k))
         seen = list(self._of_query(view, missed=bool(missed)))
         names = {name for name, _ in seen} | {name for doc in missed for name in doc.causes}
         query = self._collection.queries.get(view.query_id)
-        return Finding(
+        return QueryDiagnosis(
             query_id=view.query_id,
             text="" if query is None else query.text,
             value=value,
@@ -442,7 +451,7 @@ def _few(items: Sequence[str]) -> str:
     return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
 
 
-def shares(findings: Sequence[Finding], name: str) -> Mapping[str, frozenset[str]]:
+def shares(findings: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
     """The missed documents that have a cause, by query."""
     found = {
         finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)

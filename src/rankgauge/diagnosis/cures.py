@@ -14,7 +14,7 @@ from rankgauge.diagnosis.causes import (
     IGNORED,
     LENGTH,
     NOT_RETRIEVED,
-    Finding,
+    QueryDiagnosis,
     shares,
 )
 from rankgauge.diagnosis.potential import BOTH, CutOff, Potential, Sweep, Threshold
@@ -110,7 +110,7 @@ class Evidence:
     k: int
     depth: int
     views: tuple[View, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[QueryDiagnosis, ...]
     qualities: tuple[Quality, ...]
     potentials: tuple[Potential, ...]
     cutoffs: tuple[CutOff, ...]

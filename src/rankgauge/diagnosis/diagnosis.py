@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from rankgauge.core.escaping import for_json
-from rankgauge.core.findings import Finding as InputFinding
-from rankgauge.core.findings import explaining
+from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run
@@ -22,7 +21,7 @@ from rankgauge.diagnosis.causes import (
     UNJUDGED,
     CauseTotal,
     Examiner,
-    Finding,
+    QueryDiagnosis,
     totals,
 )
 from rankgauge.diagnosis.cures import Cure, Evidence, Quality, Reading, levels
@@ -31,8 +30,9 @@ from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.diagnosis.views import View, ideal, views
 from rankgauge.errors import InputError, MismatchError, UnknownName
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -82,7 +82,7 @@ class Diagnosis:
     queries: int
     qualities: tuple[Quality, ...]
     reading: Reading
-    findings: tuple[Finding, ...]
+    findings: tuple[QueryDiagnosis, ...]
     shown: int
     totals: tuple[CauseTotal, ...]
     now: Mapping[str, float]
@@ -94,15 +94,15 @@ class Diagnosis:
     slices: tuple[Slice, ...]
     not_looked_at: tuple[str, ...]
     notes: tuple[str, ...]
-    input_findings: tuple[InputFinding, ...] = ()
+    input_findings: tuple[Finding, ...] = ()
 
     @property
-    def withheld(self) -> tuple[InputFinding, ...]:
+    def withheld(self) -> tuple[Finding, ...]:
         """What explains the numbers, so that no cause is named and no cure is advised."""
         return explaining(self.input_findings)
 
     @property
-    def worst(self) -> tuple[Finding, ...]:
+    def worst(self) -> tuple[QueryDiagnosis, ...]:
         """The worst queries that have something to mend."""
         return self.findings[: self.shown]
 
@@ -113,7 +113,7 @@ class Diagnosis:
             return None
         return sum(bool(finding.missed) for finding in self.findings)
 
-    def finding(self, query_id: str) -> Finding | None:
+    def finding(self, query_id: str) -> QueryDiagnosis | None:
         """What went wrong in a query; None if it is as good as it can be, or was not looked at."""
         return next((found for found in self.findings if found.query_id == query_id), None)
 
@@ -160,7 +160,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Measure):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
+        # An input finding without evidence says nothing of it.
+        data = value.to_dict() if isinstance(value, Finding) else _attributes(value)
+        return {name: _plain(item) for name, item in data.items()}
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -168,6 +170,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    return {part.name: getattr(value, part.name) for part in fields(value)}
 
 
 def diagnose(  # noqa: PLR0913 - each is a choice that is printed
@@ -273,7 +279,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     )  # fmt: skip
 
 
-def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[InputFinding, ...]:
+def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Finding, ...]:
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
     docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
@@ -350,7 +356,7 @@ def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
 
 def _findings(
     examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels
-) -> tuple[Finding, ...]:
+) -> tuple[QueryDiagnosis, ...]:
     """One for each query that is not as good as it can be, worst first."""
     best = _values(evaluate(truth, {v.query_id: ideal(v) for v in examiner.views}, by), by)
     values = _values(evaluation, by)
@@ -371,7 +377,7 @@ def _findings(
     )  # fmt: skip
 
 
-def _not_looked_at(examiner: Examiner, findings: tuple[Finding, ...]) -> Iterator[str]:
+def _not_looked_at(examiner: Examiner, findings: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
     texts = examiner.texts
     without = [
         f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name

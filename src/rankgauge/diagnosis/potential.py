@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.model import Qrels, Run
-from rankgauge.diagnosis.causes import GAP, IGNORED, LENGTH, NOT_RETRIEVED, Finding, shares
+from rankgauge.diagnosis.causes import GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.diagnosis.views import View, best_first, ideal, means
 from rankgauge.evaluation.evaluation import evaluate
@@ -121,7 +121,7 @@ class Workshop:
     depth: int
     texts: Texts
 
-    def potentials(self, findings: Sequence[Finding]) -> Iterator[Potential]:
+    def potentials(self, findings: Sequence[QueryDiagnosis]) -> Iterator[Potential]:
         """What each cure could gain; one without evidence is left out."""
         for cure, cause in (
             ("embedding model", NOT_RETRIEVED), ("chunking", LENGTH),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.findings import KINDS, Finding, Level
+from rankgauge.core.findings import FINDING_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.text import many, some
 from rankgauge.data.join import Joined
@@ -351,7 +351,7 @@ class InputChecks:
             said += f", and {_nearer_to_the_end(better, worse)}"
         return self._distances(said, "error" if sure else "warning")
 
-    def _distances(self, evidence: str, severity: Level = "error") -> Finding:
+    def _distances(self, evidence: str, severity: Severity = "error") -> Finding:
         return _finding(
             "R104",
             f"the scores look like distances (lower is better): {evidence}",
@@ -558,5 +558,5 @@ def _is_file(source: str) -> bool:
         return False
 
 
-def _finding(code: str, message: str, fix: str, severity: Level = "error") -> Finding:
-    return Finding(code, severity, message, KINDS[code].effect, fix)
+def _finding(code: str, message: str, fix: str, severity: Severity = "error") -> Finding:
+    return Finding(code, severity, message, FINDING_KINDS[code].effect, fix)

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many, some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation import binary, graded, order, user_models
 from rankgauge.explanation.cases import case_of, counted, evaluated, query_bytes
 from rankgauge.explanation.json_documents import null, working_data, written
@@ -37,7 +38,6 @@ __all__ = ["Explanation", "Other", "alike", "explain", "explained", "work_out"]
 # The modules that declare how measures are worked out.
 _FAMILIES = (binary, graded, order, user_models)
 _SCHEMA = "rankgauge/explanation/1"
-_SAME = 1e-12
 _TAUGHT = (2, 5)
 
 
@@ -272,7 +272,7 @@ def alike(value: float, other: float) -> bool:
     """Whether two values are the same but for rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
-    return abs(value - other) <= _SAME * max(1.0, abs(value), abs(other))
+    return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
 
 
 def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY, Spelled, Value, plain_key, spell, split
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
 __all__ = ["Measure", "list_measures", "parse", "parse_all"]
 
-# Means are sums of a few products; what is nearer than this is the same value.
-_SAME = 1e-12
 _SMALLEST = 1e-5
 # Grades are looked at one by one up to here.
 _SCALE = 100
@@ -280,7 +279,7 @@ class Measure:
         if self.declaration.mean == "geometric":
             one, other = (np.log(np.maximum(part, _SMALLEST)) for part in (one, other))
         found: Values = one - other
-        return np.where(np.abs(found) <= _SAME, 0.0, found)
+        return np.where(np.abs(found) <= TOLERANCE, 0.0, found)
 
     def improvements(self, differences: Values) -> Values:
         """The differences with the sign that is above 0 where the run is better.
@@ -305,7 +304,7 @@ class Measure:
         if better == "neither" or not known:
             return ()
         best = max(known) if better == "higher" else min(known)
-        return tuple(place for place, value in enumerate(values) if abs(value - best) <= _SAME)
+        return tuple(place for place, value in enumerate(values) if abs(value - best) <= TOLERANCE)
 
     def trec_name(self) -> str:
         """The name of the same measure in trec_eval, empty if it has none."""

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from rankgauge.checks.problems import Effect, Problem, Spot
+from rankgauge.checks.problems import Problem
 from rankgauge.checks.result import CheckResult
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import KINDS, Level, ProblemKind
+from rankgauge.core.findings import FINDING_KINDS, Effect, FindingKind, Location, Severity
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.rendering.tables import Table, render
@@ -21,14 +21,14 @@ CheckForm: TypeAlias = Literal["text", "markdown", "html", "csv", "json", "githu
 
 _WIDE = 88
 _INDENT = " " * 11
-_SPOTS = 3
+_LOCATIONS = 3
 _EFFECTS = 6
 _ID = 40
-_COLORS: dict[Level, str] = {"error": "31;1", "warning": "33;1", "hint": "36;1"}
-_KINDS: dict[Level, str] = {"error": "error", "warning": "warning", "hint": "notice"}
+_COLORS: dict[Severity, str] = {"error": "31;1", "warning": "33;1", "info": "36;1"}
+_KINDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 _FIXES = {
     "safe": "--fix FOLDER writes a mended copy",
-    "asked": "--fix FOLDER --fix-also {code} writes a mended copy",
+    "on request": "--fix FOLDER --fix-also {code} writes a mended copy",
     "": "a person has to decide",
 }
 
@@ -75,7 +75,9 @@ def report_problem_kinds(form: str = "table", *, color: bool = False) -> str:
         >>> report_problem_kinds("csv").splitlines()[1]
         'F101,error,unreadable-line,asked'
     """
-    rows = tuple((kind.code, kind.level, kind.name, kind.fix) for kind in KINDS.values())
+    rows = tuple(
+        (kind.code, kind.severity, kind.name, kind.automatic) for kind in FINDING_KINDS.values()
+    )
     notes = (
         "rankgauge check --explain CODE says what it is, what it does, and what mends it",
         "copy: what --fix FOLDER mends in a copy, safe by itself, asked with --fix-also CODE",
@@ -97,19 +99,24 @@ def explain_problem(code: str) -> str:
         >>> print(explain_problem("J107").splitlines()[0])
         J107 recall-out-of-reach (warning)
     """
-    names = {kind.name: kind for kind in KINDS.values()}
-    kind = KINDS.get(code.upper()) or names.get(code.lower())
+    names = {kind.name: kind for kind in FINDING_KINDS.values()}
+    kind = FINDING_KINDS.get(code.upper()) or names.get(code.lower())
     if kind is None:
-        raise unknown("problem", code, (*KINDS, *names))
-    parts = (("what", kind.what), ("effect", kind.effect), ("mend", kind.mend), ("fix", _fix(kind)))
-    lines = [f"{kind.code} {kind.name} ({kind.level})", ""]
+        raise unknown("problem", code, (*FINDING_KINDS, *names))
+    parts = (
+        ("what", kind.description),
+        ("effect", kind.effect),
+        ("mend", kind.fix),
+        ("fix", _fix(kind)),
+    )
+    lines = [f"{kind.code} {kind.name} ({kind.severity})", ""]
     for label, text in parts:
         lines += _filled(text, f"{label:<8}")
     return "\n".join(lines) + "\n"
 
 
-def _fix(kind: ProblemKind) -> str:
-    return _FIXES[kind.fix].format(code=kind.code)
+def _fix(kind: FindingKind) -> str:
+    return _FIXES[kind.automatic].format(code=kind.code)
 
 
 # ---- for people
@@ -136,15 +143,15 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
     """What a reader needs beside the problems."""
     if not result.problems:
         yield f"looked at: {', '.join(result.inputs)}"
-        yield f"looked for: {len(KINDS)} kinds of problems (rankgauge check --list)"
+        yield f"looked for: {len(FINDING_KINDS)} kinds of problems (rankgauge check --list)"
     elif clean:
         yield f"nothing wrong found in {', '.join(clean)}"
     if any(problem.effects for problem in result.problems):
         yield "effect: the mean as it is → as it would be with what stands behind it"
     yield from result.notes
     safe, asked = (
-        ", ".join(dict.fromkeys(p.kind.code for p in result.problems if p.kind.fix == word))
-        for word in ("safe", "asked")
+        ", ".join(dict.fromkeys(p.kind.code for p in result.problems if p.kind.automatic == word))
+        for word in ("safe", "on request")
     )
     if safe:
         yield f"--fix FOLDER writes a copy in which {safe} is mended"
@@ -156,10 +163,10 @@ def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
 
 def _of_problem(problem: Problem, *, color: bool) -> Iterator[str]:
     kind = problem.kind
-    level = _styled(f"{kind.level:<7}", _COLORS[kind.level], color=color)
+    level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], color=color)
     yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
     yield from _filled(problem.what)
-    where = _places(problem.spots)
+    where = _places(problem.locations)
     if where:
         yield from _labelled("at", where)
     effects = list(_effects(problem))
@@ -167,7 +174,7 @@ def _of_problem(problem: Problem, *, color: bool) -> Iterator[str]:
         yield from _labelled("effect", text)
     if len(effects) > _EFFECTS:
         yield from _labelled("effect", f"and {len(effects) - _EFFECTS} more")
-    yield from _labelled("mend", problem.mend or kind.mend)
+    yield from _labelled("mend", problem.mend or kind.fix)
 
 
 def _effects(problem: Problem) -> Iterator[str]:
@@ -188,23 +195,23 @@ def _effects(problem: Problem) -> Iterator[str]:
         yield f"{names}: no change in four decimals ({bys})"
 
 
-def _places(spots: Sequence[Spot]) -> str:
-    shown = [_place(spot) for spot in spots[:_SPOTS]]
-    more = len(spots) > _SPOTS
+def _places(locations: Sequence[Location]) -> str:
+    shown = [_place(location) for location in locations[:_LOCATIONS]]
+    more = len(locations) > _LOCATIONS
     return "; ".join(shown) + ("; ..." if more else "")
 
 
-def _place(spot: Spot) -> str:
+def _place(location: Location) -> str:
     """As an editor takes it, and the ids."""
     ids = [
         f"{word} {_cut(value)}"
-        for word, value in (("query", spot.query), ("document", spot.document))
+        for word, value in (("query", location.query), ("document", location.document))
         if value
     ]
     said = ", ".join(ids)
-    if not spot.line:
-        return said or spot.source
-    return f"{spot.source}:{spot.line}" + (f" ({said})" if said else "")
+    if not location.line:
+        return said or location.source
+    return f"{location.source}:{location.line}" + (f" ({said})" if said else "")
 
 
 def _cut(text: str) -> str:
@@ -235,15 +242,15 @@ def _annotations(result: CheckResult) -> Iterator[str]:
     """One line a problem, at the first line of the file that has it."""
     by_kind: dict[str, list[Problem]] = {}
     for problem in result.problems:
-        by_kind.setdefault(_KINDS[problem.kind.level], []).append(problem)
+        by_kind.setdefault(_KINDS[problem.kind.severity], []).append(problem)
     for kind, problems in by_kind.items():
         shown = problems if len(problems) <= MOST else problems[: MOST - 1]
         for problem in shown:
             effects = list(_effects(problem))[:_EFFECTS]
-            lined = next((spot for spot in problem.spots if spot.line), None)
+            lined = next((location for location in problem.locations if location.line), None)
             # What has no line may be no file.
             what = problem.what if lined else f"{problem.source}: {problem.what}"
-            parts = [what, *effects, f"mend: {problem.mend or problem.kind.mend}"]
+            parts = [what, *effects, f"mend: {problem.mend or problem.kind.fix}"]
             yield annotation(
                 kind,
                 f"{problem.kind.code} {problem.kind.name}",

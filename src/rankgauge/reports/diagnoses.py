@@ -9,7 +9,7 @@ from typing import get_args
 
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
-from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, Finding
+from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.cures import CURES
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
@@ -179,7 +179,7 @@ def _causes(found: Diagnosis) -> Table:
     )
 
 
-def _query(found: Diagnosis, finding: Finding) -> Table:
+def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
     """One of the worst queries."""
     shown = finding.missed[:_SHOWN]
     rows: list[tuple[Cell, ...]] = [

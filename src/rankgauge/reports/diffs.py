@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import get_args
 
-from rankgauge.comparison.diff import QueryDiff, RunDiff
+from rankgauge.comparison.run_diff import QueryDiff, RunDiff
 from rankgauge.comparison.side_by_side import Place
 from rankgauge.core.grammar import unknown
 from rankgauge.rendering.tables import Cell, Form, Table, render
@@ -43,7 +43,7 @@ def report_diff(diff: RunDiff, form: str = "table", *, color: bool = False) -> s
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.comparison.diff import diff
+        >>> from rankgauge.comparison.run_diff import diff
         >>> found = diff({"q1": {"d1": 1}}, {"q1": ["d1"]}, {"q1": ["d2", "d1"]}, "RR")
         >>> print(report_diff(found, "csv"), end="")
         query,run A,run B,change,RBO,first relevant in run A,first relevant in run B

@@ -6,7 +6,7 @@ from typing import get_args
 
 from rankgauge.core.grammar import unknown
 from rankgauge.rendering.tables import Form, render
-from rankgauge.sensitivity.reliability import Reliability
+from rankgauge.sensitivity.pool_reliability import Reliability
 from rankgauge.sensitivity.unjudged import UnjudgedReport
 
 __all__ = ["report_reliability", "report_unjudged"]
@@ -46,7 +46,7 @@ def report_reliability(found: Reliability, form: str = "table", *, color: bool =
         UnknownName: For another form.
 
     Example:
-        >>> from rankgauge.sensitivity.reliability import reliability
+        >>> from rankgauge.sensitivity.pool_reliability import reliability
         >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2"]}}
         >>> found = reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1")
         >>> report_reliability(found, "csv").splitlines()[1]

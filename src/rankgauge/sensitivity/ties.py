@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.escaping import for_json
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates, Ties, Undefined
@@ -24,15 +25,14 @@ from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries, planned
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table, to_html
 
 __all__ = ["TieReport", "TieSpan", "tie_report"]
 
 _SCHEMA = "rankgauge/ties/1"
-# What two orders of the same numbers may differ by, from rounding alone.
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
 
 def _alike(one: Values, other: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whether values are the same, up to rounding."""
-    return np.isclose(one, other, rtol=_SAME, atol=_SAME, equal_nan=True)
+    return np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
 
 
 def _counted(

@@ -14,7 +14,7 @@ from scipy import stats
 from strategies import by_loop
 
 from rankgauge import InputError, RankgaugeError, parse, reliability, report_reliability
-from rankgauge.sensitivity.reliability import kendall_tau
+from rankgauge.sensitivity.pool_reliability import kendall_tau
 
 MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]
 QUERIES = [f"q{n}" for n in range(12)]

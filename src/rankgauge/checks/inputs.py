@@ -8,12 +8,12 @@ from typing import Any
 from rankgauge.checks.effects import Look
 from rankgauge.checks.judgments import Scale, judgment_problems, one_each
 from rankgauge.checks.pairs import pair_problems
-from rankgauge.checks.problems import Effect, Problem
+from rankgauge.checks.problems import Problem
 from rankgauge.checks.readers import Given, NotInBlocks, given_qrels, given_runs, read_whole
 from rankgauge.checks.result import CheckResult
 from rankgauge.checks.runs import run_notes, run_problems, same_runs
 from rankgauge.checks.survey import Survey, survey
-from rankgauge.core.findings import KINDS
+from rankgauge.core.findings import FINDING_KINDS, Effect
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
@@ -126,33 +126,33 @@ def _of_file(given: Given, effects: Iterable[Effect], *, graded: bool = False) -
         return
     # Judgments have no code of their own for a grade that is no number.
     lines, firsts = faults.lines, faults.first_lines
-    spots = faults.line_spots(given.source)
+    locations = faults.line_locations(given.source)
     if graded:
         lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
-        spots = (*spots, *faults.number_spots(given.source))
+        locations = (*locations, *faults.number_locations(given.source))
     if lines:
         first = firsts[0]
         yield Problem(
-            KINDS["F101"], given.source,
+            FINDING_KINDS["F101"], given.source,
             f"{many(lines, 'line')} not readable: {first.what}",
-            lines, lines + len(given.whole), "line", spots,
-            tuple(effects), KINDS["F101"].mend,
+            lines, lines + len(given.whole), "line", locations,
+            tuple(effects), FINDING_KINDS["F101"].fix,
         )  # fmt: skip
 
 
 def _strange(source: str, count: int) -> Iterator[Problem]:
     if count:
         yield Problem(
-            KINDS["F102"], source, f"{many(count, 'id')} not in UTF-8", count,
-            mend=KINDS["F102"].mend,
+            FINDING_KINDS["F102"], source, f"{many(count, 'id')} not in UTF-8", count,
+            mend=FINDING_KINDS["F102"].fix,
         )  # fmt: skip
 
 
 def _single(given: Any, measures: tuple[Measure, ...]) -> Iterator[Problem]:
     if given is not None and len(measures) == 1:
         yield Problem(
-            KINDS["M101"], "measures", f"{measures[0]} is the only measure", 1, 1,
-            mend=KINDS["M101"].mend,
+            FINDING_KINDS["M101"], "measures", f"{measures[0]} is the only measure", 1, 1,
+            mend=FINDING_KINDS["M101"].fix,
         )  # fmt: skip
 
 
@@ -166,11 +166,11 @@ def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Me
 
 def _codes(given: Iterable[str]) -> frozenset[str]:
     codes = frozenset([given] if isinstance(given, str) else given)
-    unknown = sorted(codes - KINDS.keys())
+    unknown = sorted(codes - FINDING_KINDS.keys())
     if unknown:
         raise UnknownName(
             f"no problem has the code {unknown[0]!r}",
             where="ignore",
-            fix=f"codes are {', '.join(KINDS)}",
+            fix=f"codes are {', '.join(FINDING_KINDS)}",
         )
     return codes

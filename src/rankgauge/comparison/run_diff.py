@@ -29,9 +29,10 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.notes import ties_note
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Table, to_html
 
@@ -234,7 +235,7 @@ class RunDiff:
             ],
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
-            "findings": [{"run": run, **asdict(found)} for run, found in self.findings],
+            "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
         }  # fmt: skip
         return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
