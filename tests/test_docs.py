@@ -19,7 +19,7 @@ import pytest
 
 import rankgauge
 from rankgauge.benchmark import plan as planning
-from rankgauge.benchmark import plan_exploration
+from rankgauge.benchmark import plan_execution
 from rankgauge.cli.main import cli
 from rankgauge.measures.other_names import DIALECTS
 
@@ -95,7 +95,7 @@ def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
     assert ("$$" in page) == ("$$" in declared.doc)
     for word in declared.words:
         assert f"| `{word}` |" in page
-    for twin in filter(None, (declared.trec, declared.trec_cut)):
+    for twin in declared.trec:
         assert re.sub(r":[^}]*", "", twin) in page
     for other in declared.also:
         assert f"`{other}`" in page
@@ -278,7 +278,7 @@ def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
     found = keys_on(page, "Configurations")
-    assert set(found) == set(plan_exploration._KEYS)  # noqa: SLF001 - no other list has them
+    assert set(found) == set(plan_execution._EXPLORE_KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"

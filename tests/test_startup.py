@@ -33,10 +33,9 @@ EVALUATION = {
     "evaluation.result",
     "formats", "formats.decimals", "formats.fast_trec", "formats.fields", "formats.layout",
     "formats.lines", "formats.memory", "formats.names", "formats.readers", "formats.sources",
-    "formats.trec", "measures", "measures.binary", "measures.coverage", "measures.declaration",
+    "formats.trec", "measures", "measures.binary", "measures.counts", "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
-    "measures.order", "measures.preference", "measures.sampled", "measures.tie_means",
-    "measures.user_models",
+    "measures.preferences", "measures.ties", "measures.user_models",
 }  # fmt: skip
 # Each takes longer to load than a small file takes to read.
 HEAVY = {

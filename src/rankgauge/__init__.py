@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankgauge.benchmark.benchmark import Benchmark as Benchmark
     from rankgauge.benchmark.comparison import BenchmarkComparison as BenchmarkComparison
+    from rankgauge.benchmark.exploration import Exploration as Exploration
+    from rankgauge.benchmark.exploration import Trial as Trial
     from rankgauge.benchmark.exploration import explore as explore
-    from rankgauge.benchmark.exploration_result import Exploration as Exploration
-    from rankgauge.benchmark.exploration_result import Trial as Trial
-    from rankgauge.benchmark.journal import Answer as Answer
+    from rankgauge.benchmark.journal import Response as Response
     from rankgauge.benchmark.latency import Latency as Latency
     from rankgauge.benchmark.latency import Quantile as Quantile
     from rankgauge.benchmark.limits import Limits as Limits
-    from rankgauge.benchmark.metadata import write_benchmark_run as write_benchmark_run
     from rankgauge.benchmark.plan import BenchmarkPlan as BenchmarkPlan
     from rankgauge.benchmark.plan import PlannedRetriever as PlannedRetriever
-    from rankgauge.benchmark.plan_exploration import explore_plan as explore_plan
-    from rankgauge.benchmark.plan_run import PlanOutcome as PlanOutcome
-    from rankgauge.benchmark.plan_run import repeat_plan as repeat_plan
-    from rankgauge.benchmark.plan_run import run_plan as run_plan
+    from rankgauge.benchmark.plan_execution import PlanOutcome as PlanOutcome
+    from rankgauge.benchmark.plan_execution import explore_plan as explore_plan
+    from rankgauge.benchmark.plan_execution import repeat_plan as repeat_plan
+    from rankgauge.benchmark.plan_execution import run_plan as run_plan
     from rankgauge.benchmark.run import BenchmarkRun as BenchmarkRun
     from rankgauge.benchmark.run import Failure as Failure
     from rankgauge.benchmark.run import IndexCost as IndexCost
     from rankgauge.benchmark.run import Tally as Tally
+    from rankgauge.benchmark.run import write_benchmark_run as write_benchmark_run
     from rankgauge.checks.fixes import Mended as Mended
     from rankgauge.checks.fixes import mend as mend
     from rankgauge.checks.inputs import check as check
@@ -155,7 +155,6 @@ if TYPE_CHECKING:
     from rankgauge.history import Step as Step
     from rankgauge.history import Trend as Trend
     from rankgauge.measures.measure import Measure as Measure
-    from rankgauge.measures.measure import Metric as Metric
     from rankgauge.measures.measure import list_measures as list_measures
     from rankgauge.measures.measure import parse as parse
     from rankgauge.profiles.deviations import Case as Case
@@ -226,7 +225,6 @@ if TYPE_CHECKING:
     AP: Measure
     AP_IA: Measure
     BPM: Measure
-    BPMres: Measure
     Bpref: Measure
     Compat: Measure
     DCG: Measure
@@ -238,9 +236,7 @@ if TYPE_CHECKING:
     GMAP: Measure
     GMBpref: Measure
     INSQ: Measure
-    INSQres: Measure
     INST: Measure
-    INSTres: Measure
     IPrec: Measure
     IPrecAvg: Measure
     Judged: Measure
@@ -251,22 +247,23 @@ if TYPE_CHECKING:
     NERR9: Measure
     NRBP: Measure
     NumNonrelRet: Measure
+    NumPrefs: Measure
+    NumPrefsKept: Measure
     NumRel: Measure
     NumRelRet: Measure
     NumRet: Measure
     P: Measure
     P_IA: Measure
+    Prefs: Measure
     PairAcc: Measure
     R: Measure
     RBP: Measure
-    RBPres: Measure
     RR: Measure
     RelP: Measure
     RnDCG: Measure
     Rprec: Measure
     RprecMult: Measure
     SDCG: Measure
-    SDCGres: Measure
     SetAP: Measure
     SetF: Measure
     SetP: Measure
@@ -287,37 +284,20 @@ if TYPE_CHECKING:
     nERR: Measure
     nERR_IA: Measure
     nNRBP: Measure
-    prefs_avgjg: Measure
-    prefs_avgjg_Rnonrel: Measure
-    prefs_avgjg_Rnonrel_ret: Measure
-    prefs_avgjg_imp: Measure
-    prefs_avgjg_ret: Measure
-    prefs_num_prefs_ful: Measure
-    prefs_num_prefs_ful_ret: Measure
-    prefs_num_prefs_poss: Measure
-    prefs_pair: Measure
-    prefs_pair_imp: Measure
-    prefs_pair_ret: Measure
-    prefs_simp: Measure
-    prefs_simp_imp: Measure
-    prefs_simp_ret: Measure
     xinfAP: Measure
 
 _HOMES = {
     "evaluation.arguments": ("read_judgments",),
     "benchmark.benchmark": ("Benchmark",),
     "benchmark.comparison": ("BenchmarkComparison",),
-    "benchmark.exploration_result": ("Exploration", "Trial"),
-    "benchmark.exploration": ("explore",),
-    "benchmark.journal": ("Answer",),
+    "benchmark.exploration": ("Exploration", "Trial", "explore"),
+    "benchmark.journal": ("Response",),
     "benchmark.limits": ("Limits",),
-    "benchmark.metadata": ("write_benchmark_run",),
-    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally"),
+    "benchmark.run": ("BenchmarkRun", "Failure", "IndexCost", "Tally", "write_benchmark_run"),
     "benchmark.plan": ("BenchmarkPlan", "PlannedRetriever"),
-    "benchmark.plan_run": ("PlanOutcome", "repeat_plan", "run_plan"),
+    "benchmark.plan_execution": ("PlanOutcome", "explore_plan", "repeat_plan", "run_plan"),
     "benchmark.latency": ("Latency", "Quantile"),
     "tutorials.benchmark": ("RetrievalBenchmark",),
-    "benchmark.plan_exploration": ("explore_plan",),
     "checks.inputs": ("check",),
     "checks.fixes": ("Mended", "mend"),
     "checks.problems": ("Problem",),
@@ -357,7 +337,7 @@ _HOMES = {
     "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
     "data.ranking": ("ranked",),
     "data.judged_run": ("JudgedRun",),
-    "measures.measure": ("Measure", "Metric", "list_measures", "parse"),
+    "measures.measure": ("Measure", "list_measures", "parse"),
     "data.model": ("Qrels", "Run", "read_qrels", "read_run", "write_qrels", "write_run"),
     "comparison.overlap": ("Overlap", "rbo"),
     "rendering.charts": ("PLOTS", "PlotKind", "plot", "plot_history", "plot_measures"),
@@ -404,17 +384,13 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MEASURES = (
-    "AP", "AP_IA", "BPM", "BPMres", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel",
-    "G", "GMAP", "GMBpref", "INSQ", "INSQres", "INST", "INSTres", "IPrec", "IPrecAvg", "Judged",
-    "NCG", "NERR10", "NERR11", "NERR8", "NERR9", "NRBP", "NumNonrelRet", "NumRel", "NumRelRet",
-    "NumRet", "P", "P_IA", "PairAcc", "R", "RBP", "RBPres", "RR", "RelP", "RnDCG", "Rprec",
-    "RprecMult", "SDCG", "SDCGres", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall",
-    "Success", "Unjudged", "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP",
-    "infNDCG", "nDCG", "nDCGrel", "nERR", "nERR_IA", "nNRBP", "prefs_avgjg",
-    "prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg_imp", "prefs_avgjg_ret",
-    "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_num_prefs_poss", "prefs_pair",
-    "prefs_pair_imp", "prefs_pair_ret", "prefs_simp", "prefs_simp_imp", "prefs_simp_ret",
-    "xinfAP",
+    "AP", "AP_IA", "BPM", "Bpref", "Compat", "DCG", "ERR", "ERR_IA", "F", "FirstRel", "G", "GMAP",
+    "GMBpref", "INSQ", "INST", "IPrec", "IPrecAvg", "Judged", "NCG", "NERR10", "NERR11", "NERR8",
+    "NERR9", "NRBP", "NumNonrelRet", "NumPrefs", "NumPrefsKept", "NumRel", "NumRelRet", "NumRet",
+    "P", "P_IA", "PairAcc", "Prefs", "R", "RBP", "RR", "RelP", "RnDCG", "Rprec", "RprecMult",
+    "SDCG", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success", "Unjudged",
+    "Utility", "YAAP", "alpha_DCG", "alpha_nDCG", "binG", "infAP", "infNDCG", "nDCG", "nDCGrel",
+    "nERR", "nERR_IA", "nNRBP", "xinfAP",
 )  # fmt: skip
 
 _MODULES = ("functional", "retrievers")

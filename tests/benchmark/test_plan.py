@@ -298,8 +298,8 @@ WRONG = {
         f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module",
     ),
     "no name to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:f'", "math:f"),
-    "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "0 for k"),
-    "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "for timed"),
+    "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "k=0"),
+    "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "timed=-1"),
     "a price is text": (
         f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a",
     ),

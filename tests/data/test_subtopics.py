@@ -318,14 +318,6 @@ def test_a_page_is_made_of_it(tmp_path: Path) -> None:
         assert "alpha_nDCG@5" in page
 
 
-def test_the_idiom_of_ir_measures_takes_them() -> None:
-    measure = rankgauge.alpha_nDCG @ 10
-    wanted = evaluate(JUDGED, RUN, measure)
-    assert measure.calc_aggregate(JUDGED, RUN) == wanted.mean()["alpha_nDCG@10"]
-    found = [metric.value for metric in measure.iter_calc(JUDGED, RUN)]
-    assert found == wanted.per_query[:, 0].tolist()
-
-
 def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
     judged = SubtopicQrels.of(JUDGED)

@@ -45,7 +45,7 @@ def values(judged: Judgments, run: Scores, asked: list[Measure]) -> np.ndarray:
 
 
 def by_loop(measure: Measure, scores: dict[str, float], judged: Any) -> float | None:
-    words = {**measure.declaration.defaults, **dict(measure.params)}
+    words = measure.arguments
     return diverse.value(measure.name, words, ranked(scores), judged)
 
 

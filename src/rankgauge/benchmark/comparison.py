@@ -111,7 +111,7 @@ def compare_runs(
         if run.queries != runs[0].queries:
             raise InputError(
                 f"{run.name!r} and {runs[0].name!r} were asked other queries", where="compare",
-                fix="run both again: answers that are in the store are not asked for again",
+                fix="run both again: responses that are in the store are not asked for again",
             )  # fmt: skip
     given = COMPARED if measures is None else measures
     names = (given,) if isinstance(given, str | Measure) else tuple(given)

@@ -29,8 +29,8 @@ _ERROR = 2
 @click.option("--baseline", metavar="NAME", help="The run the others are held against.")
 @click.option(
     "--resume/--fresh", default=None,
-    help="Use all answers in the store, also those of a retriever without settings whose code "
-    "cannot be compared; or ask every query anew. Without: use answers of the same settings, and "
+    help="Use all responses in the store, also those of a retriever without settings whose code "
+    "cannot be compared; or ask every query anew. Without: use responses of the same settings, and "
     "of an unfinished run of the same code.",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Ask queries that failed again, too.")
@@ -46,7 +46,9 @@ _ERROR = 2
     "--timed", type=click.IntRange(0), metavar="N",
     help="Time N queries, one at a time, after the run; 0 for none. Without: as in the plan.",
 )  # fmt: skip
-@click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
+@click.option(
+    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+)
 @click.option(
     "--runs", "folder", metavar="FOLDER",
     help="Write each run into this folder as NAME.run, with a head that says what made it.",
@@ -94,7 +96,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Run the retrievers of PLAN over its collection and compare them.
 
     PLAN is a TOML file, or a folder of documents and questions, over which BM25 and hashed dense
-    vectors are run. Answers are kept as they come: interrupted at any moment, the same command
+    vectors are run. Responses are kept as they come: interrupted at any moment, the same command
     goes on where it stopped.
 
     \b

@@ -157,27 +157,27 @@ class RunDiff:
     @property
     def wins(self) -> int:
         """Queries in which B has the better value."""
-        return int((self.measure.gains(self.changes) > 0).sum())
+        return int((self.measure.improvements(self.changes) > 0).sum())
 
     @property
     def losses(self) -> int:
         """Queries in which A has the better value."""
-        return int((self.measure.gains(self.changes) < 0).sum())
+        return int((self.measure.improvements(self.changes) < 0).sum())
 
     @property
     def unchanged(self) -> int:
         """Queries in which both have the same value."""
-        return int((self.measure.gains(self.changes) == 0).sum())
+        return int((self.measure.improvements(self.changes) == 0).sum())
 
     @property
     def loss_share(self) -> float:
         """The share of all that was lost which the shown queries lost; NaN if nothing was."""
-        return _share(-self.measure.gains(self.changes), _shown_rows(self))
+        return _share(-self.measure.improvements(self.changes), _shown_rows(self))
 
     @property
     def gain_share(self) -> float:
         """The share of all that was gained which the shown queries gained; NaN if nothing was."""
-        return _share(self.measure.gains(self.changes), _shown_rows(self))
+        return _share(self.measure.improvements(self.changes), _shown_rows(self))
 
     def query(self, query_id: Id) -> QueryDiff:
         """One of the queries that are shown.
@@ -328,7 +328,7 @@ def diff(
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
     changed = changes(b, a, measured)
-    chosen = _chosen(queries, truth, changes=measured.gains(changed), most=most)
+    chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
     deepest = max(depth, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
     meeting = meet(top_a, top_b, truth.table.queries.tolist())
@@ -567,7 +567,7 @@ def _shown_rows(found: RunDiff) -> list[int]:
 
 
 def _shares(found: RunDiff) -> Iterator[str]:
-    gains = found.measure.gains(found.changes)[_shown_rows(found)]
+    gains = found.measure.improvements(found.changes)[_shown_rows(found)]
     for share, word, amounts in (
         (found.loss_share, "lost", -gains), (found.gain_share, "gained", gains)
     ):  # fmt: skip

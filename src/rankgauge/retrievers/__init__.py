@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.rerank import Rerank as Rerank
     from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
     from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
-    from rankgauge.retrievers.saved import SavedRun as SavedRun
+    from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -71,7 +71,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "qdrant": ("Qdrant",),
     "rerank": ("Rerank",),
     "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
-    "saved": ("SavedRun",),
+    "saved_run": ("SavedRun",),
     "tantivy": ("Tantivy",),
 }  # fmt: skip
 # What plans and settings call them; a type's options are the parameters of its class.
