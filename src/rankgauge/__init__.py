@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from rankgauge.benchmark.run import Failure as Failure
     from rankgauge.benchmark.run import IndexCost as IndexCost
     from rankgauge.benchmark.run import Tally as Tally
-    from rankgauge.checks.fixes import Mended as Mended
-    from rankgauge.checks.fixes import mend as mend
+    from rankgauge.checks.fixes import FixedInputs as FixedInputs
+    from rankgauge.checks.fixes import fix_inputs as fix_inputs
     from rankgauge.checks.inputs import check as check
-    from rankgauge.checks.problems import Problem as Problem
+    from rankgauge.checks.kinds import FINDING_KINDS as FINDING_KINDS
     from rankgauge.checks.result import CheckResult as CheckResult
     from rankgauge.comparison.comparison import Comparison as Comparison
     from rankgauge.comparison.comparison import compare as compare
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from rankgauge.comparison.side_by_side import Place as Place
     from rankgauge.conversion.conversion import Conversion as Conversion
     from rankgauge.conversion.conversion import convert as convert
-    from rankgauge.core.findings import FINDING_KINDS as FINDING_KINDS
     from rankgauge.core.findings import Effect as Effect
     from rankgauge.core.findings import Evidence as Evidence
     from rankgauge.core.findings import Finding as Finding
@@ -320,8 +319,8 @@ _HOMES = {
     "tutorials.benchmark": ("RetrievalBenchmark",),
     "benchmark.plan_exploration": ("explore_plan",),
     "checks.inputs": ("check",),
-    "checks.fixes": ("Mended", "mend"),
-    "checks.problems": ("Problem",),
+    "checks.fixes": ("FixedInputs", "fix_inputs"),
+    "checks.kinds": ("FINDING_KINDS",),
     "checks.result": ("CheckResult",),
     "corpus.collection": ("Collection", "Document", "Query", "read_documents", "read_queries"),
     "comparison.comparison": ("Comparison", "compare", "compare_evaluations"),
@@ -345,7 +344,7 @@ _HOMES = {
     "explanation.reproduction": ("Fit", "Reproduction", "reproduce"),
     "explanation.working": ("IdealRow", "Worked", "Working"),
     "core.findings": (
-        "FINDING_KINDS", "Effect", "Evidence", "Finding", "FindingKind", "Location",
+        "Effect", "Evidence", "Finding", "FindingKind", "Location",
     ),
     "data.fingerprints": ("fingerprint",),
     "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),

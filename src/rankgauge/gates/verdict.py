@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rankgauge.comparison.differences import SAME
 from rankgauge.core.escaping import for_json, for_terminal
-from rankgauge.core.findings import FINDING_KINDS, Finding
+from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
@@ -292,7 +292,7 @@ def _failed(empty: list[str], new: Baseline, rules: GateRules) -> GateCheck:
 def _fault(found: Finding) -> GateCheck:
     return GateCheck(
         kind="run",
-        name=FINDING_KINDS[found.code].name,
+        name=INPUT_KINDS[found.code].name,
         verdict="NOT COMPARABLE",
         sentence=f"{found}; nothing else was looked at",
     )
