@@ -8,7 +8,7 @@ from typing import Any
 
 import pytrec_eval
 
-from rankgauge import CheckResult, Problem
+from rankgauge.checks import CheckResult, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
