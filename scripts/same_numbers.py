@@ -1,9 +1,10 @@
 """Compare every number that two versions of the source print as JSON, bit by bit.
 
-    python scripts/same_numbers.py OLD/src NEW/src [--data FOLDER]
+    python scripts/same_numbers.py OLD NEW/src [--data FOLDER] [--write FILE]
 
-Each command is run on the bundled sample and on the collections in FOLDER (or RANKGAUGE_TEST_DATA),
-once with each source folder. Keys that were renamed on purpose are listed in ``RENAMED``.
+OLD is a source folder, or a file that an earlier run wrote with --write. Each command is run on the
+bundled sample and on the collections in FOLDER (or RANKGAUGE_TEST_DATA), once with each source.
+Keys that were renamed on purpose are listed in ``RENAMED``.
 """
 
 import argparse
@@ -21,6 +22,14 @@ RENAMED: dict[str, str] = {"findings": "problems", "locations": "spots"}
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]
 _SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}
+# Judgments that say more than a grade, and the runs that come with trec_eval.
+_TREC = "trec-eval-sample/"
+_SPECIAL = (
+    ("sampled/qrels.txt", "sampled/run.txt", "xinfAP", "infNDCG"),
+    (_TREC + "qrels.test", _TREC + "results.test", "map", "ndcg", "bpref", "iprec_at_recall_0.10"),
+    (_TREC + "qrels.rel_level", _TREC + "results.test", "AP(rel=2)", "nDCG@10", "ERR(top=4)@10"),
+    (_TREC + "prefs.test", _TREC + "prefs.results.test", "prefs_simp", "prefs_avgjg_ret"),
+)
 _COLLECTIONS = ("cranfield", "cisi", "npl", "dl20-doc")
 
 
@@ -32,6 +41,9 @@ def commands(data: Path | None, sample: Path) -> Iterator[list[str]]:
         runs = sorted(folder.glob("runs/*.gz"))
         texts = folder if list(folder.glob("corpus.jsonl*")) else None
         yield from _of_runs(next(folder.glob("**/qrels*.txt*")), runs, texts)
+    for qrels, run, *measures in _SPECIAL if data else ():
+        words = [word for measure in measures for word in ("-m", measure)]
+        yield ["evaluate", str(data / qrels), str(data / run), *words]
 
 
 def _of_runs(qrels: Path, runs: list[Path], texts: Path | None) -> Iterator[list[str]]:
@@ -94,12 +106,17 @@ def main() -> int:
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--data", type=Path, default=os.environ.get("RANKGAUGE_TEST_DATA"))
+    parser.add_argument("--write", type=Path, help="keep what NEW printed, to be OLD later")
     given = parser.parse_args()
     every = list(commands(given.data, given.new / "rankgauge" / "sample"))
     equal = different = 0
+    known = [] if given.old.is_dir() else json.loads(given.old.read_text())
+    kept = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pairs = pool.map(lambda w: (w, printed(given.old, w), printed(given.new, w)), every)
-        for words, old, new in pairs:
+        olds = known or pool.map(lambda words: printed(given.old, words), every)
+        news = pool.map(lambda words: printed(given.new, words), every)
+        for words, old, new in zip(every, olds, news, strict=True):
+            kept.append(new)
             before, after = dict(numbers(old)), dict(numbers(new))
             wrong = sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k))
             equal += len(before) - len(wrong)
@@ -108,6 +125,8 @@ def main() -> int:
                 sys.stdout.write(f"{' '.join(words)}: no numbers: {str(old)[:200]}\n")
             for key in wrong[:3]:
                 sys.stdout.write(f"{' '.join(words)}: {key}: {before.get(key)} {after.get(key)}\n")
+    if given.write:
+        given.write.write_text(json.dumps(kept))
     sys.stdout.write(f"{len(every)} commands: {equal} numbers equal, {different} different\n")
     return int(bool(different))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytrec_eval
 
-from rankgauge import CheckResult, Finding
+from rankgauge import Finding
+from rankgauge.checks import CheckResult
 
 Judgments = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]

@@ -44,12 +44,12 @@ def lines() -> Iterator[str]:
     for letter, title in GROUPS.items():
         yield f"## {title}"
         yield ""
-        for kind in rankgauge.FINDING_KINDS.values():
+        for kind in rankgauge.checks.FINDING_KINDS.values():
             if kind.code.startswith(letter):
                 yield from of_kind(kind)
 
 
-def of_kind(kind: rankgauge.FindingKind) -> Iterator[str]:
+def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
     """What it is, what it does, how to fix it."""
     yield f"### {kind.code} {kind.name}"
     yield ""

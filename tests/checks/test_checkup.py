@@ -2,11 +2,11 @@ import random
 
 import pytest
 from checked import good
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankgauge
-from rankgauge import FINDING_KINDS, InputError, UnknownName, check, evaluate, sample_path
+from rankgauge import InputError, UnknownName, check, evaluate, sample_path
+from rankgauge.checks import FINDING_KINDS
 
 
 def test_codes_are_stable_and_in_order():

@@ -8,11 +8,11 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyarrow import feather
 
-from rankgauge import InputError, Qrels, Run, UnknownName, check, fix_inputs, read_qrels, read_run
+from rankgauge import InputError, Qrels, Run, UnknownName, check, read_qrels, read_run
+from rankgauge.checks import fix_inputs
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"

@@ -163,7 +163,7 @@ def test_standard_input_cannot_be_mended(run_check):
 def test_every_code_is_listed_and_explained(run_check):
     done = run_check("--list")
     assert done.returncode == 0
-    for code in rankgauge.FINDING_KINDS:
+    for code in rankgauge.checks.FINDING_KINDS:
         assert re.search(rf"(?m)^{code} ", done.stdout)
     done = run_check("--explain", "J107")
     assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")
@@ -199,7 +199,7 @@ def test_formats_are_those_of_other_commands_and_count_in_the_library_too(run_ch
     )
     assert (ranked.returncode, scored.returncode) == (0, 1)
     assert [found["code"] for found in json.loads(scored.stdout)["findings"]] == ["R104"]
-    path = rankgauge.InFormat(tmp_path / name, "trec3")
+    path = rankgauge.formats.InFormat(tmp_path / name, "trec3")
     assert rankgauge.check(tmp_path / "qrels.txt", path, ["RR", "P@1"]).codes == ("R104",)
 
 

@@ -8,17 +8,10 @@ from importlib import resources
 import jsonschema
 import pytest
 
-from rankgauge import (
-    FINDING_KINDS,
-    CheckResult,
-    Effect,
-    Location,
-    UnknownName,
-    check,
-    explain_problem,
-    report_check,
-    report_problem_kinds,
-)
+from rankgauge import UnknownName, check
+from rankgauge.checks import FINDING_KINDS, CheckResult
+from rankgauge.core import Effect, Location
+from rankgauge.reports import explain_problem, report_check, report_problem_kinds
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
 SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))

@@ -19,7 +19,7 @@ def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The codes that are meant, whatever their case, or the error before anything is read."""
-    known = rankgauge.FINDING_KINDS
+    known = rankgauge.checks.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
             raise click.BadParameter(
@@ -32,7 +32,7 @@ def _fixable(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     codes = _known_codes(context, option, given)
-    kinds = rankgauge.FINDING_KINDS
+    kinds = rankgauge.checks.FINDING_KINDS
     for code in codes:
         if not kinds[code].automatic:
             fixable = ", ".join(code for code, kind in kinds.items() if kind.automatic)
@@ -124,10 +124,10 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge check --explain P103
     """  # noqa: D301 - click reads the \b
     if listed:
-        say(rankgauge.report_problem_kinds())
+        say(rankgauge.reports.report_problem_kinds())
         return
     if explain is not None:
-        say(rankgauge.explain_problem(explain))
+        say(rankgauge.reports.explain_problem(explain))
         return
     if qrels is None:
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
@@ -147,9 +147,9 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
             scale=scale,
         )
     color = form == "text" and sys.stdout.isatty()
-    say(rankgauge.report_check(found, form, color=color), color=color)
+    say(rankgauge.reports.report_check(found, form, color=color), color=color)
     if folder is not None:
-        fixed = rankgauge.fix_inputs(found, judged, given, also=also)
+        fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
         for line in fixed.write(folder):
             tell(line)
     failed = fail_on != "never" and found.at_least(fail_on)
@@ -160,4 +160,4 @@ def _others(select: tuple[str, ...]) -> tuple[str, ...]:
     """The codes that are not looked for, where some are asked for alone."""
     if not select:
         return ()
-    return tuple(code for code in rankgauge.FINDING_KINDS if code not in select)
+    return tuple(code for code in rankgauge.checks.FINDING_KINDS if code not in select)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 
@@ -70,25 +69,10 @@ def write_whole(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
-    import secrets
-    from pathlib import Path
+    from rankgauge.core.files import write_atomically
 
-    target = Path(path)
-    if target.is_file():
-        target = target.resolve()  # through a link, to what it points at
-    # Beside the target, so that the last step is one rename. Pipes and devices are not replaced.
-    whole = not target.exists() or target.is_file()
-    written = target.with_name(f".{secrets.token_hex(8)}.part") if whole else target
-    try:
-        written.write_bytes(text.encode())
-        if whole:
-            written.replace(target)
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, str(getattr(error, "strerror", None) or error)) from None
-    finally:
-        if whole:
-            with contextlib.suppress(OSError, ValueError):
-                written.unlink(missing_ok=True)
+    with write_atomically(path) as stream:
+        stream.write(text.encode())
 
 
 def _unwritable(path: str, reason: str) -> rankgauge.InputError:

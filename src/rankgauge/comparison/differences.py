@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = [
     "ALPHA",
-    "SAME",
     "Correction",
     "Design",
     "Difference",
@@ -33,6 +33,7 @@ __all__ = [
     "indistinct",
     "paired",
     "seed_of",
+    "select",
 ]
 
 Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
@@ -44,8 +45,6 @@ Verdict: TypeAlias = Literal[
 ]
 
 ALPHA = 0.05
-# Values are sums of a few products; what is nearer than this is the same value.
-SAME = 1e-12
 _LEVEL = 0.95
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
 _ALONE = {
@@ -122,7 +121,7 @@ class Difference:
 
         None where there is no difference or no spread, or where they would be millions.
         """
-        if abs(self.difference) <= max(SAME, _SMALL * self.sd) or not self.sd:
+        if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
         return stats.queries_needed(self.sd, abs(self.difference))
 
@@ -255,10 +254,29 @@ def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
 
 def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """(Q,) the same for every query: NaN where it is left out."""
-    return measure.apart(
+    return measure.differences(
         _column(one, measure),
         _column(other, measure),
         skip_undefined=one.policies.undefined == "skip",
+    )
+
+
+def select(
+    evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None
+) -> Evaluation:
+    """Return an evaluation by these of its measures; with `rows` of these queries only."""
+    columns = [evaluation.measures.index(measure) for measure in measures]
+    kept = range(len(evaluation.query_ids)) if rows is None else rows
+    cells = np.ix_(kept, columns)
+    return replace(
+        evaluation,
+        query_ids=tuple(evaluation.query_ids[row] for row in kept),
+        measures=tuple(measures),
+        per_query=evaluation.per_query[cells],
+        undefined=evaluation.undefined[cells],
+        weights=evaluation.weights and tuple(evaluation.weights[row] for row in kept),
+        groups=evaluation.groups and tuple(evaluation.groups[row] for row in kept),
+        left_out=None if evaluation.left_out is None else evaluation.left_out[cells],
     )
 
 
@@ -384,7 +402,7 @@ class _Work:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
         moved = self._apart(key)
-        better = measure.gains(moved)
+        better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(

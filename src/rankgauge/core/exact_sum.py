@@ -7,9 +7,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["product", "quotient", "total"]
+__all__ = ["TOLERANCE", "product", "quotient", "total"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+# Values nearer to each other than this differ by rounding only.
+TOLERANCE = 1e-12
 
 
 def total(high: FloatArray, low: FloatArray | None = None) -> FloatArray:

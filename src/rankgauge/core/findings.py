@@ -104,7 +104,7 @@ class Finding:
     """Something noticed about an input or a result that matters for its interpretation.
 
     Attributes:
-        code: The code of its kind, as in :data:`rankgauge.FINDING_KINDS`.
+        code: The code of its kind, as in :data:`rankgauge.checks.FINDING_KINDS`.
         severity: ``error``: it explains the numbers, so that no verdict is drawn from them;
             ``warning``: they may mislead; ``info``: to know.
         message: What was found.

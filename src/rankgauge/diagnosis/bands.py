@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import source_name
 from rankgauge.measures.measure import Measure, parse
@@ -28,8 +29,6 @@ _DEFAULTS = {
 }
 _CUT = {"P", "R", "Success", "nDCG"}
 _LEVELLED = {"P", "R", "Success", "RR"}
-# A mean is a rounded sum: .3 may come as .29999999999999999.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Band:
         if math.isnan(mean):
             return None
         bounds = (self.acceptable, self.good, self.excellent)
-        return LEVELS[sum(mean >= bound - _ROUNDING for bound in bounds)]
+        return LEVELS[sum(mean >= bound - TOLERANCE for bound in bounds)]
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.diagnosis.views import View, ideal, views
 from rankgauge.errors import InputError, MismatchError, UnknownName
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = ["Diagnosis", "diagnose"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,51 +19,16 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import Gathered, Gathering, Truth
 from rankgauge.evaluation.notes import alone_note
 from rankgauge.evaluation.plan import Plan
+from rankgauge.evaluation.result import AppliedProfile
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
-__all__ = ["AppliedProfile", "Profiled", "profiled"]
+__all__ = ["Profiled", "profiled"]
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # What a profile decides about; what else is given is done to the inputs before.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
-
-
-@dataclass(frozen=True)
-class AppliedProfile:
-    """A profile as it was applied: what was asked for, and what deviates from our way.
-
-    Attributes:
-        name: The name of the profile.
-        tool: The tool, and the versions that the profile was held against.
-        asked: For each measure, in their order, the name that it was asked for by.
-        deviations: For each measure the names of its deviations.
-    """
-
-    name: str
-    tool: str
-    asked: tuple[str, ...]
-    deviations: tuple[tuple[str, ...], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return {
-            "name": self.name,
-            "tool": self.tool,
-            "asked": list(self.asked),
-            "deviations": [list(names) for names in self.deviations],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AppliedProfile:
-        """From what `to_dict` made."""
-        return cls(
-            str(data["name"]),
-            str(data["tool"]),
-            tuple(map(str, data["asked"])),
-            tuple(tuple(map(str, names)) for names in data["deviations"]),
-        )
 
 
 @dataclass(frozen=True)

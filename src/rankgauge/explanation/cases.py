@@ -13,7 +13,8 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.evaluation.arguments import Queries, selected, which
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many, some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation import binary, graded, order, user_models
 from rankgauge.explanation.cases import case_of, counted, evaluated, query_bytes
 from rankgauge.explanation.json_documents import null, working_data, written
@@ -37,7 +38,6 @@ __all__ = ["Explanation", "Other", "alike", "explain", "explained", "work_out"]
 # The modules that declare how measures are worked out.
 _FAMILIES = (binary, graded, order, user_models)
 _SCHEMA = "rankgauge/explanation/1"
-_SAME = 1e-12
 _TAUGHT = (2, 5)
 
 
@@ -258,19 +258,21 @@ def work_out(measure: Measure, listing: Listing, kernel: float, *, orders: bool 
 def _by_hand(measure: Measure, listing: Listing, *, orders: bool) -> Working | None:
     """The working of a query, if there is one."""
     seen = seen_by(measure, listing)
-    k = dict(measure.params).get("k")
-    if measure.name not in WORKED or (isinstance(k, int) and k > user_models.FAR):
+    words = words_of(measure, seen)
+    k = words.get("k")
+    deep = isinstance(k, int) and k > user_models.FAR
+    if measure.name not in WORKED or deep or (words.get("residual") and measure.name != "RBP"):
         return None
     if orders:
         return averaged(measure, seen)
-    return WORKED[measure.name](str(measure), seen, words_of(measure, seen))
+    return WORKED[measure.name](str(measure), seen, words)
 
 
 def alike(value: float, other: float) -> bool:
     """Whether two values are the same but for rounding; undefined ones are."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
-    return abs(value - other) <= _SAME * max(1.0, abs(value), abs(other))
+    return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
 
 
 def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
@@ -286,7 +288,7 @@ def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
 
 def _over_orders(case: Case, listing: Listing) -> bool:
     """Whether the value is a mean over several orders of one ranking: then none shows it."""
-    if case.policies.ties != "mean" or case.measure.declaration.expected == "same":
+    if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
     return any(x.tied for x in listing.documents)
 
@@ -294,7 +296,7 @@ def _over_orders(case: Case, listing: Listing) -> bool:
 def _hits(case: Case) -> dict[str, float]:
     """How many documents count among those that the measure looks at, for each query."""
     k = dict(case.measure.params).get("k")
-    level = {**case.measure.declaration.defaults, **dict(case.measure.params)}.get("rel")
+    level = case.measure.arguments.get("rel")
     # The best grade of each query is a matter of that query: any grade does to choose by.
     count = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
     # In any order of ties: it only says which query is worth a look.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, RankgaugeError
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.formats.delimited import check_width
 from rankgauge.formats.lines import all_of, opened, source_name
 from rankgauge.measures.measure import Measure, parse

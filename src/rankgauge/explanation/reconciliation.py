@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.evaluation.arguments import Queries
@@ -22,8 +23,6 @@ from rankgauge.rendering.tables import Table, to_html
 __all__ = ["Contribution", "Moved", "Reconciliation", "Target", "reconcile", "reconciled"]
 
 _SCHEMA = "rankgauge/reconciliation/1"
-# What only rounding sets apart is the same.
-_SAME = 1e-12
 _LEFT = "left over"
 
 
@@ -92,7 +91,7 @@ class Target:
     name: str
     mean: float | None = None
     values: Mapping[str, float] | None = None
-    slack: float = _SAME
+    slack: float = TOLERANCE
     digits: int | None = None
 
 
@@ -322,7 +321,7 @@ def _contribution(
         deviation.of,
         mean,
         change,
-        touched=sum(abs(after[query] - before[query]) > _SAME for query in both),
+        touched=sum(abs(after[query] - before[query]) > TOLERANCE for query in both),
         left=len(before.keys() - both),
         entered=len(after.keys() - both),
     )
@@ -334,7 +333,7 @@ def _note(
     before: Mapping[str, float],
     after: Mapping[str, float],
     *,
-    slack: float = _SAME,
+    slack: float = TOLERANCE,
 ) -> None:
     """Write down which queries a step moved, and how far; NaN where it took one out or in."""
     for query in before.keys() | after.keys():

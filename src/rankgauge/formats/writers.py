@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 
+from rankgauge.core.files import write_atomically
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import InputError, MissingExtra, UnknownName
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.layout import JUDGMENTS, Layout
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.names import TARGET_FORMATS, packing_of, unpacked
 from rankgauge.formats.trec import trec_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["refuse_ending", "target_format", "write_table", "written"]
 
@@ -138,56 +135,21 @@ def written(target: Source) -> Iterator[BinaryIO]:
             made.seek(0)
             shutil.copyfileobj(made, sys.stdout.buffer)
         return
-    import secrets
-    from pathlib import Path
-
-    path = Path(target)
-    if path.is_file():
-        path = path.resolve()  # through a link, to what it points at
-    if path.is_dir():
-        raise InputError("this is a folder", where=source_name(target), fix="name a file in it")
-    # Beside the target, so that the last step is one rename. Pipes and devices are not replaced.
-    whole = not path.exists() or path.is_file()
-    writable = path.with_name(f".{secrets.token_hex(8)}.part") if whole else path
-    try:
-        with _begun(writable, source_name(target)) as stream:
-            yield stream
-        if whole:
-            writable.replace(path)
-    except MissingExtra:
-        raise
-    except InputError as error:
-        raise InputError(
-            error.what, where=error.where or source_name(target), fix=error.fix
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"cannot be written: {reason}",
-            where=source_name(target),
-            fix="check that the folder is there and may be written to",
-        ) from None
-    finally:
-        if whole:
-            with contextlib.suppress(OSError, ValueError):
-                writable.unlink(missing_ok=True)
-
-
-@contextmanager
-def _begun(path: Path, name: str) -> Iterator[BinaryIO]:
-    """The file itself, packed by what it will be called, on the disk when the block ends."""
+    name = source_name(target)
     packing = packing_of(name)
-    with path.open("wb") as raw:
-        if packing is None:
-            yield raw
-        else:
+    try:
+        with write_atomically(target) as raw:
+            if packing is None:
+                yield raw
+                return
             from rankgauge.formats.compression import packed
 
             with packed(raw, packing, name) as stream:
                 yield stream
-        raw.flush()
-        if path.is_file():
-            os.fsync(raw.fileno())
+    except InputError as error:
+        if error.where:
+            raise
+        raise InputError(error.what, where=name, fix=error.fix) from None
 
 
 def _chunks(table: PairTable, layout: Layout, form: str, said: tuple[str, str]) -> Iterator[bytes]:

@@ -21,7 +21,8 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import drawn, given_ids, of_queries, only
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.fusion.alignment import Aligned, align
 from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named, prepared
 from rankgauge.measures.measure import Measure, parse

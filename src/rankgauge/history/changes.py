@@ -18,7 +18,7 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.entries import Entry
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Table, to_html

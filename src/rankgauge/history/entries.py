@@ -17,8 +17,7 @@ import numpy as np
 from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation
-from rankgauge.evaluation.profiled import AppliedProfile
+from rankgauge.evaluation.result import AppliedProfile, Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = [

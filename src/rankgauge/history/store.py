@@ -18,7 +18,7 @@ from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.changes import Change, change_between
 from rankgauge.history.entries import VALUES, Entry, pack, read_entry, unpack, unpack_ids
 from rankgauge.history.trends import Trend, trend_of

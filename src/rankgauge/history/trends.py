@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.core.text import many, some
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.changes import Step, obstacles, step_between
 from rankgauge.history.entries import Entry
 from rankgauge.measures.measure import Measure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.data.judged_run import UNRANKED, BoolArray, Level, Values, discounts
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 # The ideal ranking found step by step may be this much worse than the best, and no more.
 _GREEDY = math.e / (math.e - 1)
 # What only rounding sets apart is the same gain.
-_ALMOST = 1 - 1e-12
+_ALMOST = 1 - TOLERANCE
 # Two to the minus so many, added to 1, is 1.
 _BITS = 54
 # The ideal ranking is made for so many ranks at least: cut-offs beside each other share it.

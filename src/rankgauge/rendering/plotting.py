@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_html, visible
+from rankgauge.core.files import write_atomically
 from rankgauge.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -202,13 +203,8 @@ class Plot:
                     f"got the ending {other!r} for a plot", where=str(path),
                     fix="name a file that ends in .svg or .png",
                 )  # fmt: skip
-        try:
-            target.write_bytes(content)
-        except OSError as error:
-            raise InputError(
-                f"cannot be written: {error.strerror or error}", where=str(path),
-                fix="check that the folder is there and may be written to",
-            ) from None  # fmt: skip
+        with write_atomically(target) as stream:
+            stream.write(content)
 
     def _repr_svg_(self) -> str:
         return self.svg()

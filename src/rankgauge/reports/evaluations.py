@@ -10,7 +10,7 @@ from typing import get_args
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.grammar import unknown
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Form, Table, render, to_csv
 

@@ -23,7 +23,8 @@ from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import judged_by
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import PLOTS, plot, plot_measures
 from rankgauge.rendering.plotting import Plot

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
-from rankgauge.evaluation.evaluation import Evaluation
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import counted
 from rankgauge.rendering.tables import Cell, Table
@@ -25,8 +26,6 @@ _DIGITS = 4
 _MOST_VALUES = 400_000
 _ROWS = 50
 _TITLE = 90
-# Values are sums of a few products; what is nearer than this is the same value.
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Queries:
         found: dict[int, float] = {}
         for place, (value, others) in enumerate(self._against_base()):
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
-            if apart and min(apart) < -_SAME:
+            if apart and min(apart) < -TOLERANCE:
                 found[place] = min(apart)
         return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
 
@@ -132,7 +131,7 @@ class Queries:
                 for column, mean in zip(columns, means, strict=True)
             ]
             known = query not in but and not any(column[place] for column in undefined)
-            if known and max(gains) < -_SAME:
+            if known and max(gains) < -TOLERANCE:
                 best[place] = max(self.sign * column[place] for column in columns)
         return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
@@ -23,7 +24,6 @@ from rankgauge.rendering.tables import Table
 
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
 
-_SAME = 1e-12
 _Pair = tuple[bytes, bytes]
 
 
@@ -297,7 +297,7 @@ def _places(
     """The place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(
-            float(measure.gains(np.array([one[column] - values[name][column]]))[0]) > _SAME
+            measure.improvements(np.array([one[column] - values[name][column]]))[0] > TOLERANCE
             for one in values.values()
         )
         for column, measure in enumerate(measures)
@@ -322,7 +322,7 @@ def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _sign(difference: float) -> int:
-    return 0 if abs(difference) <= _SAME else 1 if difference > 0 else -1
+    return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
 
 
 def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.escaping import for_json
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates, Ties, Undefined
@@ -24,15 +25,14 @@ from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries, planned
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table, to_html
 
 __all__ = ["TieReport", "TieSpan", "tie_report"]
 
 _SCHEMA = "rankgauge/ties/1"
-# What two orders of the same numbers may differ by, from rounding alone.
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def tie_report(
         "worst": by("worst", plan.measures),
         "best": by("best", plan.measures),
     }
-    closed = [measure for measure in plan.measures if measure.averages]
+    closed = [measure for measure in plan.measures if measure.has_tie_mean]
     if closed:
         evaluations["mean"] = by("mean", closed)
     value = evaluations["value"]
@@ -287,7 +287,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
             value=means["value"][name],
             worst=means["worst"][name],
             best=means["best"][name],
-            mean=means["mean"][name] if measure.averages else None,
+            mean=means["mean"][name] if measure.has_tie_mean else None,
             queries=int(np.count_nonzero(apart[:, column])),
             whole=measure.monotone,
         )
@@ -295,7 +295,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
 
 def _alike(one: Values, other: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whether values are the same, up to rounding."""
-    return np.isclose(one, other, rtol=_SAME, atol=_SAME, equal_nan=True)
+    return np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
 
 
 def _counted(

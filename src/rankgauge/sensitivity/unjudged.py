@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray
@@ -20,7 +21,8 @@ from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries
-from rankgauge.evaluation.evaluation import Evaluation, evaluate
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
@@ -31,7 +33,6 @@ Prior: TypeAlias = Literal["run", "pool", "run and pool"]
 
 # Cells that are filled at a time: queries (or draws) times ranks.
 _CELLS = 1 << 18
-_SAME = 1e-12
 # Above this share of relevant documents the judgments are no fair sample of what is retrieved.
 _NEARLY_ALL = 0.9
 # All values that are drawn are kept until the interval is known.
@@ -149,7 +150,7 @@ class UnjudgedReport:
         )
         for column, measure in enumerate(self.measures):
             plain = self.none_relevant.per_query[:, column]
-            lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - _SAME))
+            lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - TOLERANCE))
             if lower and measure.declaration.better == "higher":
                 yield (
                     f"{measure}: below 'none relevant' for {many(lower, 'query')}: what it is a "

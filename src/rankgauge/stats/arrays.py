@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError
 
 __all__ = [
-    "ROUNDING",
     "TIE",
     "BoolArray",
     "FloatArray",
@@ -37,7 +37,6 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 TIE = 1e-9  # of the largest sum possible: sums nearer than this are equal
-ROUNDING = 1e-12  # of the largest difference: differences nearer than this are equal
 _CELLS = 1 << 22  # of one block of draws: 32 MB
 _LARGEST = 1e100  # no measure is so large, and no square of it overflows
 
@@ -166,7 +165,7 @@ def moments(column: FloatArray) -> tuple[float, float]:
     exponent = math.frexp(top)[1]  # so that no square overflows or vanishes
     scaled = np.ldexp(column, -exponent).tolist()
     mean = math.fsum(scaled) / len(scaled)
-    if high - low <= ROUNDING * top:
+    if high - low <= TOLERANCE * top:
         return math.ldexp(mean, exponent), 0.0
     variance = math.fsum((value - mean) ** 2 for value in scaled) / (len(scaled) - 1)
     return math.ldexp(mean, exponent), math.ldexp(math.sqrt(variance), exponent)

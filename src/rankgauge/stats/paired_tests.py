@@ -9,9 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import (
-    ROUNDING,
     FloatArray,
     blocks,
     check_amount,
@@ -174,7 +174,7 @@ def wilcoxon(differences: npt.ArrayLike) -> Tested:
         0.25
     """
     column = one_column(differences, "wilcoxon")
-    near = ROUNDING * float(np.abs(column).max())
+    near = TOLERANCE * float(np.abs(column).max())
     kept = column[np.abs(column) > near]
     kept = kept[np.argsort(np.abs(kept), kind="stable")]
     n = len(kept)

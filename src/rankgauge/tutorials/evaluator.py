@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, Evaluation, evaluate
+from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, evaluate
+from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 

@@ -1,0 +1,101 @@
+"""Files: written atomically, or read whole as text."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from rankgauge.errors import FormatError, InputError, RankgaugeError
+
+__all__ = ["read_text", "write_atomically"]
+
+
+@contextmanager
+def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a stream whose content becomes the file when the block ends without an error.
+
+    The content is written beside the target, brought to the disk, and renamed: an error or a crash
+    leaves an earlier file as it was. A symbolic link is followed. Pipes and devices are written to
+    directly.
+
+    Args:
+        target: The path of the file.
+
+    Raises:
+        InputError: If the file cannot be written, as on a full disk.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
+        >>> with write_atomically(path) as stream:
+        ...     _ = stream.write(b"content")
+        >>> path.read_text()
+        'content'
+    """
+    import secrets
+    from pathlib import Path
+
+    path = Path(target)
+    if path.is_file():
+        path = path.resolve()
+    if path.is_dir():
+        raise InputError(
+            "cannot be written: this is a folder", where=os.fspath(target), fix="name a file in it"
+        )
+    renames = not path.exists() or path.is_file()
+    part = path.with_name(f".{secrets.token_hex(8)}.part") if renames else path
+    try:
+        with part.open("wb") as stream:
+            yield stream
+            stream.flush()
+            if renames:
+                os.fsync(stream.fileno())
+        if renames:
+            part.replace(path)
+    except RankgaugeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot be written: {getattr(error, 'strerror', None) or error}",
+            where=os.fspath(target),
+            fix="check that the folder is there and may be written to",
+        ) from None
+    finally:
+        if renames:
+            with contextlib.suppress(OSError, ValueError):
+                part.unlink(missing_ok=True)
+
+
+def read_text(
+    path: str | os.PathLike[str],
+    *,
+    missing: str = "there is no such file",
+    fix: str = "check the path",
+) -> str:
+    """Return the text of a file in UTF-8.
+
+    Args:
+        path: The file.
+        missing: What the message says if the file does not exist.
+        fix: How to fix that.
+
+    Raises:
+        InputError: If the file does not exist or cannot be read.
+        FormatError: If it is not UTF-8.
+    """
+    from pathlib import Path
+
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(missing, where=str(path), fix=fix) from None
+    except UnicodeDecodeError:
+        raise FormatError(
+            "this is no UTF-8", path=str(path), fix="save the file as UTF-8"
+        ) from None
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {reason}", where=str(path), fix="name a file") from None

@@ -1,0 +1,406 @@
+"""Evaluation: the values of a run, whatever computed them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankgauge.core.escaping import for_json
+from rankgauge.core.findings import Finding
+from rankgauge.core.ids import IntArray, freeze
+from rankgauge.core.policies import Policies
+from rankgauge.data.judged_run import BoolArray, Values
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.measures.measure import Measure, parse
+
+if TYPE_CHECKING:
+    # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
+    from rankgauge.rendering.plotting import Plot
+    from rankgauge.rendering.tables import Table
+
+__all__ = ["AppliedProfile", "Evaluation"]
+
+_SCHEMA = "rankgauge/evaluation/1"
+_MAPPINGS = ("counts", "settings", "coverage")
+
+
+@dataclass(frozen=True)
+class AppliedProfile:
+    """A profile as it was applied: what was asked for, and what deviates from our way.
+
+    Attributes:
+        name: The name of the profile.
+        tool: The tool, and the versions that the profile was held against.
+        asked: For each measure, in their order, the name that it was asked for by.
+        deviations: For each measure the names of its deviations.
+    """
+
+    name: str
+    tool: str
+    asked: tuple[str, ...]
+    deviations: tuple[tuple[str, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "name": self.name,
+            "tool": self.tool,
+            "asked": list(self.asked),
+            "deviations": [list(names) for names in self.deviations],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AppliedProfile:
+        """From what `to_dict` made."""
+        return cls(
+            str(data["name"]),
+            str(data["tool"]),
+            tuple(map(str, data["asked"])),
+            tuple(tuple(map(str, names)) for names in data["deviations"]),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """The values of a run: one for each query and measure, with what was decided to get them.
+
+    Made by :func:`evaluate`. Shows itself as a table in a notebook.
+
+    Attributes:
+        run_name: What the run is called.
+        query_ids: (Q,) the queries evaluated, in the order of the judgments, as text.
+        measures: (M,) the measures.
+        per_query: (Q, M) float64, NaN where a value is undefined.
+        undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
+        policies: What was decided where definitions are silent.
+        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words).
+        coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
+            Judged@k. Empty if nothing was retrieved.
+        notes: What a reader of the numbers has to know, one sentence each.
+        weights: (Q,) the weight of each query, or None.
+        groups: (Q,) the group of each query, or None.
+        profile: The other tool's way in which they were measured, or None. `policies` are then what
+            all measures share; where they differ ours stands there, and the notes say the rest.
+        left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
+            not average all of them over the same queries; None where every query counts.
+        findings: What the cheap checks of the input found, the worst first. One of severity
+            ``error`` explains the numbers: no verdict is drawn from them.
+
+    Example:
+        >>> from rankgauge import evaluate
+        >>> ev = evaluate({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d2", "d1"]}, ["RR", "nDCG@10"])
+        >>> ev.mean()
+        {'RR': 1.0, 'nDCG@10': 0.7967075809905066}
+    """
+
+    run_name: str
+    query_ids: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    per_query: Values
+    undefined: BoolArray
+    policies: Policies
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    weights: tuple[float, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    coverage: Mapping[int, float] = field(default_factory=dict)
+    profile: AppliedProfile | None = None
+    left_out: BoolArray | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self.per_query, self.undefined, self.left_out)
+        for name in _MAPPINGS:
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {part.name: getattr(self, part.name) for part in fields(self)}
+        return state | {name: dict(getattr(self, name)) for name in _MAPPINGS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # a pickle has neither frozen arrays nor mappings
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each measure over the queries, by its name.
+
+        Arithmetic, or as the measure says: geometric (GMAP), the sum (counts). Undefined values
+        count 0, or are left out where the policy or the measure says ``skip``. With weights the
+        mean is ``fsum(w * v) / fsum(w)``. NaN if no query is left.
+        """
+        return self._means(None)
+
+    def by_group(self) -> dict[str, dict[str, float]]:
+        """The mean of each measure in each group, by group and measure.
+
+        Raises:
+            InputError: If the evaluation was made without groups.
+        """
+        if self.groups is None:
+            raise InputError(
+                "this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})"
+            )
+        rows: dict[str, list[int]] = {}
+        for row, label in enumerate(self.groups):
+            rows.setdefault(label, []).append(row)
+        return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
+
+    def _means(self, rows: IntArray | None) -> dict[str, float]:
+        """The means over these queries; over all without."""
+        if self.left_out is None:
+            return dict(self._columns_mean(rows, range(len(self.measures))))
+        means: dict[str, float] = {}
+        for column in range(len(self.measures)):
+            counted = np.flatnonzero(~self.left_out[:, column])
+            if rows is not None:
+                counted = rows[~self.left_out[rows, column]]
+            means.update(self._columns_mean(counted, [column]))
+        return means
+
+    def _columns_mean(
+        self, rows: IntArray | None, columns: Sequence[int]
+    ) -> Iterator[tuple[str, float]]:
+        """The mean of each of these measures over these queries."""
+        values = self.per_query if rows is None else self.per_query[rows]
+        shares: Sequence[float] | None = self.weights
+        if rows is not None and self.weights is not None:
+            shares = [self.weights[row] for row in rows.tolist()]
+        skipped = self.policies.undefined == "skip"
+        for column in columns:
+            measure = self.measures[column]
+            mean = measure.mean(values[:, column], shares, skip_undefined=skipped)
+            yield str(measure), mean
+
+    def value(self, query_id: str, measure: str | Measure) -> float:
+        """One value; NaN where it is undefined.
+
+        Raises:
+            InputError: If the query or the measure was not evaluated.
+        """
+        wanted = parse(measure)
+        if wanted not in self.measures:
+            raise InputError(
+                f"{wanted} was not evaluated",
+                fix=f"evaluated: {', '.join(map(str, self.measures))}",
+            )
+        row = self._rows.get(query_id)
+        if row is None:
+            raise InputError(f"query {query_id!r} was not evaluated")
+        return float(self.per_query[row, self.measures.index(wanted)])
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {query: row for row, query in enumerate(self.query_ids)}
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Columns ``query_id`` and one for each measure, as any data frame library takes them.
+
+        Example:
+            >>> from rankgauge import evaluate
+            >>> evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"]).to_columns()
+            {'query_id': ['q1'], 'P@1': [1.0]}
+        """
+        columns: dict[str, list[Any]] = {"query_id": list(self.query_ids)}
+        if self.groups is not None:
+            columns["group"] = list(self.groups)
+        if self.weights is not None:
+            columns["weight"] = list(self.weights)
+        for number, measure in enumerate(self.measures):
+            columns[str(measure)] = self.per_query[:, number].tolist()
+        return columns
+
+    def to_frame(self) -> Any:
+        """The values as a pandas data frame, one row a query; NaN where undefined.
+
+        For another library: ``polars.DataFrame(evaluation.to_columns())``.
+
+        Raises:
+            MissingExtra: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra(
+                "pandas is not installed",
+                fix="pip install 'rankgauge[pandas]', or use to_columns()",
+            ) from None
+        return pd.DataFrame(self.to_columns())
+
+    def to_json(self) -> str:
+        """The evaluation as JSON by the published schema ``evaluation-1.json``; NaN is null.
+
+        Raises:
+            InputError: If the settings of the run cannot be written as JSON.
+        """
+        import json
+        from importlib.metadata import version
+
+        means = self.mean()
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": version("rankgauge"),
+            "run": self.run_name,
+            "settings": dict(self.settings),
+            "policies": self.policies.said(),
+            "counts": dict(self.counts),
+            "coverage": {str(k): share for k, share in self.coverage.items()},
+            "measures": [
+                {
+                    "name": str(measure),
+                    "mean": _null(means[str(measure)]),
+                    "undefined": int(self.undefined[:, number].sum()),
+                }
+                for number, measure in enumerate(self.measures)
+            ],
+            "query_ids": list(self.query_ids),
+            "values": [[_null(value) for value in row] for row in self.per_query.tolist()],
+            "weights": None if self.weights is None else list(self.weights),
+            "groups": None if self.groups is None else list(self.groups),
+            "notes": list(self.notes),
+            "findings": [found.to_dict() for found in self.findings],
+        }
+        if self.profile is not None:
+            # Not known before profiles were: what was written without stays as it was.
+            data["profile"] = self.profile.to_dict()
+            data["left_out"] = None if self.left_out is None else self.left_out.tolist()
+        try:
+            json.dumps(data["settings"], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the settings of the run are no JSON: {error}",
+                where=f"run {self.run_name!r}",
+                fix="give settings as text, finite numbers, lists and mappings of them",
+            ) from None
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+
+    @classmethod
+    def from_json(cls, text: str) -> Evaluation:
+        """An evaluation from its JSON.
+
+        Raises:
+            InputError: If it is not valid JSON, or not by the schema this version knows.
+
+        Example:
+            >>> from rankgauge import evaluate
+        >>> ev = evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+            >>> Evaluation.from_json(ev.to_json()) == ev
+            True
+        """
+        import json
+
+        try:
+            data = json.loads(text)
+            if data["schema"] != _SCHEMA:
+                raise InputError(
+                    f"the schema is {data['schema']!r}, wanted {_SCHEMA!r}",
+                    fix="read it with the version of rankgauge that wrote it",
+                )
+            shape = (len(data["query_ids"]), len(data["measures"]))
+            values = np.array(
+                [[math.nan if v is None else v for v in row] for row in data["values"]], dtype=float
+            ).reshape(shape)
+            return cls(
+                run_name=data["run"],
+                query_ids=tuple(data["query_ids"]),
+                measures=tuple(parse(measure["name"]) for measure in data["measures"]),
+                per_query=values,
+                undefined=np.isnan(values),
+                policies=Policies(**data["policies"]),
+                counts=data["counts"],
+                coverage={int(k): float(v) for k, v in data["coverage"].items()},
+                notes=tuple(data["notes"]),
+                weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
+                groups=None if data["groups"] is None else tuple(data["groups"]),
+                settings=data["settings"],
+                # Not known before there were checks of the input.
+                findings=tuple(Finding(**found) for found in data.get("findings", ())),
+                **_profile_of(data, shape),
+            )
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"this is no evaluation in JSON: {error}", fix="give what to_json() wrote"
+            ) from None
+
+    def table(self) -> Table:
+        """Measures and their means, with the notes."""
+        from rankgauge.rendering.tables import Table
+
+        return Table(
+            columns=("measure", "mean"),
+            rows=tuple(
+                (name, int(value) if _is_count(measure) else value)
+                for measure, (name, value) in zip(self.measures, self.mean().items(), strict=True)
+            ),
+            title=self.run_name,
+            notes=self.notes,
+        )
+
+    def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
+        """A plot of the values, which shows itself in a notebook (needs ``rankgauge[plots]``).
+
+        Args:
+            kind: One of `PLOTS`; see :func:`rankgauge.plot`, which also takes several runs.
+            measure: The measure of a heat map; the first if left out.
+
+        Raises:
+            InputError: If measures that the kind needs were not evaluated, or not over the same
+                queries.
+        """
+        from rankgauge.rendering.charts import plot
+
+        if self.left_out is not None:
+            raise InputError(
+                f"the profile {self.profile and self.profile.name} averages these measures over "
+                "different queries, which no plot shows",
+                fix="plot an evaluation of measures that it averages alike",
+            )
+        return plot(self, kind, measure=measure)
+
+    def _repr_html_(self) -> str:
+        from rankgauge.rendering.tables import to_html
+
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
+        return f"<Evaluation {self.run_name!r}: {len(self.query_ids)} queries; {means}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        for part in fields(self):
+            mine, theirs = getattr(self, part.name), getattr(other, part.name)
+            if isinstance(mine, np.ndarray):
+                if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):
+                    return False
+            elif mine != theirs:
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """What JSON says of another tool's way, as fields of an evaluation."""
+    if data.get("profile") is None:
+        return {}
+    cells = data.get("left_out")
+    left_out = None if cells is None else np.array(cells, dtype=bool).reshape(shape)
+    return {"profile": AppliedProfile.from_dict(data["profile"]), "left_out": left_out}
+
+
+def _is_count(measure: Measure) -> bool:
+    return measure.declaration.mean == "sum"
+
+
+def _null(value: float) -> float | None:
+    return None if math.isnan(value) else value
