@@ -123,7 +123,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
 
     diagnosis = diagnose(qrels, bad)
     assert report_diagnosis(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
-    assert (diagnosis.cures, diagnosis.findings, diagnosis.totals) == ((), (), ())
+    assert (diagnosis.fixes, diagnosis.diagnoses, diagnosis.totals) == ((), (), ())
     assert json.loads(diagnosis.to_json())["failing"] is None
 
     changes = diff(qrels, run, bad)
@@ -311,7 +311,7 @@ def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
     assert (found.code, found.severity) == ("P103", "error")
     assert f"without the prefix '{prefix}'" in found.message
     problem = check(qrels, bad).of("P103")[0]
-    assert f"without the prefix '{prefix}'" in problem.what
+    assert f"without the prefix '{prefix}'" in problem.message
 
 
 # ---- scores in ascending order
