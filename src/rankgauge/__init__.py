@@ -109,8 +109,8 @@ if TYPE_CHECKING:
     from rankgauge.errors import MissingExtra as MissingExtra
     from rankgauge.errors import RankgaugeError as RankgaugeError
     from rankgauge.errors import UnknownName as UnknownName
-    from rankgauge.evaluation.arguments import read_judgments as read_judgments
     from rankgauge.evaluation.evaluation import evaluate as evaluate
+    from rankgauge.evaluation.evaluation import read_judgments as read_judgments
     from rankgauge.evaluation.result import AppliedProfile as AppliedProfile
     from rankgauge.evaluation.result import Evaluation as Evaluation
     from rankgauge.explanation.explanation import Explanation as Explanation
@@ -305,7 +305,6 @@ if TYPE_CHECKING:
     xinfAP: Measure
 
 _HOMES = {
-    "evaluation.arguments": ("read_judgments",),
     "benchmark.benchmark": ("Benchmark",),
     "benchmark.comparison": ("BenchmarkComparison",),
     "benchmark.exploration_result": ("Exploration", "Trial"),
@@ -334,7 +333,7 @@ _HOMES = {
         "FormatError", "InputError", "MismatchError", "MissingExtra", "RankgaugeError",
         "UnknownName",
     ),
-    "evaluation.evaluation": ("evaluate",),
+    "evaluation.evaluation": ("evaluate", "read_judgments"),
     "tutorials.evaluator": ("RetrievalEvaluator",),
     "explanation.explanation": ("Explanation", "Other", "explain"),
     "explanation.given_values": ("GivenValues",),

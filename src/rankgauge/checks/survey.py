@@ -113,7 +113,7 @@ def survey(given: Given, qrels: Qrels, *, several: bool) -> Survey:
         several: Whether there are other runs that it may be the same as.
     """
     parts: list[Joined] = []
-    found = Survey(given, _nothing(qrels))
+    found = Survey(given, Joined.empty(qrels))
     sizes: list[IntArray] = []
     narrow: list[Joined] = []
     for table in given.blocks():
@@ -214,16 +214,10 @@ def each_once(table: PairTable, policy: Any = "best") -> PairTable:
     return Run(table).without_repeats(policy)
 
 
-def _nothing(qrels: Qrels) -> Joined:
-    none = np.zeros(0, dtype=np.int64)
-    return Joined(qrels, none, np.zeros(1, dtype=np.int64), none, none, none,
-                  np.zeros(0), none, none, none)  # fmt: skip
-
-
 def joined_whole(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     """Blocks of a run as one."""
     if not parts:
-        return _nothing(qrels)
+        return Joined.empty(qrels)
     if len(parts) == 1:
         return parts[0]
     numbers = np.concatenate([part.numbers for part in parts])
@@ -245,6 +239,7 @@ def joined_whole(parts: Sequence[Joined], qrels: Qrels) -> Joined:
         tie_last=column("tie_last")[rows],
         grade=column("grade")[rows],
         retrieved=column("retrieved")[of_query],
+        in_run=column("in_run")[of_query],
         unknown_queries=np.zeros(0, dtype=np.int64),
         rows=column("rows")[rows],
     )

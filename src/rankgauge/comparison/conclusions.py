@@ -155,7 +155,7 @@ def warnings_of_evaluations(
         yield "means are weighted, differences are not: in these every query counts the same"
     for e in evaluations:
         explains = explaining(e.findings)
-        yield from (f"{e.run_name}: {one}" for one in e.findings if one not in explains)
+        yield from (f"{e.run_name}: {one}" for one in e.input_findings if one not in explains)
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
