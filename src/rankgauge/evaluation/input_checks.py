@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.findings import FINDING_KINDS, Finding, Severity
+from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels
 from rankgauge.errors import MismatchError
-from rankgauge.evaluation.evidence import Evidence
+from rankgauge.evaluation.input_summary import InputSummary
 
 if TYPE_CHECKING:
     # Loaded where ids do not match.
@@ -82,23 +82,23 @@ class InputChecks:
     Whether anything is examined more closely depends on counts that are made anyway.
     """
 
-    def __init__(self, qrels: Qrels, evidence: Evidence) -> None:
+    def __init__(self, qrels: Qrels, summary: InputSummary) -> None:
         self.qrels = qrels
-        self.evidence = evidence
-        self.queries = len(evidence.numbers)
-        self.documents = int(evidence.ends[:, 0].sum())
-        self.matched = int(evidence.ends[:, 1].sum())
+        self.summary = summary
+        self.queries = len(summary.numbers)
+        self.documents = int(summary.ends[:, 0].sum())
+        self.matched = int(summary.ends[:, 1].sum())
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """Judged queries of the run and their first documents."""
-        return self._first(len(self.evidence.rankings))
+        return self._first(len(self.summary.rankings))
 
     def _first(self, queries: int) -> list[Pair]:
         names = self.qrels.table.queries
         return [
             (names[number], doc if isinstance(doc, bytes) else doc.encode())
-            for number, docs in islice(self.evidence.rankings.items(), queries)
+            for number, docs in islice(self.summary.rankings.items(), queries)
             for doc in docs
         ]
 
@@ -214,12 +214,12 @@ class InputChecks:
 
     def _query_ids(self, queries: int, missing: IntArray) -> Iterator[Finding]:
         least = _MISSPELLED * queries
-        if len(missing) <= least or self.evidence.without_judgments <= least:
+        if len(missing) <= least or self.summary.without_judgments <= least:
             return
         from rankgauge.data.id_spelling import matches, named, way_of
 
         theirs = self.qrels.table.queries.take(missing[:_IDS]).tolist()
-        ours = self.evidence.unknown
+        ours = self.summary.unknown
         way = way_of(ours, theirs)
         if way is None:
             return
@@ -294,7 +294,7 @@ class InputChecks:
 
     def _reversed(self) -> Finding | None:
         """Relevant documents at the end of the rankings: distances, most likely."""
-        ends = self.evidence.ends[self.evidence.ends[:, 0] >= _LONG]
+        ends = self.summary.ends[self.summary.ends[:, 0] >= _LONG]
         relevant, others = ends[:, 2].sum(), ends[:, 4].sum()
         first = ends[ends[:, 2] > 0]
         better, worse = _nearer(first)
@@ -317,10 +317,10 @@ class InputChecks:
 
         Rows sorted by a score that is no distance have most relevant documents at the end.
         """
-        tally = self.evidence.tally
+        tally = self.summary.tally
         if not tally.rising or tally.rising < _MOST * tally.varied:
             return None
-        ends = self.evidence.ends
+        ends = self.summary.ends
         better, worse = _nearer(ends[(ends[:, 0] > 1) & (ends[:, 2] > 0)])
         paired = not tally.unpaired
         sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
@@ -348,7 +348,7 @@ class InputChecks:
 
     def _command(self, options: str = "") -> str:
         """The command that looks closer, with the paths as far as they are known."""
-        sources = (self.qrels.table.source, "QRELS"), (self.evidence.source, "RUN")
+        sources = (self.qrels.table.source, "QRELS"), (self.summary.source, "RUN")
         paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
         return " ".join(filter(None, ["rankgauge check", *paths, options]))
 
@@ -514,4 +514,4 @@ def _is_file(source: str) -> bool:
 
 
 def _finding(code: str, message: str, fix: str, severity: Severity = "error") -> Finding:
-    return Finding(code, severity, message, FINDING_KINDS[code].effect, fix)
+    return Finding(code, severity, message, INPUT_KINDS[code].effect, fix)

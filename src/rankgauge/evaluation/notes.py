@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rankgauge.core.findings import FINDING_KINDS, Finding
+from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, many
@@ -25,11 +25,11 @@ _ABOVE_ZERO = math.ulp(0.0)
 
 def info(message: str, code: str = "") -> Finding:
     """Return a finding that only informs."""
-    return Finding(code, "info", message, FINDING_KINDS[code].effect if code else "")
+    return Finding(code, "info", message)
 
 
 def _warning(message: str, code: str) -> Finding:
-    return Finding(code, "warning", message, FINDING_KINDS[code].effect)
+    return Finding(code, "warning", message)
 
 
 def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:

@@ -25,16 +25,16 @@ from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
-from rankgauge.evaluation.evidence import (
-    Evidence,
-    evidence_of_dicts,
-    evidence_of_table,
-    merge_evidence,
-)
 from rankgauge.evaluation.input_checks import InputChecks
+from rankgauge.evaluation.input_summary import (
+    InputSummary,
+    merge_summaries,
+    summarize_dicts,
+    summarize_table,
+)
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.measures.coverage import judged_shares
+from rankgauge.measures.counts import judged_shares
 from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
@@ -170,14 +170,14 @@ class Partial(NamedTuple):
     Attributes:
         measured: The values of its queries.
         tied: How many of them another order of equal scores could change.
-        evidence: What the checks of the input read.
+        summary: What the checks of the input read.
         name: What the run is called.
         settings: What made the run.
     """
 
     measured: Measured
     tied: int
-    evidence: Evidence
+    summary: InputSummary
     name: str = Run.name
     settings: Mapping[str, Any] = {}
 
@@ -193,16 +193,16 @@ def measure_block(block: Any, context: Context) -> Partial:
         # A run of plain dicts is joined without a table of it.
         found = join_dicts(context.qrels, block, ties=context.policies.ties)
         if found is not None:
-            evidence = evidence_of_dicts(found)
-            return Partial(*_measure_joined(found.joined, found.joined, context), evidence)
+            summary = summarize_dicts(found)
+            return Partial(*_measure_joined(found.joined, found.joined, context), summary)
     run = Run.of(block)
     table = run.without_repeats(context.policies.duplicates)
     joined = graded = join(context.qrels, run, ties=context.policies.ties, table=table)
     if context.graded is not context.qrels:
         graded = join(context.graded, run, ties=context.policies.ties, table=table)
-    evidence = evidence_of_table(run, table, joined)
+    summary = summarize_table(run, table, joined)
     measured, tied = _measure_joined(joined, graded, context)
-    return Partial(measured, tied, evidence, run.name, dict(run.settings))
+    return Partial(measured, tied, summary, run.name, dict(run.settings))
 
 
 def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[Measured, int]:
@@ -264,7 +264,7 @@ def _measure_columns(
             if not tied:
                 found.values[:, column][rows] = measure.values(block)
             elif column not in estimated:
-                found.values[:, column][rows] = measure.expected(block)
+                found.values[:, column][rows] = measure.tie_mean(block)
         if tied and estimated:
             from rankgauge.evaluation.tie_draws import estimate
 
@@ -316,7 +316,7 @@ def merge(partials: Iterable[Partial]) -> Partial:
     return Partial(
         _merge_measured([part.measured for part in parts]),
         sum(part.tied for part in parts),
-        merge_evidence([part.evidence for part in parts]),
+        merge_summaries([part.summary for part in parts]),
         first.name,
         first.settings,
     )
@@ -339,13 +339,13 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         MismatchError: If judgments and run have no query in common, or only ids that nearly match.
         InputError: If a query is in two blocks.
     """
-    qrels, policies, evidence = context.qrels, context.policies, partial.evidence
+    qrels, policies, summary = context.qrels, context.policies, partial.summary
     seen = np.zeros(len(qrels), dtype=bool)
-    seen[evidence.numbers] = True
-    _refuse_repeats(evidence, qrels)
+    seen[summary.numbers] = True
+    _refuse_repeats(summary, qrels)
     if not len(partial.measured.numbers):
-        raise _no_common_query(context, evidence)
-    checks = InputChecks(qrels, evidence)
+        raise _no_common_query(context, summary)
+    checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
     measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
     missing = absent[:0] if policies.queries == "intersection" else absent
@@ -360,10 +360,10 @@ def finish(partial: Partial, context: Context) -> Evaluation:
     counts = {
         "queries": len(query_ids),
         "missing_from_run": len(missing),
-        "without_judgments": evidence.without_judgments,
+        "without_judgments": summary.without_judgments,
         "tied": partial.tied,
-        "documents": evidence.tally.documents,
-        "duplicates_removed": evidence.tally.removed,
+        "documents": summary.tally.documents,
+        "duplicates_removed": summary.tally.removed,
     }
     coverage = _coverage(measured, context.plan)
     faults = checks.mismatches(
@@ -399,7 +399,7 @@ def _notes(
 ) -> Iterator[Finding]:
     """Notes on the values and on the inputs."""
     plan, policies, qrels = context.plan, context.policies, context.qrels
-    tally, undefined = partial.evidence.tally, np.isnan(measured.values)
+    tally, undefined = partial.summary.tally, np.isnan(measured.values)
     condensed = policies.unjudged == "removed"
     if context.estimated:
         names = [str(plan.measures[column]) for column in context.estimated]
@@ -413,13 +413,13 @@ def _notes(
         yield from notes.undefined_notes(plan.measures, undefined, policies, judged)
     yield from notes.grades_note(qrels, plan.level)
     yield from notes.recall_note(plan.recalls, measured.beyond)
-    deepest = int(partial.evidence.ends[:, 0].max())
+    deepest = int(partial.summary.ends[:, 0].max())
     constant = tally.longer > 0 and not tally.uneven
     yield from notes.ranking_notes(deepest, plan.deepest_asked, constant=constant)
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
-    told = sorted(partial.evidence.notes, key=lambda note: (partial.evidence.notes[note], note))
+    told = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
     yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *told)))
 
 
@@ -435,8 +435,8 @@ def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
     return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
 
-def _refuse_repeats(evidence: Evidence, qrels: Qrels) -> None:
-    again = evidence.numbers[1:][evidence.numbers[1:] == evidence.numbers[:-1]]
+def _refuse_repeats(summary: InputSummary, qrels: Qrels) -> None:
+    again = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
     if len(again):
         raise InputError(
             f"query {qrels.query_ids[int(again[0])]!r} stands in two blocks of the run",
@@ -445,10 +445,10 @@ def _refuse_repeats(evidence: Evidence, qrels: Qrels) -> None:
         )
 
 
-def _no_common_query(context: Context, evidence: Evidence) -> MismatchError:
+def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
     theirs = [
-        *(context.qrels.query_ids[number] for number in evidence.numbers[:SHOWN].tolist()),
-        *map(show_id, evidence.unknown[:SHOWN]),
+        *(context.qrels.query_ids[number] for number in summary.numbers[:SHOWN].tolist()),
+        *map(show_id, summary.unknown[:SHOWN]),
     ]
     if not theirs:
         return MismatchError("the run holds no query", where="run", fix="give at least one ranking")

@@ -1,4 +1,4 @@
-"""Evidence for the checks of the input: what one block of a run tells, and its merge."""
+"""InputSummary for the checks of the input: what one block of a run tells, and its merge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Run
 
-__all__ = ["Evidence", "Tally", "evidence_of_dicts", "evidence_of_table", "merge_evidence"]
+__all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
 
 # Bounds of what is kept of the ids of a run.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
@@ -46,7 +46,7 @@ class Tally(NamedTuple):
     unpaired: int
 
 
-class Evidence(NamedTuple):
+class InputSummary(NamedTuple):
     """What the checks of the input read of a run.
 
     Attributes:
@@ -76,13 +76,13 @@ class Evidence(NamedTuple):
         return len(self.unknown) if few else self.tally.unknown
 
 
-def evidence_of_dicts(found: JoinedDicts) -> Evidence:
-    """Collect the evidence of a run of plain dicts."""
+def summarize_dicts(found: JoinedDicts) -> InputSummary:
+    """Collect the summary of a run of plain dicts."""
     unknown = found.unknown()
     # To compare a small float of NumPy with a large number warns.
     with np.errstate(all="ignore"):
         (longer, uneven), (rising, varied) = found.spread(), found.rising()
-    return Evidence(
+    return InputSummary(
         found.joined.numbers,
         _ends(found.joined),
         Tally(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
@@ -91,8 +91,8 @@ def evidence_of_dicts(found: JoinedDicts) -> Evidence:
     )
 
 
-def evidence_of_table(run: Run, table: PairTable, joined: Joined) -> Evidence:
-    """Collect the evidence of a run.
+def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
+    """Collect the summary of a run.
 
     Args:
         run: The run.
@@ -104,7 +104,7 @@ def evidence_of_table(run: Run, table: PairTable, joined: Joined) -> Evidence:
         len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),
         *_spread(table), int(not run.table.paired),
     )  # fmt: skip
-    return Evidence(
+    return InputSummary(
         joined.numbers,
         _ends(joined),
         tally,
@@ -115,15 +115,15 @@ def evidence_of_table(run: Run, table: PairTable, joined: Joined) -> Evidence:
     )
 
 
-def merge_evidence(parts: Sequence[Evidence]) -> Evidence:
-    """Merge the evidence of blocks, in any order."""
+def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
+    """Merge the summary of blocks, in any order."""
     numbers = np.concatenate([part.numbers for part in parts])
     order = np.argsort(numbers, kind="stable")
     rankings = sorted(item for part in parts for item in part.rankings.items())
     notes: dict[str, int] = {}
     for note, place in (item for part in parts for item in part.notes.items()):
         notes[note] = min(place, notes.get(note, place))
-    return Evidence(
+    return InputSummary(
         numbers[order],
         np.concatenate([part.ends for part in parts])[order],
         Tally(*map(sum, zip(*(part.tally for part in parts), strict=True))),
@@ -135,7 +135,7 @@ def merge_evidence(parts: Sequence[Evidence]) -> Evidence:
 
 
 def _ends(joined: Joined) -> Values:
-    """Summarize where judged documents are in the rankings: see `Evidence.ends`."""
+    """Summarize where judged documents are in the rankings: see `InputSummary.ends`."""
     queries = len(joined.numbers)
     sizes = np.diff(joined.offsets)
     entry = np.repeat(np.arange(queries), sizes)
