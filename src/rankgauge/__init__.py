@@ -148,12 +148,11 @@ if TYPE_CHECKING:
     from rankgauge.gates.result import GateResult as GateResult
     from rankgauge.gates.result import QueryLoss as QueryLoss
     from rankgauge.gates.rules import GateRules as GateRules
-    from rankgauge.history import Change as Change
-    from rankgauge.history import Entry as Entry
     from rankgauge.history import History as History
-    from rankgauge.history import Point as Point
-    from rankgauge.history import Step as Step
+    from rankgauge.history import HistoryComparison as HistoryComparison
+    from rankgauge.history import HistoryEntry as HistoryEntry
     from rankgauge.history import Trend as Trend
+    from rankgauge.history import TrendPoint as TrendPoint
     from rankgauge.measures.measure import Measure as Measure
     from rankgauge.measures.measure import list_measures as list_measures
     from rankgauge.measures.measure import parse as parse
@@ -333,7 +332,7 @@ _HOMES = {
     "gates.release_gate": ("gate",),
     "gates.rules": ("GateRules",),
     "gates.result": ("GateCheck", "GateNumbers", "GateResult", "QueryLoss"),
-    "history": ("Change", "Entry", "History", "Point", "Step", "Trend"),
+    "history": ("History", "HistoryComparison", "HistoryEntry", "Trend", "TrendPoint"),
     "corpus.description": ("CollectionInfo", "Remark", "Spread", "describe_collection"),
     "data.ranking": ("ranked",),
     "data.judged_run": ("JudgedRun",),
