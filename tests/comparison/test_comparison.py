@@ -14,17 +14,9 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import (
-    Design,
-    InputError,
-    Run,
-    UnknownName,
-    compare,
-    evaluate,
-    plot,
-    report_comparison,
-    stats,
-)
+from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge.comparison import Design
+from rankgauge.reports import report_comparison
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:

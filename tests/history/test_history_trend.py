@@ -181,9 +181,8 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
     """
     from dataclasses import replace
 
-    from rankgauge.history.trend import trend_of
-
     from rankgauge import parse
+    from rankgauge.history.trend import trend_of
 
     measure = parse("RR")
     with History.open(tmp_path / "h.db") as history:

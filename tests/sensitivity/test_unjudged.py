@@ -15,7 +15,6 @@ from oracles import Seen
 from strategies import Batch, batch, batches, by_loop
 
 from rankgauge import (
-    Drawing,
     Evaluation,
     InputError,
     Policies,
@@ -29,6 +28,7 @@ from rankgauge import (
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 from rankgauge.reports.catalogue import example
+from rankgauge.sensitivity import Drawing
 from rankgauge.sensitivity.unjudged import Prior
 
 ALL = [example(bare) for bare in list_measures() if bare.declaration.reads not in SPECIAL]
