@@ -205,9 +205,9 @@ if TYPE_CHECKING:
     from rankgauge.reports.sections import diagnosis_section as diagnosis_section
     from rankgauge.reports.sections import trend_section as trend_section
     from rankgauge.reports.ties import report_ties as report_ties
-    from rankgauge.retrievers.protocol import Hits as Hits
+    from rankgauge.retrievers.hits import Hits as Hits
+    from rankgauge.retrievers.hits import hits_of as hits_of
     from rankgauge.retrievers.protocol import Retriever as Retriever
-    from rankgauge.retrievers.protocol import hits_of as hits_of
     from rankgauge.sample import sample_path as sample_path
     from rankgauge.sensitivity.pool_reliability import LeftOut as LeftOut
     from rankgauge.sensitivity.pool_reliability import Reliability as Reliability
@@ -387,7 +387,8 @@ _HOMES = {
     "reports.reproductions": ("report_reproduction",),
     "reports.sections": ("Details", "Section", "diagnosis_section", "trend_section"),
     "reports.ties": ("report_ties",),
-    "retrievers.protocol": ("Hits", "Retriever", "hits_of"),
+    "retrievers.hits": ("Hits", "hits_of"),
+    "retrievers.protocol": ("Retriever",),
     "comparison.run_diff": ("QueryDiff", "RunDiff", "diff"),
     "sample": ("sample_path",),
     "data.sampled": ("SampledQrels", "SampledRun", "read_sampled_qrels"),

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankgauge.core.http_client import Endpoint as Endpoint
     from rankgauge.core.http_client import EndpointError as EndpointError
+    from rankgauge.retrievers.baselines import Oracle as Oracle
+    from rankgauge.retrievers.baselines import Random as Random
     from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.bounds import Oracle as Oracle
-    from rankgauge.retrievers.bounds import Random as Random
     from rankgauge.retrievers.chroma import Chroma as Chroma
     from rankgauge.retrievers.chunked import Chunked as Chunked
     from rankgauge.retrievers.chunked import FixedChunker as FixedChunker
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.dense import Dense as Dense
     from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch
     from rankgauge.retrievers.elasticsearch import OpenSearch as OpenSearch
-    from rankgauge.retrievers.embeddings import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.retrievers.encoders import Encoder as Encoder
     from rankgauge.retrievers.encoders import HashingEncoder as HashingEncoder
     from rankgauge.retrievers.encoders import Model2VecEncoder as Model2VecEncoder
     from rankgauge.retrievers.encoders import (
         SentenceTransformersEncoder as SentenceTransformersEncoder,
     )
+    from rankgauge.retrievers.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
+    from rankgauge.retrievers.endpoints import RerankEndpoint as RerankEndpoint
     from rankgauge.retrievers.filtered import Filtered as Filtered
     from rankgauge.retrievers.haystack import Haystack as Haystack
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
@@ -45,18 +46,17 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
     from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
-    from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
     from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "bm25": ("BM25",),
-    "bounds": ("Oracle", "Random"),
+    "baselines": ("Oracle", "Random"),
     "chroma": ("Chroma",),
     "chunked": ("Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker"),
     "dense": ("Dense",),
     "elasticsearch": ("Elasticsearch", "OpenSearch"),
-    "embeddings": ("EmbeddingEndpoint",),
+    "endpoints": ("EmbeddingEndpoint", "RerankEndpoint"),
     "encoders": ("Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder"),
     "filtered": ("Filtered",),
     "haystack": ("Haystack",),
@@ -70,7 +70,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "pyterrier": ("PyTerrier",),
     "qdrant": ("Qdrant",),
     "rerank": ("Rerank",),
-    "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
+    "rerankers": ("CrossEncoderReranker",),
     "saved_run": ("SavedRun",),
     "tantivy": ("Tantivy",),
 }  # fmt: skip
