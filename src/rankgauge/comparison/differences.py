@@ -254,7 +254,7 @@ def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
 
 def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """(Q,) the same for every query: NaN where it is left out."""
-    return measure.apart(
+    return measure.differences(
         _column(one, measure),
         _column(other, measure),
         skip_undefined=one.policies.undefined == "skip",
@@ -402,7 +402,7 @@ class _Work:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
         moved = self._apart(key)
-        better = measure.gains(moved)
+        better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(

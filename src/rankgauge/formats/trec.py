@@ -180,7 +180,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         fix += (
             "; judgments of a sample (query 0 document stratum grade) are read for measures of "
             "samples, such as infNDCG; preferences (query group subgroup document grade) for "
-            "measures of preferences, such as prefs_simp"
+            "measures of preferences, such as Prefs"
         )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words

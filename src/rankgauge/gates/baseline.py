@@ -489,7 +489,7 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     """A fingerprint of all that is declared about a measure, and of the policies."""
     policies = evaluation.policies
     declared = measure.declaration
-    words = {**declared.defaults, **dict(measure.params)}
+    words = measure.arguments
     said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
     said += [
         repr(declared.bounds),

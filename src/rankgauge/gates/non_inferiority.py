@@ -228,7 +228,7 @@ def loss_checks(
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
     gains = [
-        gated.measure.gains(gated.measure.apart(after, before))
+        gated.measure.improvements(gated.measure.differences(after, before))
         for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
     ]
     if not pairs:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import ItemsView, Iterable, KeysView, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
