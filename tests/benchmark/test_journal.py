@@ -10,8 +10,7 @@ import time
 import zlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Hits, InputError, Query
 from rankgauge.benchmark.journal import Journal, Response, query_key

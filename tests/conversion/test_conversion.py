@@ -12,20 +12,11 @@ from pathlib import Path
 
 import pytest
 from converting import IDS, ODD, numbers
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from rankgauge import (
-    Conversion,
-    InFormat,
-    InputError,
-    Qrels,
-    Run,
-    UnknownName,
-    convert,
-    read_qrels,
-    read_run,
-)  # fmt: skip
+from rankgauge import InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
+from rankgauge.conversion import Conversion
+from rankgauge.formats import InFormat  # fmt: skip
 from rankgauge.formats.beir import CORPUS, QUERIES, write_beir
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.sample import sample_path

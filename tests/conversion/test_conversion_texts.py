@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from converting import IDS, ODD, numbers
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankgauge import (
     Collection,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
 from rankgauge.data.dict_runs import mapped

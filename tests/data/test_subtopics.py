@@ -13,17 +13,9 @@ import numpy as np
 import pytest
 
 import rankgauge
-from rankgauge import (
-    InputError,
-    MismatchError,
-    Qrels,
-    Run,
-    SubtopicQrels,
-    evaluate,
-    fingerprint,
-    read_judgments,
-    read_subtopic_qrels,
-)
+from rankgauge import InputError, MismatchError, Qrels, Run, SubtopicQrels, evaluate
+from rankgauge.data import fingerprint, read_subtopic_qrels
+from rankgauge.evaluation import read_judgments
 
 JUDGED = {"q1": {"d1": {"a": 1.0}, "d2": {"a": 0.0, "b": 2.0}}, "q2": {"x": {"b": 1.0}}}
 LINES = "q1 a d1 1\nq1 a d2 0\nq1 b d2 2\nq2 b x 1\n"

@@ -13,8 +13,7 @@ from pathlib import Path
 import lz4.frame
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra

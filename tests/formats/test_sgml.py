@@ -6,8 +6,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankgauge import FormatError
 from rankgauge.formats import sgml

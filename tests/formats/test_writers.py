@@ -18,8 +18,7 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName

@@ -9,8 +9,7 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rankgauge import Measure, describe, evaluate, parse
+from rankgauge import Measure, evaluate, parse
 from rankgauge.measures import declaration
 from rankgauge.measures.declaration import Declaration, register
+from rankgauge.reports import describe
 
 
 @pytest.fixture

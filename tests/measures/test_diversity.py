@@ -10,8 +10,7 @@ import diverse
 import numpy as np
 import pytest
 from diverse import Judgments, Scores
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import ranked
 
 from rankgauge import Measure, SubtopicQrels, evaluate, list_measures

@@ -3,7 +3,8 @@
 import pytest
 
 import rankgauge
-from rankgauge import UnknownName, describe, report_measures
+from rankgauge import UnknownName
+from rankgauge.reports import describe, report_measures
 
 
 def test_every_measure_is_listed():
@@ -20,7 +21,7 @@ def test_every_measure_is_explained_whole(name):
         if (
             part != "Parameters:"
             or rankgauge.parse(
-                rankgauge.reports.catalogue.example(getattr(rankgauge, name))
+                rankgauge.reports.catalogue.example(getattr(rankgauge.measures, name))
             ).declaration.words
         ):
             assert part in text

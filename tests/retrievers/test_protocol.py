@@ -7,8 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rankgauge import Document as RealDocument
-from rankgauge import InputError, Query
+from rankgauge import Document as RealDocument, InputError, Query
 from rankgauge.retrievers import BM25
 from rankgauge.retrievers.protocol import hits_of, index_documents, responses_of, search
 

@@ -294,7 +294,7 @@ def test_a_comparison_of_evaluations_by_two_policies_of_ties_is_refused() -> Non
         evaluate(qrels, Run.of(run, name=ties), "RR", ties=ties) for ties in ("trec", "mean")
     )
     with pytest.raises(InputError, match="differ in their policies"):
-        rankgauge.compare_evaluations([one, other])
+        rankgauge.compare([one, other])
     found = rankgauge.compare(
         qrels, {"a": run, "b": dict(run)}, "RR",
         ties="mean",
@@ -307,7 +307,7 @@ def test_what_knows_no_judgments_refuses_ties_by_grade(ties: Any) -> None:
     run = {"q": {"a": 0.5, "b": 0.5}}
     for act in (
         lambda: rankgauge.cut(run, 1, ties=ties),
-        lambda: rankgauge.ranked(Run.of(run), ties=ties),
+        lambda: rankgauge.data.ranked(Run.of(run), ties=ties),
         lambda: rankgauge.fuse([Run.of(run, name="a"), Run.of(run, name="b")], ties=ties),
         lambda: rankgauge.rbo(run, run, ties=ties),
     ):

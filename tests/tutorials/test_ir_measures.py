@@ -23,7 +23,7 @@ def test_the_mean_is_that_of_evaluate_for_every_measure() -> None:
     sample = {"q1": {"s": {"d1": 1, "d2": -1}}, "q2": {"s": {"d9": 1}}, "q3": {"s": {"d1": 0}}}
     special = {"subtopics": parts, "samples": sample}
     run = {"q1": ["d2", "d1"], "q2": ["x"], "q3": ["d1"]}
-    assert {rankgauge.alpha_nDCG, rankgauge.infNDCG} <= set(rankgauge.list_measures())
+    assert {rankgauge.alpha_nDCG, rankgauge.measures.infNDCG} <= set(rankgauge.list_measures())
     for measure in rankgauge.list_measures():
         qrels = special.get(measure.declaration.reads, plain)
         asked = completed(measure)

@@ -51,7 +51,9 @@ def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None
       rankgauge explore plan.toml --as markdown
     """  # noqa: D301 - click reads the \b
     plan = rankgauge.BenchmarkPlan.read(path)
-    found, bench = rankgauge.explore_plan(plan, store=store, timed=timed)
+    found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
     color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.report_exploration(found, form, collection=bench.collection, k=k, color=color)
+    text = rankgauge.reports.report_exploration(
+        found, form, collection=bench.collection, k=k, color=color
+    )
     say(text, color=color)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any

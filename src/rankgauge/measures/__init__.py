@@ -4,30 +4,27 @@ Importing this package registers them; :func:`~rankgauge.parse` finds them by na
 attribute of the package: ``rankgauge.measures.BPM(goal=2) @ 10``.
 """
 
+# Importing a family declares its measures.
 from rankgauge.measures import (
-    binary,
-    counts,
-    diversity,
-    graded,
-    incomplete,
-    preferences,
-    user_models,
+    binary as binary,
+    counts as counts,
+    diversity as diversity,
+    graded as graded,
+    incomplete as incomplete,
+    preferences as preferences,
+    user_models as user_models,
 )
 from rankgauge.measures.declaration import DECLARED
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.measure import Measure, list_measures, parse
 
-__all__ = [
-    "binary",
-    "counts",
-    "diversity",
-    "graded",
-    "incomplete",
-    "preferences",
-    "user_models",
-]
+__all__ = ["Measure", "list_measures", "parse", *DECLARED]  # noqa: PLE0604 - all are text
 
 
 def __getattr__(name: str) -> Measure:
     if name in DECLARED:
         return Measure(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

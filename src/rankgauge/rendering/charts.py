@@ -96,7 +96,7 @@ class _Shown:
         """That the plot needs values of measures that are not there."""
         return InputError(
             f"the plot {self.kind!r} needs {what}, which was not evaluated",
-            fix=f"evaluate(judgments, run, rankgauge.plot_measures({self.kind!r}))",
+            fix=f"evaluate(judgments, run, rankgauge.rendering.plot_measures({self.kind!r}))",
         )
 
     def aligned(self) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from itertools import groupby
 
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.measures.declaration import Declaration
-from rankgauge.measures.measure import Measure, parse_all
-from rankgauge.measures.measure import list_measures as all_measures
+from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.other_names import written
 from rankgauge.rendering.tables import Table, render
 

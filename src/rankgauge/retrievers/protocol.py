@@ -23,8 +23,6 @@ from collections.abc import (
     KeysView,
     Mapping,
     Sequence,
-)
-from collections.abc import (
     Set as AbstractSet,
 )
 from concurrent.futures import ThreadPoolExecutor
