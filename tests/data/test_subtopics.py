@@ -92,7 +92,7 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
         ([("q", "d", 1)], "wanted query, subtopic, document, grade", "give rows"),
         ([("q", "s", "d", "x")], "grade 'x' is text, not a number", "as a number"),
         ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "leave out"),
-        ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd' for subtopic", "keep one"),
+        ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd'", "keep one"),
         ([("q", "0", "d", 1)], "these judgments have no subtopics: each is of '0'", "q1 2 d1 1"),
         ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "documents were wanted", "write"),
         (7, "got int, wanted judgments by subtopic", "give a mapping"),
