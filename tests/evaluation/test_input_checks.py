@@ -313,7 +313,7 @@ def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
     assert (found.code, found.severity) == ("P103", "error")
     assert f"without the prefix '{prefix}'" in found.message
     problem = check(qrels, bad).of("P103")[0]
-    assert f"without the prefix '{prefix}'" in problem.what
+    assert f"without the prefix '{prefix}'" in problem.message
 
 
 # ---- scores in ascending order

@@ -35,7 +35,7 @@ from rankgauge.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades, or another tool's way is asked for.
-    from rankgauge.data.special_judgments import Detailed
+    from rankgauge.data.special_qrels import SpecialQrels
     from rankgauge.profiles.deviations import Profile
 
 __all__ = [
@@ -208,10 +208,10 @@ def _read_context(
     """Read the judgments as the measures need them."""
     if not plan.reads:
         return make_context(Qrels.of(source), plan, policies, queries)
-    from rankgauge.data.special_judgments import detailed
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    detail = detailed(plan.reads, source)
-    return make_context(detail.qrels, plan, policies, queries, detail=detail)
+    special = SPECIAL_QRELS[plan.reads].of(source)
+    return make_context(special.qrels, plan, policies, queries, special=special)
 
 
 def _read_records(
@@ -285,14 +285,14 @@ def _is_block(item: Any) -> bool:
 
 def prepare_judgments(
     source: Any, measures: str | Measure | Iterable[str | Measure] | None
-) -> Qrels | Detailed:
+) -> Qrels | SpecialQrels:
     """Read judgments once, as these measures need them, to evaluate many runs."""
     reads = make_plan(measures).reads
     if not reads:
         return Qrels.of(source)
-    from rankgauge.data.special_judgments import detailed
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    return detailed(reads, source)
+    return SPECIAL_QRELS[reads].of(source)
 
 
 def read_judgments(
@@ -300,7 +300,7 @@ def read_judgments(
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - the word users know
-) -> Qrels | Detailed:
+) -> Qrels | SpecialQrels:
     """Read judgments as these measures need them, such as by subtopic.
 
     Args:
@@ -324,6 +324,6 @@ def read_judgments(
     reads = make_plan(measures).reads
     if not reads:
         return read_qrels(path, format=format)
-    from rankgauge.data.special_judgments import read_detailed
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    return read_detailed(reads, path, format)
+    return SPECIAL_QRELS[reads].read(path, format)

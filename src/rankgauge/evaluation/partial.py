@@ -39,7 +39,7 @@ from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
-    from rankgauge.data.special_judgments import Detailed
+    from rankgauge.data.special_qrels import SpecialQrels
 
 __all__ = [
     "Context", "Measured", "Partial", "add_weights", "finish", "make_context", "measure_block",
@@ -58,7 +58,7 @@ class Context(NamedTuple):
     Attributes:
         qrels: Judgments that say what is relevant.
         graded: Judgments that have the grades: mostly the same object.
-        detail: Judgments that say more than a grade, if a measure reads them.
+        special: Judgments that say more than a grade, if a measure reads them.
         plan: The measures and what they need.
         policies: What is decided where definitions are silent.
         measures: The measures as they are computed: without unjudged documents, if the policies
@@ -71,7 +71,7 @@ class Context(NamedTuple):
 
     qrels: Qrels
     graded: Qrels
-    detail: Detailed | None
+    special: SpecialQrels | None
     plan: Plan
     policies: Policies
     measures: Sequence[Measure]
@@ -88,7 +88,7 @@ def make_context(
     queries: Iterable[Any] | None,
     *,
     graded: Qrels | None = None,
-    detail: Detailed | None = None,
+    special: SpecialQrels | None = None,
     notes: tuple[str, ...] = (),
 ) -> Context:
     """Check that the measures can be evaluated by these judgments and policies.
@@ -99,7 +99,7 @@ def make_context(
         policies: As of `Context`.
         queries: The ids of the queries that are evaluated; all judged ones if None.
         graded: As of `Context`; `qrels` if left out.
-        detail: As of `Context`.
+        special: As of `Context`.
         notes: As of `Context`.
     """
     if not len(qrels):
@@ -121,7 +121,7 @@ def make_context(
     return Context(
         qrels,
         graded or qrels,
-        detail,
+        special,
         plan,
         policies,
         measures=plan.condensed if condensed else plan.measures,
@@ -216,8 +216,8 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
     if graded is not joined:
         more = graded.tied(judged_apart=plan.judged_apart, condensed=condensed)
         tied = distinct(np.append(tied, more))
-    if context.detail is not None:
-        tied = distinct(np.append(tied, context.detail.tied(joined)))
+    if context.special is not None:
+        tied = distinct(np.append(tied, context.special.tied(joined)))
     numbers = joined.numbers[context.wanted[joined.numbers]]
     return _measure(joined, graded, numbers, context), int(context.wanted[tied].sum())
 
@@ -246,8 +246,8 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
     else:
         _measure_columns(joined, plan.of_judgments, found, context)
         _measure_columns(graded, plan.of_grades, found, context)
-    if context.detail is not None:
-        for rows, special in context.detail.blocks(joined, numbers):
+    if context.special is not None:
+        for rows, special in context.special.blocks(joined, numbers):
             for column in plan.special:
                 found.values[:, column][rows] = context.measures[column].values(special)
     return found
