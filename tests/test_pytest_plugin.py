@@ -48,7 +48,7 @@ def baseline(tried, pytester):
 def test_a_pass_passes_and_is_said(tried):
     done = tried(GATE.format(run="GOOD"))
     done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(["*= rankgauge =*", "PASS: run (*test_retrieval)"])
+    done.stdout.fnmatch_lines(["*= rankgauge =*", "IDENTICAL: run (*test_retrieval)"])
 
 
 @pytest.mark.usefixtures("baseline")

@@ -40,7 +40,7 @@ def test_the_same_run_passes_and_a_worse_one_fails(gate):
     done = gate(KEYWORD)
     assert done.returncode == 1
     assert done.stdout.startswith("FAIL: keyword\n")
-    assert "between 0.240 and 0.052 worse than the baseline" in done.stdout
+    assert "worse than the baseline" in done.stdout
     assert "loans-renewing from rank 2 to 9" in done.stdout
     assert done.stderr == ""
 
@@ -167,7 +167,7 @@ def test_a_file_that_cannot_be_written_is_named(gate, option):
     done = gate(BM25, option, "nowhere/result")
     assert done.returncode == 2
     assert "error: nowhere/result: cannot be written: No such file or directory" in done.stderr
-    assert "PASS: bm25" in done.stdout
+    assert "IDENTICAL: bm25" in done.stdout
 
 
 @pytest.mark.usefixtures("baseline")

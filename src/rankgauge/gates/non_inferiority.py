@@ -1,15 +1,16 @@
 """Non-inferiority: a run compared with a baseline, query by query, and the verdict on each measure.
 
-PASS if no query changed, or if the one-sided 95% lower bound of the mean paired gain (t) is above
-minus the margin. Otherwise FAIL if the p-value of "there is no loss", corrected by Holm over
-everything that is gated, is below .01. Otherwise INCONCLUSIVE.
+IDENTICAL if all values and the first documents of every ranking are those of the baseline. PASS if
+the one-sided 95% lower bound of the mean gain (`stats.mean_lower_bound`) is above minus the margin.
+Otherwise FAIL if the p-value of "there is no loss" (paired t), corrected by Holm over everything
+that is gated, is below .01. Otherwise INCONCLUSIVE.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
 from rankgauge.gates.baseline import Baseline, Noise
-from rankgauge.gates.result import GateCheck, GateNumbers, QueryLoss
+from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
@@ -49,16 +50,18 @@ class Decision:
         verdict: ``PASS``, ``FAIL`` or ``INCONCLUSIVE``.
         bounds: The bounds that it follows from; None with fewer than two queries.
         p_worse: One-sided p-value of "there is no loss", corrected by Holm.
-        identical: Whether no query changed.
+        changed: The number of queries whose value changed.
     """
 
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"]
     bounds: Bounds | None
     p_worse: float
-    identical: bool
+    changed: int
 
 
-def decide(gains: Sequence[FloatArray], margins: Sequence[float]) -> list[Decision]:
+def decide(
+    gains: Sequence[FloatArray], margins: Sequence[float], lowest: Sequence[float]
+) -> list[Decision]:
     """Return the verdicts on several measures, tested together.
 
     The upper bound agrees with the corrected p-value: with m measures of which Holm finds r to be
@@ -68,34 +71,38 @@ def decide(gains: Sequence[FloatArray], margins: Sequence[float]) -> list[Decisi
     Args:
         gains: For each measure one number a query: new minus baseline, above 0 if better.
         margins: For each measure the loss that is accepted.
+        lowest: For each measure the lowest gain that is possible, such as -1 for nDCG.
 
     Example:
-        >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02])
+        >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [-1.0])
         >>> found[0].verdict, round(found[0].bounds.lower, 4)
         ('PASS', -0.0195)
     """
-    changed = [bool((np.abs(column) > TOLERANCE).any()) for column in gains]
+    changed = [int((np.abs(column) > TOLERANCE).sum()) for column in gains]
+    every = [
+        stats.non_inferiority(column, margin, LEVEL, lowest=least) if len(column) >= 2 else None
+        for column, margin, least in zip(gains, margins, lowest, strict=True)
+    ]
     raw = [
-        stats.non_inferiority(column, margin).p_worse if different and len(column) >= 2 else 1.0
-        for column, margin, different in zip(gains, margins, changed, strict=True)
+        bounds.p_worse if bounds and number else 1.0
+        for bounds, number in zip(every, changed, strict=True)
     ]
     corrected = stats.holm(raw).tolist()
     worse = sum(p < ALPHA_FAIL for p in corrected)
     order = np.argsort(raw, kind="stable").tolist()
     steps = {place: min(step, worse) for step, place in enumerate(order)}
     found = []
-    for place, (column, margin) in enumerate(zip(gains, margins, strict=True)):
-        p_worse, bounds = corrected[place], None
-        identical = bool(len(column)) and not changed[place]
-        passes = identical
-        if len(column) >= 2:
+    for place, (column, first) in enumerate(zip(gains, every, strict=True)):
+        p_worse, bounds = corrected[place], first
+        if bounds is not None:
             level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
-            bounds = stats.non_inferiority(column, margin, LEVEL, level)
-            passes = identical or bounds.not_inferior
+            upper = stats.t_interval(column, 2 * level - 1).high
+            bounds = replace(bounds, upper=upper, upper_level=level)
+        passes = bounds is not None and bounds.not_inferior
         verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "PASS" if passes else "INCONCLUSIVE"
         if not passes and p_worse < ALPHA_FAIL:
             verdict = "FAIL"
-        found.append(Decision(verdict, bounds, p_worse, identical))
+        found.append(Decision(verdict, bounds, p_worse, changed[place]))
     return found
 
 
@@ -103,28 +110,28 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
     """Return about how many queries would decide, if mean and spread stay as they are.
 
     The fewest for which one of the bounds is expected to be beyond its limit with a chance of 80%:
-    (t + 0.84) * sd / sqrt(n) is at most the distance of the mean gain to minus the margin (for
-    PASS), or to 0 (for FAIL). None beyond ten million.
+    (t + 0.84) * sd / sqrt(n) is at most the distance of the mean gain to 0 (for FAIL), or to minus
+    the margin less 2 / n of the loss that was not seen (for PASS). None beyond ten million.
 
     Example:
-        >>> bounds = stats.non_inferiority([0.2, -0.1, 0.1, -0.2, 0.0], margin=0.02)
-        >>> queries_to_decide(bounds, 5)
-        388
+        >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
+        >>> queries_to_decide(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5)
+        408
     """
-    width = (bounds.mean - bounds.lower) / stats.student_t_quantile(bounds.level, queries - 1)
-    sd = width * math.sqrt(queries)
-    distances = (
-        (bounds.mean + bounds.margin, bounds.level),
-        (-bounds.mean, bounds.upper_level),
-    )
-    found = (_needed(sd / distance, level) for distance, level in distances if distance > 0)
+    sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
+    spread = sd * math.sqrt(queries)
+    unseen = 2 * (bounds.mean - bounds.unseen)
+    ways = [(-bounds.mean, bounds.upper_level, 0.0)]
+    if math.isfinite(unseen):
+        ways.append((bounds.mean + bounds.margin, bounds.level, unseen))
+    found = (_needed(spread, unseen, *way) for *way, unseen in ways if way[0] > 0)
     return min((needed for needed in found if needed is not None), default=None)
 
 
-def _needed(spread: float, level: float) -> int | None:
+def _needed(spread: float, unseen: float, distance: float, level: float) -> int | None:
     def enough(n: int) -> bool:
         wide = stats.student_t_quantile(level, n - 1) + _POWER_80
-        return wide * spread <= math.sqrt(n)
+        return wide * spread / math.sqrt(n) + unseen / n <= distance
 
     low, high = 1, 2
     while not enough(high):
@@ -233,7 +240,12 @@ def loss_checks(
     ]
     if not pairs:
         return
-    decisions = decide(gains, [gated.margin for _, gated in pairs])
+    lowest = [
+        _lowest_gain(gated.measure, before)
+        for (_, gated), (_, before, _) in zip(pairs, columns, strict=True)
+    ]
+    decisions = decide(gains, [gated.margin for _, gated in pairs], lowest)
+    same = {reference.kind: _same_rankings(reference, new) for reference in references}
     for (reference, gated), column, gain, decision in zip(
         pairs, columns, gains, decisions, strict=True
     ):
@@ -252,7 +264,15 @@ def loss_checks(
         bounds, jitter = decision.bounds, _jitter(noise, gated, queries)
         stored = reference.stored.queries
         level = 1.0 if gated.measure.level is None else gated.measure.level
-        undecided = decision.verdict == "INCONCLUSIVE" and bounds is not None
+        verdict: GateVerdict = decision.verdict
+        identical = same[reference.kind] and not any(
+            other.changed
+            for (one, _), other in zip(pairs, decisions, strict=True)
+            if one == reference
+        )
+        if identical:
+            verdict = "IDENTICAL"
+        undecided = verdict == "INCONCLUSIVE" and bounds is not None
         numbers = GateNumbers(
             measure=gated.measure,
             baseline_mean=_mean(before),
@@ -277,9 +297,9 @@ def loss_checks(
         yield GateCheck(
             kind=reference.kind,
             name=str(gated.measure),
-            verdict=decision.verdict,
-            sentence=f"{gated.measure}: {_sentence(reference, decision, numbers)}",
-            note=_note(reference, decision, numbers),
+            verdict=verdict,
+            sentence=f"{gated.measure}: {_sentence(reference, verdict, decision, numbers)}",
+            note=_note(reference, verdict, numbers),
             numbers=numbers,
         )
 
@@ -293,6 +313,31 @@ def _values(
     values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     return [queries[row] for row in known.tolist()], values[known, 0], values[known, 1]
+
+
+def _lowest_gain(measure: Measure, before: FloatArray) -> float:
+    """The lowest gain that is possible, from the bounds of the measure.
+
+    A measure without an upper bound cannot lose more than the highest value that was seen.
+    """
+    low, high = measure.declaration.bounds
+    if measure.declaration.better == "higher":
+        if math.isinf(high):
+            high = float(before.max(initial=low))
+        ends = (low, high)
+    else:
+        ends = (high, low)
+    if not all(map(math.isfinite, ends)):
+        return -math.inf
+    worst, best = (np.array([end]) for end in ends)
+    return float(measure.improvements(measure.differences(worst, best))[0])
+
+
+def _same_rankings(reference: Reference, new: Baseline) -> bool:
+    """Whether the first documents of every ranking are known, and the same."""
+    stored = reference.stored.queries
+    pairs = [(stored[query].top, new.queries[query].top) for query in reference.queries]
+    return all(before is not None and before == now for before, now in pairs)
 
 
 def _check_margin(gated: GatedMeasure, mean: float) -> None:
@@ -350,21 +395,43 @@ def _moved(
 # ---- the verdict in words
 
 
-def _sentence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
-    kind = reference.kind
-    if decision.identical:
-        return f"the same as in the {kind} in every query"
+def _sentence(
+    reference: Reference, verdict: GateVerdict, decision: Decision, n: GateNumbers
+) -> str:
+    kind, loss = reference.kind, f"a loss above your margin of {n.margin:g}"
+    if verdict == "IDENTICAL":
+        return (
+            f"values and first documents are those of the {kind} in {_these(n.queries)}; "
+            f"{_unseen(n.queries)} could still differ"
+        )
     if decision.bounds is None:
         return f"{many(n.queries, 'query')} in common with the {kind}: no ground for a verdict"
+    if verdict == "INCONCLUSIVE":
+        return f"{_evidence(kind, decision, n)}; {loss} cannot be excluded; {_would_decide(n)}"
     text = f"the new run is {_between(n)} than the {kind}"
-    loss = f"a loss above your margin of {n.margin:g}"
-    if decision.verdict == "PASS":
+    if verdict == "PASS":
         return f"{text}; {loss} is excluded"
-    if decision.verdict == "INCONCLUSIVE":
-        return f"{text}; {loss} cannot be excluded; {_would_decide(n)}"
     if n.upper < -n.margin:
         return f"{text}: the loss is above your margin of {n.margin:g}"
     return f"{text}: it is worse, and {loss} cannot be excluded"
+
+
+def _evidence(kind: str, decision: Decision, n: GateNumbers) -> str:
+    """What is known where it is too little for a verdict."""
+    if not decision.changed:
+        return f"no value changed in {_these(n.queries)}, but {_unseen(n.queries)} could lose"
+    if math.isinf(n.lower):
+        return f"only {decision.changed} of {n.queries} queries changed, and losses have no limit"
+    return f"the new run is {_between(n)} than the {kind}"
+
+
+def _these(queries: int) -> str:
+    return "this query" if queries == 1 else f"all {queries} queries"
+
+
+def _unseen(queries: int) -> str:
+    """The rule of three: the 95% bound of a share of which none was seen."""
+    return f"up to {min(1.0, 3 / queries):.0%} of all queries"
 
 
 def _between(n: GateNumbers) -> str:
@@ -379,6 +446,8 @@ def _between(n: GateNumbers) -> str:
 
 def _would_decide(n: GateNumbers) -> str:
     digits = _digits(n.margin)
+    if math.isinf(n.lower):
+        return "compare more queries"
     # Rounded up, so that the margin named does pass.
     margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
@@ -391,10 +460,10 @@ def _would_decide(n: GateNumbers) -> str:
     )
 
 
-def _note(reference: Reference, decision: Decision, n: GateNumbers) -> str:
-    if decision.verdict == "INCONCLUSIVE" and n.gain < -n.margin:
+def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
+    if verdict == "INCONCLUSIVE" and n.gain < -n.margin:
         return f"suspect: the loss seen ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
-    if decision.verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
+    if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
             f"worse than the {reference.kind}, but within the margin; an anchor shows such losses "
             "when they add up"

@@ -70,7 +70,7 @@ def gate(
         Holm: A simple sequentially rejective multiple test procedure, 1979.
 
     Example:
-        >>> qrels = {f"q{n}": {"d1": 1} for n in range(30)}
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(200)}
         >>> old = Baseline.from_run(qrels, {q: ["d1"] for q in qrels})
         >>> gate(qrels, {q: ["d1", "d2"] for q in qrels}, {"depth": "any"}, baseline=old)
         <GateResult 'run': PASS, 1 check>
@@ -279,8 +279,8 @@ def _notes(
         yield f"{many(len(empty), 'query')} without a ranking, counted as found nothing"
     if references:
         yield (
-            f"rules: {rules.source}; paired t, one-sided: PASS if the lower bound (95%) is above "
-            "minus the margin, else FAIL if the upper bound (99%, Holm over "
+            f"rules: {rules.source}; PASS if the lower bound of the mean gain (95%) is above minus "
+            "the margin, else FAIL if the upper bound (paired t, 99%, Holm over "
             f"{many(len(references) * len(rules.measures), 'check')}) is below 0"
         )
     if noise is not None:

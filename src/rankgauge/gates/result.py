@@ -15,10 +15,16 @@ from rankgauge.rendering.tables import Cell, Table, to_html
 
 __all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss"]
 
-GateVerdict: TypeAlias = Literal["PASS", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
+GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
 
 # From the best to the worst, each with its exit code.
-_CODES: dict[GateVerdict, int] = {"PASS": 0, "INCONCLUSIVE": 0, "NOT COMPARABLE": 4, "FAIL": 1}
+_CODES: dict[GateVerdict, int] = {
+    "PASS": 0,
+    "IDENTICAL": 0,
+    "INCONCLUSIVE": 0,
+    "NOT COMPARABLE": 4,
+    "FAIL": 1,
+}
 _SEVERITY = {verdict: place for place, verdict in enumerate(_CODES)}
 _STRICT_INCONCLUSIVE = 3
 _SCHEMA = "rankgauge/gate/1"
@@ -90,7 +96,7 @@ class GateCheck:
     Attributes:
         kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor`` or ``latency``.
         name: What was checked: a measure, a query, a quantile.
-        verdict: ``PASS``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
+        verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
         sentence: The verdict in words.
         note: More for a reviewer; may be empty.
         numbers: The numbers behind the verdict, where a measure was compared with a baseline.
@@ -124,11 +130,11 @@ class GateResult:
 
     @property
     def verdict(self) -> GateVerdict:
-        """The worst of the checks; from bad to good FAIL, NOT COMPARABLE, INCONCLUSIVE, PASS."""
+        """The worst of the checks; IDENTICAL is little evidence."""
         return max((check.verdict for check in self.checks), key=_SEVERITY.__getitem__)
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """0 for PASS, 1 FAIL, 4 NOT COMPARABLE; INCONCLUSIVE is 0, or 3 if `strict`."""
+        """0 for PASS and IDENTICAL, 1 FAIL, 4 NOT COMPARABLE; INCONCLUSIVE 0, or 3 if `strict`."""
         if strict and self.verdict == "INCONCLUSIVE":
             return _STRICT_INCONCLUSIVE
         return _CODES[self.verdict]

@@ -21,6 +21,7 @@ _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
     "INCONCLUSIVE": "warning",
+    "IDENTICAL": "notice",
     "PASS": "notice",
 }
 
@@ -104,7 +105,7 @@ def _worst_first(result: GateResult) -> list[GateCheck]:
     """Failures first; among them what lost most in units of its margin."""
 
     def key(check: GateCheck) -> tuple[int, float]:
-        order = ("FAIL", "NOT COMPARABLE", "INCONCLUSIVE", "PASS").index(check.verdict)
+        order = ("FAIL", "NOT COMPARABLE", "INCONCLUSIVE", "IDENTICAL", "PASS").index(check.verdict)
         return order, 0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin
 
     return sorted(result.checks, key=key)
@@ -145,6 +146,7 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
         "FAIL": "failure",
         "NOT COMPARABLE": "error",
         "INCONCLUSIVE": "failure" if strict else "skipped",
+        "IDENTICAL": "",
         "PASS": "",
     }
     text = check.sentence + (f"; {check.note}" if check.note else "")

@@ -10,6 +10,7 @@ that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, nev
 
 from rankgauge.stats.arrays import seed_of
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
+from rankgauge.stats.mean_bounds import mean_lower_bound
 from rankgauge.stats.paired_tests import (
     Bounds,
     Interval,
@@ -45,6 +46,7 @@ __all__ = [
     "holm",
     "max_t",
     "mean_and_sd",
+    "mean_lower_bound",
     "non_inferiority",
     "pairwise_test",
     "power",

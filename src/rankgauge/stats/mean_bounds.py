@@ -15,16 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.ids import IntArray
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = ["SPARSE", "mean_lower_bound", "weighted_mean_cdf"]
+__all__ = ["mean_lower_bound", "unseen_value", "weighted_mean_cdf"]
 
 # Below this share of values that are not 0, the value not seen is the lowest possible one.
-SPARSE = 1 / 3
+_SPARSE = 1 / 3
 # From simulations: docs/explain/gate-rates.md.
 _DEVIATIONS, _PER_SKEWNESS = 0.5, 20.0
-_STEPS = 200
+_STEPS, _NEAR = 100, 1e-9
 _NORMAL = NormalDist()
 
 
@@ -54,24 +55,30 @@ def mean_lower_bound(
         >>> round(mean_lower_bound(few, lowest=-1.0), 4)  # Clopper-Pearson: 0.0466 of 100 may lose
         -0.0466
     """
-    values = one_column(differences, "mean_lower_bound")
-    check_share(level, "level", "mean_lower_bound")
+    where = "mean_lower_bound"
+    values = one_column(differences, where)
+    check_share(level, "level", where)
     count = len(values)
     mean, sd = moments(values)
-    if np.count_nonzero(np.abs(values) > TOLERANCE) < SPARSE * count:
-        unseen = lowest
-    else:
-        deviations = values - mean
-        skewness = float((deviations**3).mean()) / (sd * math.sqrt(1 - 1 / count)) ** 3 if sd else 0
-        c = _DEVIATIONS + _PER_SKEWNESS / count * max(0.0, -skewness)
-        unseen = max(lowest, mean - c * float(np.abs(deviations).max()))
+    unseen = unseen_value(values, lowest)
     if math.isinf(unseen):
         return -math.inf
     by_t = mean - student_t_quantile(level, count - 1) * sd / math.sqrt(count)
-    every = np.append(values, min(unseen, mean))
-    least = float(every.min())
-    weighted = root(lambda at: weighted_mean_cdf(every, at) >= 1 - level, least, mean)
-    return min(by_t, weighted)
+    parts, counts = np.unique(np.append(values, unseen), return_counts=True)
+    weighted = root(lambda at: _share_below(parts - at, counts) >= 1 - level, parts[0], mean)
+    return float(min(by_t, weighted))
+
+
+def unseen_value(values: FloatArray, lowest: float) -> float:
+    """Return the value that `mean_lower_bound` adds to these differences."""
+    if np.count_nonzero(np.abs(values) > TOLERANCE) < _SPARSE * len(values):
+        return lowest
+    mean, sd = moments(values)
+    deviations = values - mean
+    spread = sd * math.sqrt(1 - 1 / len(values))
+    skewness = float((deviations**3).mean()) / spread**3 if sd else 0.0
+    c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skewness)
+    return max(min(lowest, mean), mean - c * float(np.abs(deviations).max()))
 
 
 def weighted_mean_cdf(values: FloatArray, at: float) -> float:
@@ -86,7 +93,12 @@ def weighted_mean_cdf(values: FloatArray, at: float) -> float:
         >>> round(weighted_mean_cdf(np.array([-1.0, -1.0, 0.0, 0.0, 0.0]), -0.2), 3)
         0.819
     """
-    parts, counts = np.unique(values - at, return_counts=True)
+    parts, counts = np.unique(values, return_counts=True)
+    return _share_below(parts - at, counts)
+
+
+def _share_below(parts: FloatArray, counts: IntArray) -> float:
+    """The probability that the sum of the parts, each with an exponential weight, is at most 0."""
     if parts[0] >= 0:
         return 0.0
     if parts[-1] <= 0:
@@ -100,7 +112,7 @@ def weighted_mean_cdf(values: FloatArray, at: float) -> float:
         step = slope / curve
         inside = low < point - step < high
         moved = point - step if inside else (low + high) / 2
-        if abs(moved - point) <= TOLERANCE * abs(moved):
+        if abs(moved - point) <= _NEAR * abs(moved):
             break
         point = moved
     exponent = -2 * float((counts * -np.log1p(-parts * point)).sum())

@@ -23,6 +23,7 @@ from rankgauge.stats.arrays import (
     total,
     whole_numbers,
 )
+from rankgauge.stats.mean_bounds import mean_lower_bound, unseen_value
 from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
 
 __all__ = [
@@ -91,7 +92,7 @@ class Bounds:
         upper: With confidence `upper_level` the true mean is below it.
         level: Of the lower bound.
         upper_level: Of the upper bound.
-        p_margin: One-sided p of "the loss is the margin or more".
+        unseen: The loss that was not seen and is reckoned with (see `mean_lower_bound`).
         p_worse: One-sided p of "there is no loss"; small means worse.
     """
 
@@ -101,7 +102,7 @@ class Bounds:
     upper: float
     level: float
     upper_level: float
-    p_margin: float
+    unseen: float
     p_worse: float
 
     @property
@@ -212,19 +213,25 @@ def effect_size(differences: npt.ArrayLike) -> float:
 
 
 def non_inferiority(
-    differences: npt.ArrayLike, margin: float, level: float = 0.95, upper_level: float = 0.99
+    differences: npt.ArrayLike,
+    margin: float,
+    level: float = 0.95,
+    upper_level: float = 0.99,
+    *,
+    lowest: float = -math.inf,
 ) -> Bounds:
-    """One-sided bounds by paired t: is the new system worse by less than the margin?
+    """One-sided bounds of the mean difference: is the new system worse by less than the margin?
 
-    lower = mean - t(level) * sd / sqrt(Q), upper = mean + t(upper_level) * sd / sqrt(Q). Null
-    hypothesis of `p_margin`: the true mean is -margin or less; of `p_worse`: it is 0 or more. The
-    margin is set before looking at the data (Piaggio et al., CONSORT 2012).
+    The lower bound is that of :func:`mean_lower_bound`, upper = mean + t(upper_level) * sd /
+    sqrt(Q). Null hypothesis of `p_worse`: the true mean is 0 or more. The margin is set before
+    looking at the data (Piaggio et al., CONSORT 2012).
 
     Args:
         differences: (Q,) new minus baseline.
         margin: The loss that is accepted, 0 or more.
         level: Confidence of the lower bound.
         upper_level: Confidence of the upper bound.
+        lowest: The lowest difference that is possible, such as -1 for nDCG.
 
     Example:
         >>> bounds = non_inferiority([0.2, 0.0, 0.4, 0.0, 0.1], margin=0.02)
@@ -238,15 +245,14 @@ def non_inferiority(
     check_amount(margin, "margin", where)
     mean, sd = moments(column)
     df, error = len(column) - 1, sd / math.sqrt(len(column))
-    at_margin = t_statistic(mean + margin, sd, len(column))
     return Bounds(
         mean=mean,
         margin=float(margin),
-        lower=mean - student_t_quantile(level, df) * error,
+        lower=mean_lower_bound(column, level, lowest),
         upper=mean + student_t_quantile(upper_level, df) * error,
         level=level,
         upper_level=upper_level,
-        p_margin=student_t_cdf(-at_margin, df),
+        unseen=unseen_value(column, lowest),
         p_worse=student_t_cdf(t_statistic(mean, sd, len(column)), df),
     )
 
