@@ -18,8 +18,9 @@ import numpy as np
 
 import rankgauge
 from rankgauge import stats
-from rankgauge.gates.non_inferiority import decide
+from rankgauge.gates.non_inferiority import ALPHA_FAIL, LEVEL, decide
 from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.stats.mean_bounds import unseen_value, weighted_mean_cdf
 
 BM25, PLAIN = "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"
 DENSE, HYBRID = "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"
@@ -31,6 +32,16 @@ MEASURES = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
 MARGIN = 0.02
 QUERIES = (30, 50, 100, 200, 400, 800)
 DRAWS = 1500
+MARGINS = (0.01, 0.02, 0.05)
+# How often each number of queries is drawn.
+CELLS = {25: 2000, 50: 2000, 200: 2000, 1000: 1000, 5000: 400}
+SHARES = (0.2, 0.1, 0.05, 0.02)
+REAL = (
+    "cranfield: bm25 stemmed to dense",
+    "cisi: bm25 stemmed to dense",
+    "npl: bm25 stemmed to bm25 plain",
+)
+SPARSE = ("cranfield: bm25 stemmed to dense", "cranfield: bm25 stemmed to dense, RR@10")
 _ANY, _BOTH = "any drop", "drop over 2 % and p < .05"
 
 
@@ -81,6 +92,17 @@ def _short(run: str) -> str:
     return {BM25: "bm25 stemmed", PLAIN: "bm25 plain", DENSE: "dense", HYBRID: "hybrid"}[run]
 
 
+def verdict(gains: np.ndarray, margin: float, lowest: float = -1.0) -> tuple[str, bool]:
+    """What `decide` says of one measure, without its bounds; and whether t alone would pass."""
+    by_t = stats.t_interval(gains, 2 * LEVEL - 1).low > -margin
+    unseen = np.append(gains, unseen_value(gains, lowest))
+    if by_t and weighted_mean_cdf(unseen, -margin) < 1 - LEVEL:
+        return "PASS", True
+    moved = bool(gains.any())
+    fails = moved and stats.t_test(gains).p / 2 < ALPHA_FAIL and gains.mean() < 0
+    return "FAIL" if fails else "INCONCLUSIVE", by_t
+
+
 def verdicts(
     of: Pool, queries: int, loss: float, *, draws: int, seed: int
 ) -> dict[str, Counter[str]]:
@@ -90,7 +112,7 @@ def verdicts(
     for _ in range(draws):
         rows = rng.integers(len(of.apart), size=queries)
         gains = of.apart[rows, 0] - loss
-        said["gate"][decide([gains], [MARGIN])[0].verdict] += 1
+        said["gate"][verdict(gains, MARGIN)[0]] += 1
         drop = -gains.mean()
         said[_ANY]["FAIL" if drop > 0 else "PASS"] += 1
         sure = drop > 0.02 * of.before[rows, 0].mean() and stats.t_test(gains).p < 0.05
@@ -106,9 +128,86 @@ def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
         rows = rng.integers(len(of.apart), size=queries)
         columns = [of.apart[rows, number] for number in range(of.apart.shape[1])]
         margins = [MARGIN] * len(columns)
-        together += any(found.verdict == "FAIL" for found in decide(columns, margins))
-        alone += any(decide([column], [MARGIN])[0].verdict == "FAIL" for column in columns)
+        together += any(
+            found.verdict == "FAIL" for found in decide(columns, margins, [-1.0] * len(columns))
+        )
+        alone += any(verdict(column, MARGIN)[0] == "FAIL" for column in columns)
     return together, alone
+
+
+def shapes(found: Sequence[Pool]) -> Iterator[tuple[str, np.ndarray, float]]:
+    """Distributions of differences, and the share of the queries that change."""
+    rng = np.random.default_rng(7)
+    every = {of.name: of.apart for of in found}
+    for name in REAL:
+        yield f"all: {name}", every[name][:, 0], 1.0
+    yield "all: normal, sd 0.1", rng.normal(0, 0.1, 20_000), 1.0
+    yield "all: exponential losses, sd 0.1", -rng.exponential(0.1, 20_000), 1.0
+    yield "all: lognormal losses, sd 0.1", -np.clip(rng.lognormal(-3, 1, 20_000), 0, 1), 1.0
+    for share in SHARES:
+        for name in SPARSE:
+            column = 1 if name.endswith("RR@10") else 0
+            values = every[name.removesuffix(", RR@10")][:, column]
+            yield f"{share:.0%}: {name}", values, share
+        yield f"{share:.0%}: by 1, such as Success@5", np.array([-1.0, 1.0]), share
+
+
+def drawn(
+    shape: tuple[str, np.ndarray, float], queries: int, mean: float, *, draws: int, seed: int
+) -> np.ndarray | None:
+    """(draws, queries) gains of this shape with this true mean; None if there are none.
+
+    Where all queries change, differences are shifted. Where few do, a changed query loses or gains
+    what some real query lost or gained, and losses are as frequent as the mean wants.
+    """
+    _, values, share = shape
+    rng = np.random.default_rng([seed, queries])
+    if share == 1:
+        return rng.choice(values - values.mean() + mean, (draws, queries))
+    losses, gains = values[values < 0], values[values > 0]
+    lost = (mean / share - gains.mean()) / (losses.mean() - gains.mean())
+    if not 0 <= lost <= 1:
+        return None
+    size = (draws, queries)
+    changed = np.where(rng.random(size) < lost, rng.choice(losses, size), rng.choice(gains, size))
+    return np.where(rng.random(size) < share, changed, 0.0)
+
+
+def cells(
+    shape: tuple[str, np.ndarray, float], queries: int, margin: float, draws: int
+) -> tuple[str, ...] | None:
+    """A row: PASS by t and by the gate at a loss of the margin, INCONCLUSIVE, and PASS at none.
+
+    Draws in which no value changed are left out: they are IDENTICAL, or without evidence.
+    """
+    row: list[str] = []
+    for mean in (-margin, 0.0):
+        gains = drawn(shape, queries, mean, draws=draws, seed=round(1000 * margin))
+        if gains is None:
+            return None
+        said = [verdict(one, margin) for one in gains if one.any()]
+        counted = Counter(name for name, _ in said)
+        row += [_percent(sum(by_t for _, by_t in said), len(said))]
+        row += [_percent(counted[name], len(said)) for name in ("PASS", "INCONCLUSIVE")]
+    return (shape[0], str(queries), f"{margin:g}", *row)
+
+
+def rare_losses(found: Sequence[Pool]) -> Table:
+    """The rates at a true loss of the margin, and at none, for differences of many shapes."""
+    rows = [
+        cells(shape, queries, margin, draws)
+        for shape in shapes(found)
+        for queries, draws in CELLS.items()
+        for margin in MARGINS
+    ]
+    return Table(
+        columns=(
+            "changed queries", "queries", "margin",
+            "loss = margin: t passes", "PASS", "INCONCLUSIVE",
+            "no loss: t passes", "PASS ", "INCONCLUSIVE ",
+        ),
+        rows=tuple(row for row in rows if row is not None),
+    )  # fmt: skip
 
 
 def _percent(number: int, whole: int) -> str:
@@ -157,6 +256,8 @@ def main() -> None:
         f"## The pairs\n\n{to_markdown(spreads)}\n"
         f"## No true loss\n\n{to_markdown(rates(found, 0.0))}\n"
         f"## A true loss of twice the margin\n\n{to_markdown(rates(found, 2 * MARGIN))}\n"
+        "## When few queries change, or losses are skewed\n\n"
+        f"{to_markdown(rare_losses(found))}\n"
         "## Five measures, no true loss, 100 queries\n\n"
         f"At least one `FAIL` in {_percent(together, whole)} of draws; were each tested as if it "
         f"were alone, in {_percent(alone, whole)}.\n"
