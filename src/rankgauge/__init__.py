@@ -130,10 +130,10 @@ if TYPE_CHECKING:
     from rankgauge.explanation.working import IdealRow as IdealRow
     from rankgauge.explanation.working import Worked as Worked
     from rankgauge.explanation.working import Working as Working
-    from rankgauge.formats.names import QRELS_FORMATS as QRELS_FORMATS
-    from rankgauge.formats.names import RUN_FORMATS as RUN_FORMATS
-    from rankgauge.formats.names import TARGET_FORMATS as TARGET_FORMATS
-    from rankgauge.formats.names import InFormat as InFormat
+    from rankgauge.formats.registry import QRELS_FORMATS as QRELS_FORMATS
+    from rankgauge.formats.registry import RUN_FORMATS as RUN_FORMATS
+    from rankgauge.formats.registry import TARGET_FORMATS as TARGET_FORMATS
+    from rankgauge.formats.registry import InFormat as InFormat
     from rankgauge.fusion.fusion import FUSION_METHODS as FUSION_METHODS
     from rankgauge.fusion.fusion import FUSION_NORMS as FUSION_NORMS
     from rankgauge.fusion.fusion import Fusion as Fusion
@@ -348,7 +348,7 @@ _HOMES = {
         "FINDING_KINDS", "Effect", "Evidence", "Finding", "FindingKind", "Location",
     ),
     "data.fingerprints": ("fingerprint",),
-    "formats.names": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
+    "formats.registry": ("QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS", "InFormat"),
     "fusion.fusion": ("FUSION_METHODS", "FUSION_NORMS", "Fusion", "fuse"),
     "gates.baseline": ("Baseline",),
     "gates.checks": ("GateCheck", "GateNumbers", "QueryChange"),

@@ -8,7 +8,7 @@ from rankgauge import FormatError, InFormat, InputError, check
 from rankgauge.checks.readers import Given, given_runs, read_whole
 from rankgauge.checks.salvage import salvaged
 from rankgauge.formats import fast_trec, sources
-from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.formats.columns import JUDGMENTS, RUN
 
 QRELS = {"q1": {"d1": 1, "d2": 0}}
 

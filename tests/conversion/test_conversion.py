@@ -269,7 +269,7 @@ def test_a_query_without_documents_is_counted(tmp_path):
 @pytest.mark.parametrize("size", [1, 4, 50, 1 << 22])
 def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeypatch):
     from rankgauge.formats import ignored_fields
-    from rankgauge.formats.layout import RUN
+    from rankgauge.formats.columns import RUN
 
     lines = ["# head\n", "q Q0 a 1 9 t\n"]
     for n in range(200):

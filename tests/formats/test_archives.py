@@ -20,7 +20,7 @@ import pytest
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.compression import packed
-from rankgauge.formats.names import PACKINGS, Packing
+from rankgauge.formats.registry import PACKINGS, Packing
 from rankgauge.formats.readers import read_ids
 
 RUN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"

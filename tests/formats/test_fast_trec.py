@@ -16,10 +16,10 @@ from rankgauge import RankgaugeError
 from rankgauge.core.ids import Ids
 from rankgauge.formats import fast_trec, readers, sources
 from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.fields import Numbering
-from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.formats.fast_trec import Numbering
+from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
-from rankgauge.formats.names import BrokenPackError
+from rankgauge.formats.registry import BrokenPackError
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 

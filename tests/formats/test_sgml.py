@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankgauge import FormatError
 from rankgauge.formats import sgml
-from rankgauge.formats.stored_texts import StoredTexts
+from rankgauge.formats.texts import StoredTexts
 from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
 
 _BLANK = st.text(" \t\n\r", max_size=4)

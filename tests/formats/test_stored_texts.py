@@ -13,7 +13,7 @@ import pytest
 
 from rankgauge import FormatError, InputError
 from rankgauge.formats.lines import opened
-from rankgauge.formats.stored_texts import HashIndex, StoredTexts, kept
+from rankgauge.formats.texts import HashIndex, StoredTexts, kept
 from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
 
 

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
-from rankgauge.formats.names import TARGET_FORMATS
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.registry import TARGET_FORMATS
 from rankgauge.formats.writers import write_table
 from rankgauge.sample import sample_path
 

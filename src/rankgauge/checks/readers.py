@@ -16,8 +16,8 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.data.model import Qrels, Run, run_name, table_of_input
 from rankgauge.errors import InputError
 from rankgauge.formats import memory, readers, sources
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.registry import InFormat
 
 __all__ = ["Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
 

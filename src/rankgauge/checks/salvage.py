@@ -19,7 +19,7 @@ from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import memory
-from rankgauge.formats.layout import RUN, Layout, columns_of, is_lost, lost_number, read_number
+from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
@@ -30,7 +30,8 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.names import InFormat, format_of
+from rankgauge.formats.numbers import is_lost, lost_number, read_number
+from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.trec import is_line, places_of, rank_place
 
 __all__ = ["Fault", "Faults", "names_ranks", "salvaged", "salvaged_rows"]

@@ -19,7 +19,7 @@ from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
 from rankgauge.formats.lines import Source
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.registry import InFormat
 
 __all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
 

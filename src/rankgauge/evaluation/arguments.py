@@ -16,9 +16,9 @@ from rankgauge.data.model import Qrels, Run, read_qrels
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import Truth
 from rankgauge.evaluation.plan import Plan
-from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.columns import RUN, columns_of
+from rankgauge.formats.frames import is_frame
 from rankgauge.formats.lines import Source
-from rankgauge.formats.memory import is_frame
 from rankgauge.formats.readers import read_ids
 from rankgauge.measures.measure import Measure, parse_all
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.names import PACKINGS, BrokenPackError, Packing
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive

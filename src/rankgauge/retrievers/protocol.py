@@ -35,7 +35,8 @@ from rankgauge.core.ids import id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.formats.layout import RUN, lost_number
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.numbers import lost_number
 
 __all__ = [
     "Hits", "LoopBlocked", "Retriever", "abandon_blocked_loop", "aligned", "answers_of", "awaited",
