@@ -53,7 +53,7 @@ def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, fl
         path = Path(folder, "qrels.div")
         path.write_text("".join(lines(queries, documents, subtopics)), encoding="ascii")
         start = time.process_time()
-        judged = rankgauge.read_subtopic_qrels(path)
+        judged = rankgauge.data.read_subtopic_qrels(path)
         read = time.process_time() - start
     spent = []
     for measures in (ORDINARY, (*ORDINARY, *DIVERSE)):

@@ -41,7 +41,7 @@ def scored(run: Rankings, habit: str) -> Rankings:
 
 def took(qrels: Qrels, run: Rankings, rounds: int) -> tuple[Mapping[str, float], int]:
     """Milliseconds of each policy, and the queries that ties could change."""
-    measures = [name for name in MEASURES if parse(name).averages]
+    measures = [name for name in MEASURES if parse(name).has_tie_mean]
     times: dict[str, list[float]] = {ties: [] for ties in POLICIES}
     touched = 0
     for _ in range(rounds + 1):

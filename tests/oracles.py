@@ -214,21 +214,21 @@ def IPrecAvg(seen: Seen, *, rel: float = 1, points: str = "up") -> Value:
     return sum(known) / 11 if known else None
 
 
-def RBP(seen: Seen, *, p: float = 0.8, k: int | None = None, rel: float = 1) -> Value:
+def RBP(
+    seen: Seen, *, p: float = 0.8, k: int | None = None, rel: float = 1, residual: bool = False
+) -> Value:
+    if residual:
+        # The reader reaches every rank with chance p^(rank-1); known is what is judged.
+        known = 0.0
+        for rank, doc in enumerate(seen.ranking[:k], start=1):
+            if seen.grades.get(doc, -1) >= 0:
+                known += (1 - p) * p ** (rank - 1)
+        return 1 - known
     total = 0.0
     for rank, doc in enumerate(seen.ranking[:k], start=1):
         if _relevant(seen, doc, rel):
             total += p ** (rank - 1)
     return (1 - p) * total
-
-
-def RBPres(seen: Seen, *, p: float = 0.8, k: int | None = None) -> Value:
-    # The reader reaches every rank with chance p^(rank-1); known is what stands where judged.
-    known = 0.0
-    for rank, doc in enumerate(seen.ranking[:k], start=1):
-        if seen.grades.get(doc, -1) >= 0:
-            known += (1 - p) * p ** (rank - 1)
-    return 1 - known
 
 
 # ---- incomplete judgments
@@ -477,7 +477,7 @@ ORACLES: dict[str, Callable[..., Value]] = {
     loop.__name__: loop
     for loop in (
         AP, Bpref, Compat, DCG, ERR, F, FirstRel, G, GMAP, GMBpref, IPrec, IPrecAvg, Judged, NCG,
-        NumNonrelRet, NumRel, NumRelRet, NumRet, P, PairAcc, R, RBP, RBPres, RR, RelP, RnDCG, Rprec,
+        NumNonrelRet, NumRel, NumRelRet, NumRet, P, PairAcc, R, RBP, RR, RelP, RnDCG, Rprec,
         RprecMult, SetAP, SetF, SetP, SetR, SetRelP, Success, Unjudged, Utility, YAAP, binG, infAP,
         nDCG, nDCGrel, nERR, *reader_loops.LOOPS,
     )

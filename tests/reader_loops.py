@@ -41,9 +41,7 @@ def _value(seen: Seen, k: int, chances: _Chances, rel: float | None, top: float 
     return _rate(chances, _gains(seen, k, rel, top, 0))
 
 
-def _residual(
-    seen: Seen, k: int, chances: _Chances, rel: float | None = None, top: float | None = None
-) -> float:
+def _residual(seen: Seen, k: int, chances: _Chances, rel: float | None, top: float | None) -> float:
     low, high = (_rate(chances, _gains(seen, k, rel, top, unknown)) for unknown in (0, 1))
     return high - low
 
@@ -76,19 +74,9 @@ def INST(
     k: int = 1000,
     rel: float | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Value:
-    return _value(seen, k, _inst(goal), rel, top)
-
-
-def INSTres(
-    seen: Seen,
-    *,
-    goal: float = 1,
-    k: int = 1000,
-    rel: float | None = None,
-    top: float | None = None,
-) -> Value:
-    return _residual(seen, k, _inst(goal), rel, top)
+    return (_residual if residual else _value)(seen, k, _inst(goal), rel, top)
 
 
 def INSQ(
@@ -98,32 +86,32 @@ def INSQ(
     k: int = 1000,
     rel: float | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Value:
-    return _value(seen, k, _insq(goal), rel, top)
-
-
-def INSQres(seen: Seen, *, goal: float = 1, k: int = 1000) -> Value:
-    return _residual(seen, k, _insq(goal))
+    return (_residual if residual else _value)(seen, k, _insq(goal), rel, top)
 
 
 def BPM(
-    seen: Seen, *, k: int, goal: float = 1, rel: float | None = None, top: float | None = None
+    seen: Seen,
+    *,
+    k: int,
+    goal: float = 1,
+    rel: float | None = None,
+    top: float | None = None,
+    residual: bool = False,
 ) -> Value:
-    return _value(seen, k, _bpm(goal), rel, top)
+    return (_residual if residual else _value)(seen, k, _bpm(goal), rel, top)
 
 
-def BPMres(
-    seen: Seen, *, k: int, goal: float = 1, rel: float | None = None, top: float | None = None
+def SDCG(
+    seen: Seen,
+    *,
+    k: int,
+    rel: float | None = None,
+    top: float | None = None,
+    residual: bool = False,
 ) -> Value:
-    return _residual(seen, k, _bpm(goal), rel, top)
-
-
-def SDCG(seen: Seen, *, k: int, rel: float | None = None, top: float | None = None) -> Value:
-    return _value(seen, k, _sdcg, rel, top)
-
-
-def SDCGres(seen: Seen, *, k: int) -> Value:
-    return _residual(seen, k, _sdcg)
+    return (_residual if residual else _value)(seen, k, _sdcg, rel, top)
 
 
 def NERR8(seen: Seen, *, k: int, rel: float | None = None, top: float | None = None) -> Value:
@@ -153,5 +141,5 @@ def NERR11(
 
 
 LOOPS: tuple[Callable[..., Value], ...] = (
-    BPM, BPMres, INSQ, INSQres, INST, INSTres, NERR10, NERR11, NERR8, NERR9, SDCG, SDCGres,
+    BPM, INSQ, INST, NERR10, NERR11, NERR8, NERR9, SDCG,
 )  # fmt: skip

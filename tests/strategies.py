@@ -178,6 +178,7 @@ _WORDS = {
     "points": st.sampled_from(("up", "nearest")),
     "recall": st.one_of(st.sampled_from([tenth / 10 for tenth in range(11)]), st.floats(0, 1)),
     "rel": _RELS,
+    "residual": st.booleans(),
     "top": st.integers(4, 12),
 }
 
@@ -201,7 +202,8 @@ def bound(bare: Measure) -> st.SearchStrategy[Measure]:
     def complete(params: dict[str, Any]) -> Measure:
         if params.get("norm") == "k" or params.get("ideal") == "topk":
             params = {"k": 5, **params}
-        return bare(**params).complete()
+        taken = bare.declaration.variant(params).words
+        return bare(**{word: value for word, value in params.items() if word in taken}).complete()
 
     return st.fixed_dictionaries(always, optional=maybe).map(complete)
 
@@ -243,8 +245,7 @@ def completed(bare: Measure) -> Measure:
 
 def by_loop(measure: Measure, seen: Seen) -> Value:
     """The second opinion on a measure for one query."""
-    words = {**measure.declaration.defaults, **dict(measure.params)}
-    return value(measure.name, words, seen)
+    return value(measure.name, measure.arguments, seen)
 
 
 def differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool:

@@ -18,8 +18,7 @@ import click
 import pytest
 
 import rankgauge
-from rankgauge.benchmark import plan as planning
-from rankgauge.benchmark import plan_exploration
+from rankgauge.benchmark import plan as planning, plan_execution
 from rankgauge.cli.main import cli
 from rankgauge.measures.other_names import DIALECTS
 
@@ -95,7 +94,7 @@ def test_the_page_of_a_measure_says_all_that_its_declaration_says(measure):
     assert ("$$" in page) == ("$$" in declared.doc)
     for word in declared.words:
         assert f"| `{word}` |" in page
-    for twin in filter(None, (declared.trec, declared.trec_cut)):
+    for twin in declared.trec:
         assert re.sub(r":[^}]*", "", twin) in page
     for other in declared.also:
         assert f"`{other}`" in page
@@ -141,11 +140,13 @@ def test_every_command_and_option_stands_on_the_page_of_the_command_line(path, c
 def test_every_public_name_stands_on_the_page_of_python():
     page = text("reference", "api.md")
     measures = {measure.name for measure in rankgauge.list_measures()}
-    for name in set(rankgauge.__all__) - measures:
-        assert re.search(rf"(?m)^\.\. (auto\w+:: rankgauge\.{name}|py:data:: {name})$", page), name
-    for name in rankgauge.retrievers.__all__:
-        full = rf"rankgauge\.retrievers\.{name}"
-        assert re.search(rf"(?m)^\.\. (auto\w+|py:data):: {full}$", page), name
+    shown = set(re.findall(r"(?m)^\.\. (?:auto\w+|py:data):: (?:rankgauge\.)?([\w.]+)$", page))
+    assert set(rankgauge.__all__) - measures - shown == set()
+    packages = {path.parent.name for path in Path(rankgauge.__file__).parent.glob("*/__init__.py")}
+    for package in packages - {"cli", "stats"}:
+        names = set(getattr(importlib.import_module(f"rankgauge.{package}"), "__all__", ()))
+        hidden = [n for n in names - measures if not {n, f"{package}.{n}"} & shown]
+        assert not hidden, package
 
 
 def test_every_error_stands_on_the_page_of_errors():
@@ -158,7 +159,7 @@ def test_every_error_stands_on_the_page_of_errors():
 
 def test_every_use_case_stands_on_its_page_with_its_measures():
     page = text("howto", "choose-measures.md")
-    for name, case in rankgauge.USE_CASES.items():
+    for name, case in rankgauge.core.USE_CASES.items():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
         for measure in case.measures:
             assert f"`{measure}`" in row
@@ -203,7 +204,7 @@ def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
 def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
     page = text("reference", "checks.md")
     assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
-    for kind in rankgauge.FINDING_KINDS.values():
+    for kind in rankgauge.checks.FINDING_KINDS.values():
         assert f"\n### {kind.code} {kind.name}\n" in page
 
 
@@ -217,7 +218,7 @@ def test_every_name_of_another_tool_stands_on_its_page():
 def test_codes_that_the_pages_name_are_codes():
     for path in [README, *written().values()]:
         found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
-        assert found <= set(rankgauge.FINDING_KINDS), path
+        assert found <= set(rankgauge.checks.FINDING_KINDS), path
 
 
 @pytest.mark.slow
@@ -278,7 +279,7 @@ def test_every_key_of_a_plan_stands_on_its_page_with_its_default():
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():
         assert value is None or limits[key] == f"`{value}`"
     found = keys_on(page, "Configurations")
-    assert set(found) == set(plan_exploration._KEYS)  # noqa: SLF001 - no other list has them
+    assert set(found) == set(plan_execution._EXPLORE_KEYS)  # noqa: SLF001 - no other list has them
     for key, parameter in inspect.signature(rankgauge.explore).parameters.items():
         if key in found and parameter.default not in {None, parameter.empty, "nDCG@10"}:
             assert found[key] == f"`{parameter.default}`"
@@ -290,7 +291,7 @@ def test_the_plan_on_its_page_can_be_carried_out(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(f"timed = 0\n{first}\n{space}", encoding="utf-8")
     plan = rankgauge.BenchmarkPlan.read(path)
-    outcome = rankgauge.run_plan(plan, progress=False)
+    outcome = rankgauge.benchmark.run_plan(plan, progress=False)
     assert list(outcome.bench.runs) == ["bm25", "dense", "hybrid", "passages"]
     assert not outcome.failed
     build = plan.builder(outcome.bench)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import rankgauge
+
 DOCS = Path(__file__).parents[1] / "docs"
 if not DOCS.is_dir():
     pytest.skip("there are no pages beside these tests", allow_module_level=True)
@@ -53,7 +55,7 @@ def test_the_page_has_what_the_tools_say_that_are_installed():
 
 def test_every_tool_of_a_profile_is_on_the_page():
     on_page = {tool for _, tool, _ in KNOWN}
-    assert on_page == set(other_tools.rankgauge.PROFILES) - {"trec_eval-9", "trec_eval-10"}
+    assert on_page == set(rankgauge.profiles.PROFILES) - {"trec_eval-9", "trec_eval-10"}
 
 
 def test_the_tables_are_those_that_the_script_makes():

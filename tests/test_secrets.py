@@ -267,7 +267,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     assert_clean(done.stdout + done.stderr)
     assert "SECRET1" not in done.stdout + done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {"answers.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {
+    assert {"responses.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {
         path.name for path in written
     }
     assert any("answered 400" in path.read_text("utf-8", "replace") for path in written)

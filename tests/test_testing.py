@@ -6,7 +6,8 @@ import types
 
 import pytest
 
-from rankgauge import Document, InputError, Query, RetrieverCheck, check_retriever
+from rankgauge import Document, InputError, Query
+from rankgauge.testing import RetrieverCheck, check_retriever
 
 DOCUMENTS = {
     "d1": "We open at nine.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
     from rankgauge import Measure
-    from rankgauge.measures.measure import Declaration
+    from rankgauge.measures.declaration import Declaration
 
 FOLDER = Path("reference", "measures")
 SUFFIX = ".markdown"
@@ -49,6 +49,7 @@ OTHER = {
     "among": "retrieved",
     "b": 2,
     "beta": 2,
+    "count": "pairs",
     "gain": "exp",
     "goal": 2,
     "hit": 2,
@@ -64,6 +65,8 @@ OTHER = {
     "points": "nearest",
     "recall": 0.5,
     "rel": 3,
+    "residual": True,
+    "scope": "both",
     "top": 3,
 }
 
@@ -123,8 +126,7 @@ def extent(declared: "Declaration") -> str:
 
 def twins(declared: "Declaration") -> str:
     """Its names in trec_eval."""
-    names = dict.fromkeys(filter(None, (declared.trec, declared.trec_cut)))
-    return ", ".join("`" + re.sub(r":[^}]*", "", name) + "`" for name in names)
+    return ", ".join("`" + re.sub(r":[^}]*", "", name) + "`" for name in declared.trec)
 
 
 def variants(measure: "Measure") -> "Iterator[tuple[str, Measure, float]]":
@@ -210,8 +212,8 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
     yield "A value that is not defined", undefined[declared.undefined]
     yield "Reads", reads[declared.reads]
     yield "Twin in trec_eval", twins(declared) or "none"
-    if declared.also:
-        yield "Also written", ", ".join(f"`{name}`" for name in declared.also)
+    if declared.also or declared.shown:
+        yield "Also written", ", ".join(f"`{name}`" for name in (*declared.also, *declared.shown))
     yield "Equal scores", f"{over_ties(declared)} ([ties](../../howto/ties.md))"
     for tool, called in elsewhere(declared):
         yield f"In {tool}".replace("In people", "People write"), ", ".join(f"`{n}`" for n in called)

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 import rankgauge
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from docutils import nodes
     from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
 
-def names(module: "ModuleType") -> set[str]:
-    """The public names of a module, without those of modules."""
-    return set(module.__all__) - {"functional", "retrievers"}
+def public_name(words: list[str]) -> str | None:
+    """Return the public name of what a module has by another path; None if it has none."""
+    for package in (rankgauge, getattr(rankgauge, words[1], None)):
+        names = set(getattr(package, "__all__", ()))
+        public = next((n for n, word in enumerate(words) if word in names), None)
+        if public:
+            return ".".join([package.__name__, *words[public:]])
+    return None
 
 
 def to_public_name(
@@ -27,18 +30,13 @@ def to_public_name(
 ) -> "nodes.reference | None":
     """The reference, if what is left without its module is a public name."""
     words = node.get("reftarget", "").split(".")
-    if node.get("refdomain") != "py" or words[0] != "rankgauge":
+    if node.get("refdomain") != "py" or words[0] != "rankgauge" or len(words) < 2:
         return None
-    for module in (rankgauge, rankgauge.retrievers):
-        public = next((n for n, word in enumerate(words) if word in names(module)), None)
-        if public:
-            break
-    else:
+    target = public_name(words)
+    if target is None:
         return None
-    target = ".".join([module.__name__, *words[public:]])
-    where = node["refdoc"]
     return env.domains["py"].resolve_xref(
-        env, where, app.builder, node["reftype"], target, node, text
+        env, node["refdoc"], app.builder, node["reftype"], target, node, text
     )
 
 

@@ -30,7 +30,7 @@ def folder() -> Path:
     return Path(named)
 
 
-def causes(found: Mapping[str, rankgauge.Diagnosis]) -> Iterator[str]:
+def causes(found: Mapping[str, rankgauge.diagnosis.Diagnosis]) -> Iterator[str]:
     """A table: in how many queries each cause was found, by run."""
     yield f"| cause | {' | '.join(found)} | what to do |\n"
     yield f"| --- |{' --: |' * len(found)} --- |\n"
@@ -55,7 +55,7 @@ def main() -> None:
         }
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")
         write(f"## {title}\n\n")
-        write(rankgauge.report_comparison(comparison, "markdown", described=False))
+        write(rankgauge.reports.report_comparison(comparison, "markdown", described=False))
         write("\n### What goes wrong\n\n")
         found = {short: rankgauge.diagnose(qrels, run, texts) for short, run in runs.items()}
         write("".join(causes(found)))

@@ -18,7 +18,7 @@ import numpy as np
 
 import rankgauge
 from rankgauge import stats
-from rankgauge.gates.decision import decide
+from rankgauge.gates.non_inferiority import decide
 from rankgauge.rendering.tables import Table, to_markdown
 
 BM25, PLAIN = "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"

@@ -69,10 +69,9 @@ def twins(tool: str) -> Iterator[Written]:
         return
     for bare in rankgauge.list_measures():
         declared = bare.declaration
-        cut = f"@{declared.at}"
-        for twin in dict.fromkeys(filter(None, (declared.trec, declared.trec_cut))):
+        for twin, params in declared.trec.items():
             name = re.sub(r"\{\w+:[^}]*\}", "x", twin).replace("{", "").replace("}", "")
-            means = f"{declared.name}{cut}" if "{" in twin else declared.name
+            means = str(bare(**params)) + (f"@{declared.at}" if "{" in twin else "")
             yield Written(tool, name, means, "")
 
 

@@ -152,11 +152,11 @@ def _records(_case: Case, path: Path) -> str:
 
 
 def _queries(_case: Case, path: Path) -> str:
-    return _texts(rg.read_queries(path))
+    return _texts(rg.corpus.read_queries(path))
 
 
 def _documents(_case: Case, path: Path) -> str:
-    return _texts(rg.read_documents(path))
+    return _texts(rg.corpus.read_documents(path))
 
 
 def _texts(found: Any) -> str:
@@ -190,15 +190,15 @@ def _check(case: Case, path: Path) -> str:
     """A check says what an evaluation refuses, and can be shown."""
     alone = case.number % 3 == 0
     result = rg.check(path) if alone else rg.check(_QRELS, path)
-    rg.report_check(result, "text")
+    rg.reports.report_check(result, "text")
     json.loads(result.to_json())
-    for problem in result.problems:
-        if problem.count < 1 or not problem.what or not problem.mend:
-            return f"{FAULT}: {problem}"
+    for finding in result.findings:
+        if finding.evidence.count < 1 or not finding.message or not finding.fix:
+            return f"{FAULT}: {finding}"
     try:
         rg.read_qrels(path) if alone else rg.evaluate(_QRELS, path, "AP")
     except rg.InputError as error:
-        if all(problem.kind.severity != "error" for problem in result.problems):
+        if all(finding.severity != "error" for finding in result.findings):
             return f"{FAULT}: no error is found, but {error}"
     return "read"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from rankgauge import GateResult
+    from rankgauge.gates import GateResult
 
 __all__ = ["Gatekeeper"]
 

@@ -15,12 +15,12 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import (
     Hits,
     aligned,
-    answers_of,
     describe_error,
     has_index,
     hits_of,
     index_documents,
     listed_hits,
+    responses_of,
     rows_of_hits,
     search,
 )
@@ -186,7 +186,7 @@ class _Asked:
         self.retriever = retriever
         self.k = k
         self.known: frozenset[str] | None = None
-        self._answers = answers_of(retriever)
+        self._answers = responses_of(retriever)
 
     def index(self, documents: Sequence[Document], what: str = "the documents") -> None:
         _survived(

@@ -4,15 +4,15 @@ import pytest
 
 pytest.importorskip("haystack", reason="haystack-ai is not installed")
 
-from haystack import Document as Page
-from haystack import Pipeline, component
+from haystack import Document as Page, Pipeline, component
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from rankgauge import Collection, InputError, Query, check_retriever
+from rankgauge import Collection, InputError, Query
 from rankgauge.retrievers import Haystack
 from rankgauge.sample import sample_path
+from rankgauge.testing import check_retriever
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

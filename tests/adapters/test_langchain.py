@@ -13,9 +13,10 @@ from langchain_core.embeddings import Embeddings  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 from langchain_core.vectorstores import InMemoryVectorStore  # noqa: E402
 
-from rankgauge import Collection, InputError, Query, check_retriever, evaluate, read_qrels  # noqa: E402
+from rankgauge import Collection, InputError, Query, evaluate, read_qrels  # noqa: E402
 from rankgauge.retrievers import LangChain  # noqa: E402
 from rankgauge.sample import sample_path  # noqa: E402
+from rankgauge.testing import check_retriever  # noqa: E402
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

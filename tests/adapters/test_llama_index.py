@@ -6,16 +6,16 @@ import pytest
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 
-from llama_index.core import Document as Page
-from llama_index.core import VectorStoreIndex
+from llama_index.core import Document as Page, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from rankgauge import Collection, InputError, Query, check_retriever
+from rankgauge import Collection, InputError, Query
 from rankgauge.retrievers import LlamaIndex
 from rankgauge.sample import sample_path
+from rankgauge.testing import check_retriever
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

@@ -5,9 +5,10 @@ import pytest
 pt = pytest.importorskip("pyterrier", reason="python-terrier is not installed")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
-from rankgauge import Collection, InputError, Query, check_retriever  # noqa: E402
+from rankgauge import Collection, InputError, Query  # noqa: E402
 from rankgauge.retrievers import PyTerrier  # noqa: E402
 from rankgauge.sample import sample_path  # noqa: E402
+from rankgauge.testing import check_retriever  # noqa: E402
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

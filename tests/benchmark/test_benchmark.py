@@ -64,9 +64,9 @@ def test_a_query_that_does_not_fit_is_refused(collection, given, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"timed": "a"}, "'a' for timed"), ({"timed": -1}, "-1 for timed"),
-        ({"prices": [1]}, "for prices"), ({"prices": {"tokens": "x"}}, "'x' for the price of"),
-        ({"prices": {"tokens": float("nan")}}, "nan for the price"),
+        ({"timed": "a"}, "timed='a'"), ({"timed": -1}, "timed=-1"),
+        ({"prices": [1]}, "for prices"), ({"prices": {"tokens": "x"}}, "='x' is not"),
+        ({"prices": {"tokens": float("nan")}}, "=nan is not"),
         ({"settings": [1]}, "for settings"), ({"limits": {"concurrency": 2}}, "for limits"),
     ],
     ids=str,
@@ -153,7 +153,7 @@ def test_choices_that_are_not_possible_are_refused(collection, given, error):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "5", True])
 def test_k_is_a_whole_number_from_one_on(k):
-    with pytest.raises(InputError, match="for k"):
+    with pytest.raises(InputError, match="k="):
         Benchmark(k=k)
 
 

@@ -135,11 +135,11 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     yaml = pytest.importorskip("yaml")
     run = Benchmark(collection, k=5).run("words", Words(k1=0.9, name="ä: #1\n"), timed=0)
     path, plain = tmp_path / "words.run", tmp_path / "plain.run"
-    rankgauge.write_benchmark_run(run, path)
-    rankgauge.write_benchmark_run(run, plain, head=False)
+    rankgauge.benchmark.write_benchmark_run(run, path)
+    rankgauge.benchmark.write_benchmark_run(run, plain, head=False)
     assert rankgauge.read_run(path) == rankgauge.read_run(plain, name="words")
     packed = tmp_path / "words.run.gz"
-    rankgauge.write_benchmark_run(run, packed)
+    rankgauge.benchmark.write_benchmark_run(run, packed)
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     lines = path.read_text().splitlines()
     assert lines[0] == "# ir_metadata.start"
@@ -148,7 +148,7 @@ def test_a_run_file_has_a_head_that_our_reader_passes_over(collection, tmp_path)
     head = yaml.safe_load("\n".join(line[2:] for line in lines[1:end]))
     assert head["tag"] == "words"
     assert head["method"]["retrieval"][0]["parameters"]["name"] == "ä: #1\n"
-    assert head["run"]["sha256"] == rankgauge.fingerprint(run.run)
+    assert head["run"]["sha256"] == rankgauge.data.fingerprint(run.run)
     assert head["data"]["test_collection"]["documents"] == 20
 
 

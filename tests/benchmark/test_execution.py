@@ -1,4 +1,4 @@
-"""Whatever a retriever does, every query gets its answer, and the run goes on."""
+"""Whatever a retriever does, every query gets its response, and the run goes on."""
 
 import asyncio
 import contextlib
@@ -22,11 +22,13 @@ QUICK = Limits(backoff=0.0)
 
 
 def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
-    """Answers by query, and whether all were asked."""
-    answers = []
-    whole = ask(asked_of, queries, k, limits=limits, record=answers.append)
-    assert len({answer.query for answer in answers}) == len(answers), "a query was answered twice"
-    return {answer.query: answer for answer in answers}, whole
+    """Responses by query, and whether all were asked."""
+    responses = []
+    whole = ask(asked_of, queries, k, limits=limits, record=responses.append)
+    assert len({response.query for response in responses}) == len(responses), (
+        "a query was answered twice"
+    )
+    return {response.query: response for response in responses}, whole
 
 
 WAYS = {
@@ -259,19 +261,19 @@ BAD = {
     "an end of a generator": (lambda: raising(GeneratorExit()), "error", "GeneratorExit"),
     "what cannot be shown": (lambda: [Hostile()], "error", "SystemExit"),
     "exits while it is read": (lambda: (sys.exit(3) for _ in range(3)), "error", "SystemExit"),
-    "no end": (lambda: itertools.repeat("d1"), "answer", "did not stop"),
+    "no end": (lambda: itertools.repeat("d1"), "response", "did not stop"),
     "raises": (lambda: 1 / 0, "error", "ZeroDivisionError: division by zero"),
     "exits": (lambda: (_ for _ in ()).throw(SystemExit(3)), "error", "SystemExit: 3"),
-    "nothing at all": (lambda: None, "answer", "returned None"),
-    "text": (lambda: "d1", "answer", "returned 'd1'"),
-    "a number": (lambda: 7, "answer", "returned 7"),
-    "NaN": (lambda: [("d1", float("nan"))], "answer", "nan"),
-    "infinity": (lambda: {"d1": float("inf")}, "answer", "inf"),
-    "no ids": (lambda: [object()], "answer", "has no id"),
-    "an empty id": (lambda: [""], "answer", "empty"),
-    "some scores": (lambda: [("d1", 1.0), "d2"], "answer", "1 of 2 hits have a score"),
+    "nothing at all": (lambda: None, "response", "returned None"),
+    "text": (lambda: "d1", "response", "returned 'd1'"),
+    "a number": (lambda: 7, "response", "returned 7"),
+    "NaN": (lambda: [("d1", float("nan"))], "response", "nan"),
+    "infinity": (lambda: {"d1": float("inf")}, "response", "inf"),
+    "no ids": (lambda: [object()], "response", "has no id"),
+    "an empty id": (lambda: [""], "response", "empty"),
+    "some scores": (lambda: [("d1", 1.0), "d2"], "response", "1 of 2 hits have a score"),
     "a generator that fails": (lambda: (1 / 0 for _ in range(3)), "error", "ZeroDivision"),
-    "a surrogate": (lambda: ["d\ud800"], "answer", "surrogate"),
+    "a surrogate": (lambda: ["d\ud800"], "response", "surrogate"),
 }
 
 
@@ -387,7 +389,7 @@ def test_a_retriever_that_cancels_tasks_fails_for_its_query_only(cancel, concurr
     limits = Limits(retries=0, concurrency=concurrency, timeout=timeout)
     found, whole = finished_in(30, retrieve, limits)
     assert whole
-    failed = {query: answer.error for query, answer in found.items() if answer.hits is None}
+    failed = {query: response.error for query, response in found.items() if response.hits is None}
     assert "Cancelled" in failed["q5"]
     # Of calls side by side, those that were cancelled with it fail too.
     assert len(failed) == 1 or (cancel is cancel_all_tasks and len(failed) <= concurrency)
@@ -494,7 +496,7 @@ def test_an_async_call_that_hangs_is_cancelled():
 @pytest.mark.parametrize("kind", [np.array, tuple], ids=["array", "tuple"])
 def test_the_rankings_of_a_batch_may_be_an_array_or_a_tuple(kind):
     found, _ = asked(lambda texts: kind([[7, 3]] * len(texts)), Limits(batch=5))
-    assert all(answer.hits.ids == ["7", "3"] for answer in found.values())
+    assert all(response.hits.ids == ["7", "3"] for response in found.values())
 
 
 @pytest.mark.parametrize("wrong", [[], [["d1"]] * 9, None, "d1"], ids=repr)
@@ -629,8 +631,8 @@ def test_a_time_limit_is_kept_while_the_next_call_has_to_wait_for_the_rate():
             free.wait(30)
         return [text]
 
-    def record(answer):
-        told.append((answer.query, answer.kind, time.monotonic() - began))
+    def record(response):
+        told.append((response.query, response.kind, time.monotonic() - began))
 
     limits = Limits(rate=1.0, concurrency=4, timeout=0.1, retries=0)
     ask(retrieve, QUERIES[:2], 3, limits=limits, record=record)
@@ -647,11 +649,11 @@ def test_an_interrupt_stops_threads_from_beginning_more():
         time.sleep(0.01)
         return [text]
 
-    answers = []
+    responses = []
 
-    def record(answer):
-        answers.append(answer)
-        if len(answers) == 2:
+    def record(response):
+        responses.append(response)
+        if len(responses) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -695,7 +697,7 @@ def test_threads_left_waiting_end_with_the_run():
 
 
 def finished_in(seconds, retrieve, limits):
-    """Answers of a retriever, asked in a thread that is given so long."""
+    """Responses of a retriever, asked in a thread that is given so long."""
     found = []
     thread = threading.Thread(target=lambda: found.append(asked(retrieve, limits)), daemon=True)
     thread.start()
@@ -719,12 +721,12 @@ def test_a_call_that_holds_up_the_loop_is_left_behind_with_it(declared, concurre
     called = retrieve if declared else (lambda text: retrieve(text))  # noqa: PLW0108 - not async
     found, whole = finished_in(30, called, limits)
     assert whole
-    others = {query for query, answer in found.items() if answer.hits is None}
+    others = {query for query, response in found.items() if response.hits is None}
     assert found["q5"].kind == "timeout"
     assert others == {"q5"} or (not declared and len(others) <= concurrency)
     release.set()
     more, _ = finished_in(30, retrieve, limits)
-    assert all(answer.hits is not None for answer in more.values())
+    assert all(response.hits is not None for response in more.values())
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
@@ -741,7 +743,7 @@ def test_a_call_that_does_not_let_itself_be_cancelled_is_left_behind(concurrency
     found, whole = finished_in(30, retrieve, limits)
     release.set()
     assert whole
-    assert [query for query, answer in found.items() if answer.hits is None] == ["q5"]
+    assert [query for query, response in found.items() if response.hits is None] == ["q5"]
     assert found["q5"].kind == "timeout"
 
 
@@ -769,7 +771,7 @@ def test_a_ranking_that_is_slow_to_read_counts_within_the_time_limit():
     found, whole = finished_in(30, retrieve, Limits(timeout=0.3, retries=0))
     assert whole
     assert found["q5"].kind == "timeout"
-    assert sum(answer.hits is not None for answer in found.values()) == len(QUERIES) - 1
+    assert sum(response.hits is not None for response in found.values()) == len(QUERIES) - 1
 
 
 def test_the_time_of_a_ranking_that_is_made_while_it_is_read_is_counted():
@@ -778,7 +780,7 @@ def test_the_time_of_a_ranking_that_is_made_while_it_is_read_is_counted():
         yield text
 
     found, _ = asked(retrieve, queries=QUERIES[:2])
-    assert all(answer.seconds >= 0.02 for answer in found.values())
+    assert all(response.seconds >= 0.02 for response in found.values())
 
 
 @pytest.mark.slow

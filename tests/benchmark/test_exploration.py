@@ -6,8 +6,7 @@ import sys
 import pytest
 from overlapping import Overlapping
 
-from rankgauge.benchmark.exploration import explore
-from rankgauge.benchmark.exploration_result import before_after
+from rankgauge.benchmark.exploration import before_after, explore
 from rankgauge.corpus.chunking import TokenChunker
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run

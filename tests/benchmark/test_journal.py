@@ -10,11 +10,10 @@ import time
 import zlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Hits, InputError, Query
-from rankgauge.benchmark.journal import Answer, Journal, query_key
+from rankgauge.benchmark.journal import Journal, Response, query_key
 
 HITS = st.builds(
     lambda ids, scored, repeated, beyond, ascending: Hits(
@@ -38,12 +37,12 @@ HITS = st.builds(
 )
 
 
-def answer(query, hits=None, **rest):
-    return Answer(query, query_key(Query(query, "text")), hits, **rest)
+def response(query, hits=None, **rest):
+    return Response(query, query_key(Query(query, "text")), hits, **rest)
 
 
 def everything(journal):
-    return list(journal.answers(lambda _: True))
+    return list(journal.responses(lambda _: True))
 
 
 @given(
@@ -53,7 +52,7 @@ def everything(journal):
     )
 )
 def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
-    kept = [answer(query, hits, seconds=0.25, attempts=n) for query, hits, n in rows]
+    kept = [response(query, hits, seconds=0.25, attempts=n) for query, hits, n in rows]
     with Journal(tmp_path_factory.mktemp("j") / "j") as journal:
         journal.open()
         for one in kept:
@@ -63,7 +62,7 @@ def test_what_was_kept_comes_back_to_the_last_bit(tmp_path_factory, rows):
 
 
 def test_a_failure_comes_back_with_its_kind_and_what_was_said(tmp_path):
-    failed = answer("q1", None, error="no answer within 2 s", kind="timeout", attempts=3)
+    failed = response("q1", None, error="no response within 2 s", kind="timeout", attempts=3)
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(failed)
@@ -73,14 +72,14 @@ def test_a_failure_comes_back_with_its_kind_and_what_was_said(tmp_path):
 def test_the_last_answer_to_a_query_counts(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", None, error="no", kind="error"))
-        journal.append(answer("q2", Hits(["d1"], [1.0])))
+        journal.append(response("q1", None, error="no", kind="error"))
+        journal.append(response("q2", Hits(["d1"], [1.0])))
     keys = {q: (q, query_key(Query(q, "text"))) for q in ("q1", "q2")}
     assert journal.known(failed=True) == set(keys.values())
     assert journal.known(failed=False) == {keys["q2"]}
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d9"], [1.0])))
+        journal.append(response("q1", Hits(["d9"], [1.0])))
         assert [(a.query, a.hits.ids) for a in everything(journal)] == [
             ("q2", ["d1"]),
             ("q1", ["d9"]),
@@ -92,22 +91,24 @@ def test_the_last_answer_to_a_query_counts(tmp_path):
 def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, cut):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d1"], [1.0])))
-        journal.append(answer("q2", Hits(["d2"], [1.0])))
-    path = tmp_path / "answers.jsonl"
+        journal.append(response("q1", Hits(["d1"], [1.0])))
+        journal.append(response("q2", Hits(["d2"], [1.0])))
+    path = tmp_path / "responses.jsonl"
     path.write_bytes(path.read_bytes()[:-cut])
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q3", Hits(["d3"], [1.0])))
+        journal.append(response("q3", Hits(["d3"], [1.0])))
         assert [a.query for a in everything(journal)] == ["q1", "q3"]
 
 
 def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d1"], [1.0])))
-        journal.append(answer("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000)))
-    path = tmp_path / "answers.jsonl"
+        journal.append(response("q1", Hits(["d1"], [1.0])))
+        journal.append(
+            response("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000))
+        )
+    path = tmp_path / "responses.jsonl"
     path.write_bytes(path.read_bytes()[:-1])
     with Journal(tmp_path) as journal:
         journal.open()
@@ -126,8 +127,8 @@ def test_a_last_line_longer_than_one_look_back_is_cut_off_whole(tmp_path):
 def test_a_damaged_line_is_as_if_it_had_never_been_asked(tmp_path, damage):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d1"], [1.0])))
-    path = tmp_path / "answers.jsonl"
+        journal.append(response("q1", Hits(["d1"], [1.0])))
+    path = tmp_path / "responses.jsonl"
     path.write_bytes(damage + path.read_bytes() + damage)
     assert [a.query for a in everything(Journal(tmp_path))] == ["q1"]
 
@@ -144,7 +145,7 @@ def test_only_one_process_writes_a_journal(tmp_path):
 def test_beginning_anew_forgets_and_has_another_stamp(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(response("q1", Hits(["d1"], [1.0])))
         journal.note(finished=True)
         stamp = journal.stamp()
         journal.close()
@@ -160,8 +161,8 @@ def test_a_head_that_is_damaged_is_read_as_none_and_one_of_a_newer_format_is_ref
         journal.note(finished=True)
     head = tmp_path / "run.json"
     assert json.loads(head.read_text())["finished"] is True
-    head.write_text('{"format": 3}')
-    with pytest.raises(InputError, match="format 3, wanted 2"):
+    head.write_text('{"format": 4}')
+    with pytest.raises(InputError, match="format 4, wanted 3"):
         Journal(tmp_path).open()
     for damage in (
         "",
@@ -210,18 +211,18 @@ def flipped(path):
 
 def test_no_flipped_bit_changes_an_answer(tmp_path):
     kept = [
-        answer("q1", Hits(["d1", "d2"], [1.0, 0.5], scored=True, beyond=3), seconds=0.25),
-        answer("q2", None, error="no", kind="error", attempts=2),
-        answer("q3", Hits(["d3"], [1.0], repeated=1)),
+        response("q1", Hits(["d1", "d2"], [1.0, 0.5], scored=True, beyond=3), seconds=0.25),
+        response("q2", None, error="no", kind="error", attempts=2),
+        response("q3", Hits(["d3"], [1.0], repeated=1)),
     ]
     with Journal(tmp_path) as journal:
         journal.open()
         for one in kept:
             journal.append(one)
-    for _ in flipped(tmp_path / "answers.jsonl"):
+    for _ in flipped(tmp_path / "responses.jsonl"):
         found = everything(Journal(tmp_path))
         assert [one for one in kept if one in found] == found
-        assert 1 <= len(found) <= 2, "a damaged newline costs two answers"
+        assert 1 <= len(found) <= 2, "a damaged newline costs two responses"
 
 
 def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
@@ -255,15 +256,15 @@ def test_no_flipped_bit_of_the_head_changes_what_it_says(tmp_path):
 def test_a_line_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_path, row):
     with Journal(tmp_path) as journal:
         journal.open()
-        journal.append(answer("q1", Hits(["d1"], [1.0])))
+        journal.append(response("q1", Hits(["d1"], [1.0])))
     body = json.dumps({"query": "q9", "key": "0", "seconds": 0.1, **row}).encode()[:-1]
-    with (tmp_path / "answers.jsonl").open("ab") as stream:
+    with (tmp_path / "responses.jsonl").open("ab") as stream:
         stream.write(body + b',"sum":"%08x"}\n' % zlib.crc32(body))
     with Journal(tmp_path, k=2) as journal:
         journal.open()
         assert [one.query for one in everything(journal)] == ["q1"]
         assert journal.notes == [
-            f"WARNING: 1 damaged line in {tmp_path / 'answers.jsonl'}: its query is asked again"
+            f"WARNING: 1 damaged line in {tmp_path / 'responses.jsonl'}: its query is asked again"
         ]
     with Journal(tmp_path) as journal:
         journal.open()
@@ -294,16 +295,19 @@ def test_a_head_of_the_wrong_kind_is_damaged_although_its_checksum_is_right(tmp_
         assert type(journal.head["stamp"]) is str
 
 
-def test_a_journal_without_checksums_is_begun_anew(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_journal_of_an_earlier_version_is_begun_anew(tmp_path, version):
     line = '{"query":"q1","key":"0","seconds":0.1,"ids":["d1"]}\n'
     (tmp_path / "answers.jsonl").write_text(line)
-    (tmp_path / "run.json").write_text('{"format": 1, "stamp": "a", "finished": true}')
+    head = {"format": version, "stamp": "a", "finished": True, "sum": "0"}
+    (tmp_path / "run.json").write_text(json.dumps(head))
     with Journal(tmp_path) as journal:
         journal.open()
         assert everything(journal) == []
         assert "finished" not in journal.head
-        assert "format 1" in journal.notes[0]
-        journal.append(answer("q1", Hits(["d2"], [1.0])))
+        assert f"format {version}" in journal.notes[0]
+        assert not (tmp_path / "answers.jsonl").exists()
+        journal.append(response("q1", Hits(["d2"], [1.0])))
         assert [one.hits.ids for one in everything(journal)] == [["d2"]]
 
 

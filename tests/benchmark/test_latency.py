@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
-from rankgauge import InputError, Latency, Limits, Query
+from rankgauge import InputError, Limits, Query
+from rankgauge.benchmark import Latency
 from rankgauge.benchmark.latency import measure_latency, used
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import rankgauge
-from rankgauge import BenchmarkPlan, InputError, RankgaugeError, run_plan, sample_path
+from rankgauge import BenchmarkPlan, InputError, RankgaugeError, sample_path
+from rankgauge.benchmark import run_plan
 
 SAMPLE = sample_path("plan.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\n"
@@ -89,7 +90,9 @@ def test_false_stands_for_nothing_where_an_option_may_be_none(write):
 
 
 def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
-    found, bench = rankgauge.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
+    found, bench = rankgauge.benchmark.explore_plan(
+        BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0
+    )
     assert [t.configuration["encoder.dimensions"] for t in found.trials] == [
         256, 512, 1024, 2048, 4096,
     ]  # fmt: skip
@@ -97,9 +100,9 @@ def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
     assert found.values["best"] > found.values["before"]
     assert len(bench.queries) == 30
     assert bench.runs == {}
-    said = rankgauge.report_exploration(found, collection=bench.collection)
+    said = rankgauge.reports.report_exploration(found, collection=bench.collection)
     assert "before and best, 15 queries" in said
-    again, _ = rankgauge.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
+    again, _ = rankgauge.benchmark.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
     assert [t.value for t in again.trials] == [t.value for t in found.trials]
 
 
@@ -116,7 +119,7 @@ def test_options_inside_parts_are_explored(write):
         method = ["rrf", "combsum"]
         """)
     )
-    found, _ = rankgauge.explore_plan(plan, timed=0)
+    found, _ = rankgauge.benchmark.explore_plan(plan, timed=0)
     assert len(found.trials) == 5
     assert found.before.configuration == {
         "of.0.b": 0.4, "of.1.encoder.dimensions": 2048, "method": "rrf",
@@ -142,7 +145,7 @@ def test_options_inside_parts_are_explored(write):
 def test_what_is_wrong_with_a_search_is_named(write, explore, said):
     plan = BenchmarkPlan.read(write(textwrap.dedent(THREE) + explore))
     with pytest.raises(RankgaugeError) as caught:
-        rankgauge.explore_plan(plan, timed=0)
+        rankgauge.benchmark.explore_plan(plan, timed=0)
     assert said in str(caught.value)
 
 
@@ -298,8 +301,8 @@ WRONG = {
         f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module",
     ),
     "no name to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:f'", "math:f"),
-    "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "0 for k"),
-    "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "for timed"),
+    "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "k=0"),
+    "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "timed=-1"),
     "a price is text": (
         f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a",
     ),
@@ -490,7 +493,7 @@ def test_repeats_count_the_queries_whose_value_moves(write, tmp_path):
         """)
     )
     made = run_plan(plan, progress=False).bench
-    (said,) = rankgauge.repeat_plan(plan, made, 2, "RR")
+    (said,) = rankgauge.benchmark.repeat_plan(plan, made, 2, "RR")
     assert said.endswith(
         "between 0.0000 and 0.0000 in 2 times; its value differs for 0 of 30 queries"
     )
@@ -534,12 +537,12 @@ def test_repeats_tell_what_is_the_same_each_time(write, tmp_path):
         """)
     )
     made = run_plan(plan, progress=False).bench
-    said = list(rankgauge.repeat_plan(plan, made, 3, "RR"))
+    said = list(rankgauge.benchmark.repeat_plan(plan, made, 3, "RR"))
     assert said[0] == "lots: the same rankings and scores, 3 times"
     assert said[1].startswith("wavers: ")
     assert not list(Path(made.store).glob("repeat-*"))
     with pytest.raises(InputError, match="repeat"):
-        list(rankgauge.repeat_plan(plan, made, 1, "RR"))
+        list(rankgauge.benchmark.repeat_plan(plan, made, 1, "RR"))
 
 
 def test_a_slip_in_the_last_table_is_found_before_the_first_retriever_is_made(write, tmp_path):

@@ -18,16 +18,16 @@ import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
 
 from rankgauge import Benchmark, Collection, InputError, Limits
-from rankgauge.benchmark import costs
+from rankgauge.benchmark import session
 
 
-def test_answers_of_declared_settings_are_used_again_and_only_those(collection, tmp_path):
+def test_responses_of_declared_settings_are_used_again_and_only_those(collection, tmp_path):
     first = Benchmark(collection, k=5, store=tmp_path).run("a", Words(k1=1), timed=0)
     again, other, deeper = Words(k1=1), Words(k1=2), Words(k1=1)
     reused = Benchmark(collection, k=5, store=tmp_path).run("b", again, timed=0)
     assert (again.asked, again.indexed, reused.tally.reused) == ([], 0, 10)
     assert reused.run["q3"] == first.run["q3"]
-    said = f"10 of 10 answers reused from {reused.journal.folder}: same settings (declared)"
+    said = f"10 of 10 responses reused from {reused.journal.folder}: same settings (declared)"
     assert reused.notes == (said,)
     Benchmark(collection, k=5, store=tmp_path).run("a", other, timed=0)
     Benchmark(collection, k=6, store=tmp_path).run("a", deeper, timed=0)
@@ -252,7 +252,7 @@ def in_processes(tmp_path, again="missing", **sources):
 
 
 @pytest.mark.slow
-def test_another_process_uses_answers_of_the_same_code_only(tmp_path):
+def test_another_process_uses_responses_of_the_same_code_only(tmp_path):
     helpers = "def half(n):\n    return n // 2\n"
     whole = "['d0', 'd1', 'd2', '-']"
     first = in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=helpers)
@@ -352,7 +352,7 @@ def test_answers_that_were_set_aside_are_used_if_they_are_asked_for(collection, 
         "d2", "d2", "d1", "d1", "d3", "d3",
     ]  # fmt: skip
     assert run.tally.reused == 6
-    assert not list(tmp_path.glob("*/answers-earlier.jsonl"))
+    assert not list(tmp_path.glob("*/responses-earlier.jsonl"))
 
 
 def test_a_finished_run_is_used_again_if_that_is_asked_for(collection, tmp_path):
@@ -381,9 +381,9 @@ class Tied(Words):
 
 def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection, tmp_path):
     run = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
-    path = run.journal.folder / "answers.jsonl"
+    path = run.journal.folder / "responses.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"d3"', b'"d4"'))
-    with pytest.raises(InputError, match="1 answer cannot be read any more"):
+    with pytest.raises(InputError, match="1 response cannot be read any more"):
         run.evaluate("RR")
     again = Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
     assert again.evaluate("RR").mean() == {"RR": 1.0}
@@ -394,7 +394,7 @@ def test_a_journal_that_is_damaged_after_the_run_is_no_empty_ranking(collection,
 def test_a_line_with_the_key_of_another_query_answers_neither(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("mine", lambda text: ["d1"], settings={"model": "a"}, timed=0)
-    path = next(tmp_path.glob("*/answers.jsonl"))
+    path = next(tmp_path.glob("*/responses.jsonl"))
     changed = []
     for line in path.read_bytes().splitlines():
         row = json.loads(line)
@@ -563,13 +563,13 @@ def test_a_process_that_is_ended_goes_on_where_it_stopped_to_the_same_numbers(
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        written = [f.read_bytes().count(b"\n") for f in tmp_path.glob("*/answers.jsonl")]
+        written = [f.read_bytes().count(b"\n") for f in tmp_path.glob("*/responses.jsonl")]
         if written and written[0] >= 20:
             break
         time.sleep(0.01)
     killed.send_signal(end)
     killed.wait(30)
-    kept = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*/answers.jsonl"))
+    kept = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*/responses.jsonl"))
     assert 20 <= kept < 200
 
     def finished(store):
@@ -633,7 +633,7 @@ def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_pa
 
 
 def test_what_asking_has_taken_is_noted_while_it_goes_on(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr(costs, "_NOTED_EVERY", 0.0)
+    monkeypatch.setattr(session, "_NOTED_EVERY", 0.0)
     noted = []
 
     class Watched(Metered):

@@ -42,7 +42,7 @@ def test_retrievers_are_compared_with_latency_beside_quality(bench):
         assert said in done.stdout
     assert done.stderr == ""
     again = bench()
-    assert "30 of 30 answers reused from" in again.stdout
+    assert "30 of 30 responses reused from" in again.stdout
     assert "same settings (declared)" in " ".join(again.stdout.split())
 
 
@@ -251,7 +251,7 @@ def test_an_interrupt_says_where_the_answers_are_and_the_command_goes_on(bench, 
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        if any(f.read_bytes().count(b"\n") > 3 for f in tmp_path.glob("st/*/answers.jsonl")):
+        if any(f.read_bytes().count(b"\n") > 3 for f in tmp_path.glob("st/*/responses.jsonl")):
             break
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

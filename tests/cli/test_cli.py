@@ -111,7 +111,7 @@ def test_an_error_is_said_on_standard_error_and_ends_with_2(words, said):
 
 def test_measures_are_listed_and_explained():
     assert "nDCG" in run("measures").stdout
-    assert run("measures", "nDCG").stdout == rankgauge.describe("nDCG")
+    assert run("measures", "nDCG").stdout == rankgauge.reports.describe("nDCG")
     names = [row["measure"] for row in json.loads(run("measures", "--as", "json").stdout)]
     assert len(names) == len(rankgauge.list_measures())
 

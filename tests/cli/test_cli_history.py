@@ -57,7 +57,7 @@ def test_what_is_shown_is_what_was_given(kept):
     }  # fmt: skip
     assert known["time"] == "2026-01-05T00:00:00+00:00"
     assert known["label"] == "1.0"
-    assert known["fingerprint of the run"] == rankgauge.fingerprint(rankgauge.read_run(BM25))
+    assert known["fingerprint of the run"] == rankgauge.data.fingerprint(rankgauge.read_run(BM25))
 
 
 def test_a_list_has_a_line_for_each(kept):

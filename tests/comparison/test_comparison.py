@@ -14,18 +14,9 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import (
-    Design,
-    InputError,
-    Run,
-    UnknownName,
-    compare,
-    compare_evaluations,
-    evaluate,
-    plot,
-    report_comparison,
-    stats,
-)
+from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge.comparison import Design
+from rankgauge.reports import report_comparison
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:
@@ -188,7 +179,7 @@ def test_values_that_rounding_sets_apart_are_the_same():
     one = FOUND.evaluations[0]
     nearly = replace(one, run_name="nearly", per_query=one.per_query * (1 + 4e-16))
     assert not np.array_equal(one.per_query, nearly.per_query)
-    found = compare_evaluations([one, nearly]).difference("nearly")
+    found = compare([one, nearly]).difference("nearly")
     assert (found.verdict, found.ties, found.p) == ("identical", 60, 1.0)
 
 
@@ -354,10 +345,10 @@ def test_evaluations_are_compared_as_their_runs_are():
     evaluations = [
         evaluate(QRELS, Run.of(run, name=n), ["nDCG@10", "AP"]) for n, run in RUNS.items()
     ]
-    found = compare_evaluations(evaluations)
+    found = compare(evaluations)
     assert found.differences == FOUND.differences
     assert found.sentences == FOUND.sentences
-    again = compare_evaluations(evaluations, Design(("AP",), "s1", pairs="all", test="t"))
+    again = compare(evaluations, tested="AP", baseline="s1", pairs="all", test="t")
     assert [str(m) for m in again.tested] == ["AP"]
     assert again.baseline == "s1"
 
@@ -384,7 +375,9 @@ def test_one_query_that_carries_the_difference_is_named():
     some = old | {f"q{n}": ["x", "d"] for n in range(7)}
     deep = some | {"q9": [*(f"y{m}" for m in range(100)), "d"]}
     found = compare(qrels, {"old": old, "new": deep}, "FirstRel")
-    assert "new against old: query 'q9' alone carries most of the difference" in found.warnings
+    assert (
+        "new against old: query 'q9' alone carries most of the difference (C106)" in found.warnings
+    )
     even = compare(qrels, {"old": old, "new": some}, "FirstRel")
     assert not any("alone carries" in text for text in even.warnings)
 
@@ -409,11 +402,11 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
         (lambda: compare(QRELS, RUNS, "RR", interval="normal"), "interval='normal'"),
         (lambda: compare(QRELS, RUNS, "RR", pairs="some"), "pairs='some'"),
         (lambda: Design((), "a"), "no measure is tested"),
-        (lambda: compare_evaluations(FOUND.evaluations[:1]), "got 1 run"),
-        (lambda: compare_evaluations(FOUND.evaluations, Design(("RR",), "s0")),
+        (lambda: compare(FOUND.evaluations[:1]), "got 1 run"),
+        (lambda: compare(FOUND.evaluations, tested="RR"),
          "RR was not evaluated"),
-        (lambda: compare_evaluations(FOUND.evaluations, Design(("AP",), "x")), "no run is called"),
-        (lambda: compare_evaluations([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
+        (lambda: compare(FOUND.evaluations, tested="AP", baseline="x"), "no run is called"),
+        (lambda: compare([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
          "differ in their measures"),
         (lambda: compare({"q1": {"d"}, "q2": {"d"}},
                          {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}, "c": {"q1": ["d"], "q2": ["d"]}},
@@ -533,7 +526,7 @@ def test_a_measure_without_a_better_side_is_higher_or_lower():
 
 def test_weights_that_the_differences_do_not_have_are_a_warning():
     share = {q: float(n + 1) for n, q in enumerate(QRELS)}
-    found = compare_evaluations(
+    found = compare(
         [evaluate(QRELS, Run.of(RUNS[n], name=n), "RR", weights=share) for n in ("s0", "s1")]
     )
     assert any("means are weighted, differences are not" in text for text in found.warnings)
@@ -597,7 +590,7 @@ def test_a_comparison_plots_itself():
 def test_rankings_that_end_above_the_cut_off_are_named():
     short = {q: dict(list(docs.items())[:4]) for q, docs in RUNS["s1"].items()}
     found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
-    assert "short: no ranking reaches rank 10, where nDCG@10 is cut" in found.warnings
+    assert "short: no ranking reaches rank 10, where nDCG@10 is cut (C110)" in found.warnings
     assert not any("no ranking reaches" in text for text in FOUND.warnings)
 
 
@@ -640,4 +633,4 @@ def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
 )
 def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
     with pytest.raises(InputError, match=f"differ in their {said}"):
-        compare_evaluations([FOUND.evaluations[0], other()])
+        compare([FOUND.evaluations[0], other()])

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
-from rankgauge import InputError, MismatchError, Run, ranked, rbo
+from rankgauge import InputError, MismatchError, Run, rbo
 from rankgauge.comparison.overlap import meet
+from rankgauge.data import ranked
 
 LETTERS = "abcdefghij"
 RANKINGS = st.lists(st.sampled_from(LETTERS), unique=True, max_size=8)
@@ -218,7 +218,7 @@ def test_real_runs_agree_with_the_slow_loop(data_folder):
         Run.of(folder / f"{name}.run.gz") for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine")
     )
     found = rbo(one, other, depth=100)
-    ranked_one, ranked_other = (rankgauge.ranked(run, depth=100) for run in (one, other))
+    ranked_one, ranked_other = (rankgauge.data.ranked(run, depth=100) for run in (one, other))
     for query in found.query_ids[:20]:
         wanted = slow_extrapolated(list(ranked_one[query]), list(ranked_other[query]), 0.9)
         assert found.value(query) == pytest.approx(wanted, abs=1e-12)

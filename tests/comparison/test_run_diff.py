@@ -7,8 +7,7 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import ranked
 from strategies import batches, few_scores
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.core.ids import Ids, id_bytes, near_match, renumbered, show_id
 from rankgauge.errors import InputError

@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, distinct, offsets_of, pair_keys

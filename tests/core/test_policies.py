@@ -159,9 +159,9 @@ def test_policies_survive_json_and_a_history_and_are_said(choice: Any, tmp_path:
     assert len(estimated) == bool(choice.get("draws"))
     # Only what differs in nothing is compared.
     same = evaluate(MADE.qrels, Run.of(MADE.run, name="b"), asked, **choice)
-    rankgauge.compare_evaluations([found, same])
+    rankgauge.compare([found, same])
     for other in TOGETHER:
         if other != choice and not other.get("draws") and other["ties"] != "mean":
             unlike = evaluate(MADE.qrels, Run.of(MADE.run, name="b"), asked, **other)
             with pytest.raises(InputError, match="differ in their policies"):
-                rankgauge.compare_evaluations([found, unlike])
+                rankgauge.compare([found, unlike])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rankgauge import USE_CASES, UnknownName, parse, use_case
+from rankgauge import UnknownName, parse
+from rankgauge.core import USE_CASES, use_case
 
 ASKED = {
     "qa": {"RR", "Success@1"},

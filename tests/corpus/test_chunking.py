@@ -5,8 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.corpus.chunking import (
     Chunk,

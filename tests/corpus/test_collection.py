@@ -8,15 +8,8 @@ import pickle
 
 import pytest
 
-from rankgauge import (
-    Collection,
-    Document,
-    FormatError,
-    InputError,
-    Query,
-    read_documents,
-    read_queries,
-)
+from rankgauge import Collection, Document, FormatError, InputError, Query
+from rankgauge.corpus import read_documents, read_queries
 from rankgauge.corpus.collection import fingerprint_documents
 
 

@@ -14,10 +14,10 @@ from rankgauge import (
     Qrels,
     Run,
     describe_collection,
-    report_collection,
     sample_path,
 )
 from rankgauge.corpus.scan import folded
+from rankgauge.reports import report_collection
 
 DOCUMENTS = {
     "d1": {"title": "Fees", "text": "What does a late book cost? Ask us."},

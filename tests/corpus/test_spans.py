@@ -5,8 +5,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.spans import Span, read_spans, span_scores

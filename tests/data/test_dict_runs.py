@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
 from rankgauge.data.dict_runs import mapped
@@ -53,7 +52,7 @@ RUNS = st.dictionaries(QUERIES, st.dictionaries(DOCS, SCORES, max_size=12), max_
 
 def outcome(qrels: Any, run: Any, **options: Any) -> Any:
     """An evaluation with the bits of its values, or what is wrong."""
-    asked = [name for name in MEASURES if options.get("ties") != "mean" or parse(name).averages]
+    asked = [name for name in MEASURES if options.get("ties") != "mean" or parse(name).has_tie_mean]
     try:
         found = evaluate(qrels, run() if callable(run) else run, asked, **options)
     except RankgaugeError as error:

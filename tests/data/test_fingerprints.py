@@ -6,10 +6,10 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from rankgauge import Qrels, Run, fingerprint, read_qrels, read_run, write_qrels, write_run
+from rankgauge import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from rankgauge.data import fingerprint
 
 ROWS = [("q2", "d1", 2.0), ("q1", "d2", 0.0), ("q1", "d10", 1.0), ("q1", "é", 3.0)]
 

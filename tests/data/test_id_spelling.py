@@ -6,8 +6,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.core.ids import Ids
 from rankgauge.data.id_spelling import matches, spelled, way_of

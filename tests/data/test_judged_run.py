@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import Batch, batches, few_scores, joined
 
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, discounts

@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 
-from rankgauge import (
-    InputError,
-    PreferenceQrels,
-    Qrels,
-    Run,
-    evaluate,
-    fingerprint,
-    read_judgments,
-    read_preference_qrels,
-)
+from rankgauge import InputError, PreferenceQrels, Qrels, Run, evaluate
+from rankgauge.data import fingerprint, read_preference_qrels
+from rankgauge.evaluation import read_judgments
 
 JUDGED = {
     "q1": {"ann": {"1": {"d1": 2.0, "d2": 1.0}, "2": {"d2": 3.0, "d3": 0.0}}},

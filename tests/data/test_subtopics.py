@@ -13,17 +13,9 @@ import numpy as np
 import pytest
 
 import rankgauge
-from rankgauge import (
-    InputError,
-    MismatchError,
-    Qrels,
-    Run,
-    SubtopicQrels,
-    evaluate,
-    fingerprint,
-    read_judgments,
-    read_subtopic_qrels,
-)
+from rankgauge import InputError, MismatchError, Qrels, Run, SubtopicQrels, evaluate
+from rankgauge.data import fingerprint, read_subtopic_qrels
+from rankgauge.evaluation import read_judgments
 
 JUDGED = {"q1": {"d1": {"a": 1.0}, "d2": {"a": 0.0, "b": 2.0}}, "q2": {"x": {"b": 1.0}}}
 LINES = "q1 a d1 1\nq1 a d2 0\nq1 b d2 2\nq2 b x 1\n"
@@ -316,14 +308,6 @@ def test_a_page_is_made_of_it(tmp_path: Path) -> None:
     for source in (path, JUDGED, SubtopicQrels.of(JUDGED)):
         page = rankgauge.html_report(source, {"a": RUN}, ["alpha_nDCG@5", "AP"], plots=False)
         assert "alpha_nDCG@5" in page
-
-
-def test_the_idiom_of_ir_measures_takes_them() -> None:
-    measure = rankgauge.alpha_nDCG @ 10
-    wanted = evaluate(JUDGED, RUN, measure)
-    assert measure.calc_aggregate(JUDGED, RUN) == wanted.mean()["alpha_nDCG@10"]
-    found = [metric.value for metric in measure.iter_calc(JUDGED, RUN)]
-    assert found == wanted.per_query[:, 0].tolist()
 
 
 def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: Path) -> None:

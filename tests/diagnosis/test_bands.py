@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from rankgauge import Bands, InputError, UnknownName, parse
+from rankgauge import InputError, UnknownName, parse
+from rankgauge.diagnosis import Bands
 
 
 def level(name, mean, given=None, **words):

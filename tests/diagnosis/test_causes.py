@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from rankgauge import CAUSES, Collection, QueryDiagnosis, diagnose
+from rankgauge import Collection, diagnose
+from rankgauge.diagnosis import CAUSES, QueryDiagnosis
 from rankgauge.diagnosis.causes import _by_chance
 
 FILLER = {

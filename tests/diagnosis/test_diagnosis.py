@@ -10,8 +10,7 @@ from statistics import fmean
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats as scipy_stats
 
 import rankgauge
@@ -96,7 +95,7 @@ def test_cures_stand_in_their_usual_order():
 
 
 def test_what_the_other_run_has_is_counted():
-    other = rankgauge.ranked(Run.of(FOLDER / "runs/keyword.run"))
+    other = rankgauge.data.ranked(Run.of(FOLDER / "runs/keyword.run"))
     missed = [(one.query_id, doc.doc_id) for one in SAMPLE.findings for doc in one.missed]
     at_5 = sum(doc in list(other[query])[:5] for query, doc in missed)
     at_100 = sum(doc in list(other[query])[:100] for query, doc in missed)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from rankgauge import Collection, Qrels, Run, diagnose, ranked
+from rankgauge import Collection, Qrels, Run, diagnose
+from rankgauge.data import ranked
 from rankgauge.diagnosis.potential import Sweep, Threshold
 
 

@@ -27,11 +27,9 @@ from rankgauge import (
     gate,
     read_qrels,
     read_run,
-    report_comparison,
-    report_diagnosis,
-    report_diff,
     sample_path,
 )
+from rankgauge.reports import report_comparison, report_diagnosis, report_diff
 
 QRELS, RUN = sample_path("qrels.txt"), sample_path("runs/bm25.run")
 BM25 = "bm25-lucene-k0.9-b0.4-stem"

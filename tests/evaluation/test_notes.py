@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from rankgauge import FINDING_KINDS, Qrels, Run, evaluate
+from rankgauge import Qrels, Run, evaluate
+from rankgauge.checks import FINDING_KINDS
 
 SEVERAL = ["P@2", "AP"]
 

@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 import rankgauge
-from rankgauge import (
-    PROFILES,
-    Evaluation,
-    History,
-    InputError,
-    MismatchError,
-    UnknownName,
-    compare_evaluations,
-    evaluate,
-)
+from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
+from rankgauge.profiles import PROFILES
 
 QRELS = {
     "q1": {"a": 1, "b": 2},
@@ -88,7 +80,7 @@ def test_the_profile_is_said_under_the_table():
         "besides: nDCG@10: 32-bit scores; only queries of the run",
     ]
     assert any("5 decimals" in note for note in ev.notes)
-    assert "as beir 2.2" in rankgauge.report([ev], "markdown")
+    assert "as beir 2.2" in rankgauge.reports.report([ev], "markdown")
 
 
 def test_what_several_measures_share_is_said_once():
@@ -161,7 +153,7 @@ def test_other_profiles_are_not_compared():
         for name in ("pytrec_eval", "mteb")
     )
     with pytest.raises(InputError, match="differ in their profile"):
-        compare_evaluations([one, other])
+        compare([one, other])
 
 
 def test_measures_over_different_queries_are_not_compared():
@@ -170,7 +162,7 @@ def test_measures_over_different_queries_are_not_compared():
         for name in ("one", "other")
     ]
     with pytest.raises(InputError, match="different queries"):
-        compare_evaluations(pair)
+        compare(pair)
     with pytest.raises(InputError, match="different queries"):
         pair[0].plot()
 

@@ -7,7 +7,8 @@ import jsonschema
 import pytest
 
 import rankgauge
-from rankgauge import InputError, UnknownName, explain, report_explanation, sample_path
+from rankgauge import InputError, UnknownName, explain, sample_path
+from rankgauge.reports import report_explanation
 
 QRELS = sample_path("qrels.txt")
 BM25 = sample_path("runs/bm25.run")

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from rankgauge import FormatError, GivenValues, InputError, evaluate
+from rankgauge import FormatError, InputError, evaluate
+from rankgauge.explanation import GivenValues
 
 VALUES = {"q1": 0.5, "q2": 0.25}
 QRELS = {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}

@@ -11,21 +11,12 @@ import jsonschema
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import batch, batches
 
-from rankgauge import (
-    Case,
-    Deviation,
-    Profile,
-    Qrels,
-    Run,
-    UnknownName,
-    evaluate,
-    reconcile,
-    report_reconciliation,
-)  # fmt: skip
+from rankgauge import Qrels, Run, UnknownName, evaluate, reconcile
+from rankgauge.profiles import Case, Deviation, Profile
+from rankgauge.reports import report_reconciliation  # fmt: skip
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 1, "x": 3}, "q3": {"a": 1}}
 RUN = {"q1": {"a": 0.5, "b": 0.5, "d": 0.25}, "q2": {"d": 3.0, "a": 2.0}}

@@ -9,14 +9,8 @@ import pytest
 import pytrec_eval
 from strategies import batch
 
-from rankgauge import (
-    InputError,
-    MismatchError,
-    UnknownName,
-    evaluate,
-    report_reproduction,
-    reproduce,
-)  # fmt: skip
+from rankgauge import InputError, MismatchError, UnknownName, evaluate, reproduce
+from rankgauge.reports import report_reproduction  # fmt: skip
 
 
 @pytest.fixture(scope="module")

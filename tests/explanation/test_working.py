@@ -4,26 +4,17 @@ import math
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import value
 from strategies import batch, batches, bound
 
-from rankgauge import (
-    Policies,
-    Qrels,
-    Run,
-    evaluate,
-    explain,
-    list_measures,
-    parse,
-    report_explanation,
-)
+from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
 from rankgauge.explanation import binary, graded, order, user_models
 from rankgauge.explanation.explanation import alike, work_out
 from rankgauge.explanation.listing import listing_of
 from rankgauge.explanation.working import WORKED
 from rankgauge.profiles.deviations import Case
+from rankgauge.reports import report_explanation
 
 FAMILIES = (binary, graded, order, user_models)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError

@@ -13,16 +13,15 @@ from pathlib import Path
 import lz4.frame
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra
-from rankgauge.formats.compression import packed, unpacking
 from rankgauge.formats.columns import RUN
+from rankgauge.formats.compression import packed, unpacking
 from rankgauge.formats.lines import gathered, numbered_lines, opened
-from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 from rankgauge.formats.readers import read_blocks, read_ids
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 NAMES = [packing.name for packing in PACKINGS]
 PACKING = {packing.name: packing for packing in PACKINGS}

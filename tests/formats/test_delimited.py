@@ -5,11 +5,12 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from rankgauge import Collection, FormatError, GivenValues, read_queries
+from rankgauge import Collection, FormatError
+from rankgauge.corpus import read_queries
 from rankgauge.data.subtopics import read_subtopic_qrels
+from rankgauge.explanation import GivenValues
 from rankgauge.formats.delimited import rows_of
 from rankgauge.formats.texts import Faults, read_texts
 

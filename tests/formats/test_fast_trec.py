@@ -9,15 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankgauge import RankgaugeError
 from rankgauge.core.ids import Ids
-from rankgauge.formats import fast_trec, readers, sources
+from rankgauge.formats import fast_trec, readers
+from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.fast_trec import Numbering
-from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.lines import AROUND, Text
 from rankgauge.formats.registry import BrokenPackError
 
@@ -258,7 +257,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     def read():
         try:
-            return sources.read_table(path, RUN)
+            return readers.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 
@@ -314,7 +313,7 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
 
     def read():
         try:
-            return sources.read_table(path, RUN)
+            return readers.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 

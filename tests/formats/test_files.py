@@ -10,8 +10,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from rankgauge.errors import InputError

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run, run_blocks
 from rankgauge.errors import FormatError, RankgaugeError

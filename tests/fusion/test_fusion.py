@@ -10,11 +10,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from strategies import few_scores, ids
 
-from rankgauge import FUSION_METHODS, FUSION_NORMS, InputError, Run, UnknownName, fuse, ranked
+from rankgauge import InputError, Run, UnknownName, fuse
+from rankgauge.data import ranked
+from rankgauge.fusion import FUSION_METHODS, FUSION_NORMS
 
 READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed", "wsum")
 READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")

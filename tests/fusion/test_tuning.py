@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from rankgauge import (
-    FUSION_NORMS,
     InputError,
     MismatchError,
     Run,
@@ -20,8 +19,8 @@ from rankgauge import (
     read_run,
     sample_path,
     tune_fusion,
-    weight_grid,
 )
+from rankgauge.fusion import FUSION_NORMS, weight_grid
 
 QRELS = read_qrels(sample_path("qrels.txt"))
 BM25, KEYWORD = (read_run(sample_path(f"runs/{name}.run")) for name in ("bm25", "keyword"))

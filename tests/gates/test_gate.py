@@ -3,16 +3,18 @@
 import json
 import math
 import pickle
+from dataclasses import replace
+from importlib import resources
 
+import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Baseline, GateRules, InputError, Run, evaluate, gate
-from rankgauge.gates.decision import decide, queries_to_decide
+from rankgauge.gates.non_inferiority import decide, queries_to_decide
 from rankgauge.stats import non_inferiority
 
 
@@ -352,13 +354,13 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
     ("contract", "said"),
     [
         ({"must_rank_at_most": {"b": 2}}, None),
-        ({"must_rank_at_most": {"c": 2}}, "document 'c' stands at rank 3, its contract says 2"),
+        ({"must_rank_at_most": {"c": 2}}, "document 'c' is at rank 3, its contract says 2"),
         ({"must_rank_at_most": {"z": 2}}, "document 'z' was not retrieved, its contract says 2"),
         ({"must_include": ["a", "c"]}, None),
-        ({"must_include": ["c"], "k": 2}, "document 'c' stands at rank 3, it must be in the first"),
+        ({"must_include": ["c"], "k": 2}, "document 'c' is at rank 3, it must be in the first"),
         ({"forbidden": ["z"]}, None),
         ({"forbidden": ["c"], "k": 2}, None),
-        ({"forbidden": ["c"], "k": 3}, "document 'c' stands at rank 3, where it is forbidden"),
+        ({"forbidden": ["c"], "k": 3}, "document 'c' is at rank 3, where it is forbidden"),
     ],
 )
 def test_contracts_hold_single_queries(contract, said):
@@ -404,7 +406,7 @@ def test_a_floor_for_what_is_undefined_everywhere_is_not_reached():
 
 
 def test_nothing_to_hold_a_run_against_is_an_error():
-    with pytest.raises(InputError, match="nothing to hold the run against"):
+    with pytest.raises(InputError, match="nothing to compare the run with"):
         gate(QRELS, RUNS["s1"], baseline=None)
 
 
@@ -570,3 +572,82 @@ def test_a_result_shows_itself_and_travels():
 def test_rules_may_be_given_ready_made():
     rules = GateRules.of(_with())
     assert gate(QRELS, RUNS["s0"], rules, baseline=OLD).verdict == "FAIL"
+
+
+# ---- evaluations alone
+
+
+def _two():
+    names = [gated.measure for gated in GateRules.of().measures]
+    return [evaluate(QRELS, RUNS[name], names) for name in ("s1", "s2")]
+
+
+def test_a_gate_of_two_evaluations_decides_as_that_of_their_runs():
+    old, new = _two()
+    alone = gate(new, baseline=Baseline.from_evaluation(old))
+    with_runs = gate(QRELS, RUNS["s2"], baseline=Baseline.from_run(QRELS, RUNS["s1"]))
+    assert alone.verdict == with_runs.verdict
+    numbers, wanted = (found.checks[0].numbers for found in (alone, with_runs))
+    assert replace(numbers, losers=()) == replace(wanted, losers=())
+    assert [q.query for q in numbers.losers] == [q.query for q in wanted.losers]
+    assert {q.moved for q in numbers.losers} == {""}
+    assert "whether they fit is not checked" in alone.notes[0]
+    assert not any("judged" in text for text in alone.warnings)
+
+
+def test_an_evaluation_can_be_gated_against_the_baseline_of_a_run():
+    found = gate(_two()[1], baseline=OLD)
+    assert found.checks[0].numbers.queries == len(QRELS)
+    assert "whether they fit is not checked" in found.notes[0]
+
+
+def test_a_baseline_of_values_alone_is_written_and_read(tmp_path):
+    made = Baseline.from_evaluation(_two()[0])
+    made.write(tmp_path / "base.json")
+    assert Baseline.read(tmp_path / "base.json") == made
+    assert (made.depth, made.empty()) == (None, [])
+    schema = json.loads((resources.files("rankgauge") / "schemas/baseline-2.json").read_text())
+    jsonschema.validate(json.loads(made.to_json()), schema)
+
+
+def test_noise_may_be_given_as_evaluations():
+    runs = _jittered(range(3))
+    names = [gated.measure for gated in GateRules.of().measures]
+    wanted = Baseline.from_run(QRELS, RUNS["s1"], noise=runs).noise
+    found = Baseline.from_evaluation(_two()[0], noise=[evaluate(QRELS, r, names) for r in runs])
+    assert found.noise == wanted
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [({"undefined": "skip"}, "do not all count"), ({"weights": {"q00": 2.0}}, "do not all count")],
+)
+def test_values_whose_mean_is_another_are_refused(choices, said):
+    if "weights" in choices:
+        choices = {"weights": dict.fromkeys(QRELS, 1.0) | choices["weights"]}
+    with pytest.raises(InputError, match=said):
+        gate(evaluate(QRELS, RUNS["s2"], "nDCG@10", **choices), baseline=OLD)
+
+
+def test_other_policies_are_another_definition():
+    found = gate(evaluate(QRELS, RUNS["s2"], "nDCG@10", ties="input"), baseline=OLD)
+    assert found.verdict == "NOT COMPARABLE"
+
+
+def test_what_an_evaluation_cannot_be_gated_by_is_told():
+    evaluation = _two()[1]
+    contracts = {"contracts": [{"query": "q00", "must_include": ["d"]}]}
+    with pytest.raises(InputError, match="contracts and an evaluation"):
+        gate(evaluation, rules=contracts, baseline=OLD)
+    with pytest.raises(InputError, match="a run and an evaluation"):
+        gate(evaluation, RUNS["s2"], baseline=OLD)
+    with pytest.raises(InputError, match="was not evaluated by AP"):
+        gate(evaluation, rules={"measures": {"AP": {}}}, baseline=OLD)
+    with pytest.raises(InputError, match="repeated runs need the judgments"):
+        gate(evaluation, baseline=OLD, noise=[RUNS["s1"], RUNS["s2"]])
+
+
+def test_failed_queries_of_an_evaluation_are_counted():
+    half = {query: docs for query, docs in RUNS["s2"].items() if query < "q05"}
+    found = gate(evaluate(QRELS, half, "nDCG@10"), baseline=OLD)
+    assert "have no ranking" in found.checks[0].sentence

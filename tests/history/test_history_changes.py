@@ -8,16 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge import (
-    Design,
     History,
     InputError,
     MismatchError,
     compare,
-    compare_evaluations,
     evaluate,
 )
 
@@ -162,9 +159,9 @@ def test_the_numbers_are_those_of_compare(history):
     for tested in ("nDCG@10", "FirstRel"):
         shown = [tested, *(m for m in measures if m != tested)]
         change = history.compare(1, 2, shown)
-        compared = compare_evaluations(
+        compared = compare(
             [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))],
-            Design((tested,), "old"),
+            tested=tested,
         )
         assert 0 < change.steps[0].p < 1
         assert compared.design.in_words().replace("old", "before") == change.notes[-1]

@@ -13,8 +13,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, Policies, Run, evaluate, parse
@@ -76,8 +75,8 @@ def test_what_is_known_of_an_evaluation_is_what_was_said(where):
     assert dict(entry.means) == full().mean()
     assert entry.policies == Policies(ties="input", undefined="skip")
     assert entry.notes == full().notes
-    assert entry.qrels == rankgauge.fingerprint(rankgauge.Qrels.of(QRELS))
-    assert entry.ranking == rankgauge.fingerprint(RUN)
+    assert entry.qrels == rankgauge.data.fingerprint(rankgauge.Qrels.of(QRELS))
+    assert entry.ranking == rankgauge.data.fingerprint(RUN)
     assert set(entry.versions) == {"rankgauge", "python", "numpy"}
 
 
@@ -103,7 +102,7 @@ def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says
         trend = history.trend("RR")
         assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
         assert [row[0] for row in trend.table(1).rows] == [5]
-        shown = rankgauge.report_entries(entries, "csv", last=2).splitlines()
+        shown = rankgauge.reports.report_entries(entries, "csv", last=2).splitlines()
         assert [line.split(",")[0] for line in shown] == ["id", "4", "5"]
 
 
@@ -272,7 +271,7 @@ def test_grades_of_records_are_part_of_their_judgments(tmp_path):
         )
         for top in (2, 3)
     ]  # fmt: skip
-    assert rankgauge.fingerprint(kept[0].qrels) == rankgauge.fingerprint(kept[1].qrels)
+    assert rankgauge.data.fingerprint(kept[0].qrels) == rankgauge.data.fingerprint(kept[1].qrels)
     with History.open(tmp_path / "h.db") as history:
         one, other = (history.save(evaluate(each, measures="RR"), each) for each in kept)
     assert one.qrels != other.qrels
@@ -282,8 +281,8 @@ def test_records_are_judgments_and_run_at_once(tmp_path):
     records = rankgauge.Records.of([("q", ["d1", "d2"], {"d2"})])
     with History.open(tmp_path / "h.db") as history:
         entry = history.save(evaluate(records, measures="RR"), records)
-    assert entry.qrels == rankgauge.fingerprint(records.qrels)
-    assert entry.ranking == rankgauge.fingerprint(records.run)
+    assert entry.qrels == rankgauge.data.fingerprint(records.qrels)
+    assert entry.ranking == rankgauge.data.fingerprint(records.run)
 
 
 @pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])

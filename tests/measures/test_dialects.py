@@ -13,8 +13,7 @@ from typing import Any
 import ir_measures
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import completed
 
 from rankgauge import UnknownName, list_measures, parse

@@ -10,8 +10,7 @@ import diverse
 import numpy as np
 import pytest
 from diverse import Judgments, Scores
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import ranked
 
 from rankgauge import Measure, SubtopicQrels, evaluate, list_measures
@@ -45,7 +44,7 @@ def values(judged: Judgments, run: Scores, asked: list[Measure]) -> np.ndarray:
 
 
 def by_loop(measure: Measure, scores: dict[str, float], judged: Any) -> float | None:
-    words = {**measure.declaration.defaults, **dict(measure.params)}
+    words = measure.arguments
     return diverse.value(measure.name, words, ranked(scores), judged)
 
 

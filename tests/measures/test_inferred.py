@@ -13,19 +13,11 @@ import numpy as np
 import pytest
 from oracles import ranked
 
-from rankgauge import (
-    InputError,
-    Measure,
-    Qrels,
-    SampledQrels,
-    evaluate,
-    fingerprint,
-    list_measures,
-    read_judgments,
-    read_sampled_qrels,
-)
+from rankgauge import InputError, Measure, Qrels, SampledQrels, evaluate, list_measures
+from rankgauge.data import fingerprint, read_sampled_qrels
 from rankgauge.data.join import join
 from rankgauge.data.model import Run
+from rankgauge.evaluation import read_judgments
 
 NAMES = [bare.name for bare in list_measures() if bare.declaration.reads == "samples"]
 ASKED = ["xinfAP", "xinfAP(rel=2)", "infNDCG", "infNDCG@1", "infNDCG@5", "infNDCG@20"]

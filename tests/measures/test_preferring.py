@@ -13,11 +13,17 @@ import preferred
 import pytest
 from oracles import ranked
 
-from rankgauge import PreferenceQrels, Qrels, evaluate, list_measures, read_run
+from rankgauge import PreferenceQrels, Qrels, evaluate, list_measures, parse, read_run
 from rankgauge.data.join import join
 from rankgauge.data.model import Run
 
-NAMES = [bare.name for bare in list_measures() if bare.declaration.reads == "preferences"]
+# By the names of trec_eval, which the loops have, too.
+NAMES = [
+    name
+    for bare in list_measures()
+    if bare.declaration.reads == "preferences"
+    for name in bare.declaration.trec
+]
 SHARES = [name for name in NAMES if "num" not in name]
 
 
@@ -61,7 +67,7 @@ def test_every_number_that_comes_with_trec_eval(
     assert len(found.query_ids) == queries
     for column, name in enumerate(expected):
         ours = dict(zip(found.query_ids, found.per_query[:, column].tolist(), strict=True))
-        ours["all"] = found.mean()[name]
+        ours["all"] = found.mean()[str(parse(name))]
         for query, theirs in expected[name].items():
             # It prints 0 for what is not defined.
             value = 0.0 if math.isnan(ours[query]) else ours[query]
@@ -124,6 +130,20 @@ def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
     assert np.array_equal(other.per_query[back], wanted.per_query, equal_nan=True)
 
 
+def test_a_name_of_trec_eval_is_read_and_written() -> None:
+    assert len(NAMES) == 14
+    for name in NAMES:
+        measure = parse(name)
+        assert measure.trec_name() == name
+        assert parse(str(measure)) == measure
+    assert parse("prefs_pair_imp") == parse("Prefs(count=pairs,scope=any)")
+
+
+def test_what_trec_eval_does_not_count_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no scope=any"):
+        evaluate({"q": {"a": 1, "b": 0}}, {"q": ["a"]}, "Prefs(count=balanced,scope=any)")
+
+
 def test_only_the_order_of_grades_matters_and_whether_they_are_0() -> None:
     judged, run = preferred.batch(4)
     other = {q: {g: {s: {d: grade**3 * 7 for d, grade in docs.items()} for s, docs in own.items()}
@@ -146,7 +166,8 @@ def test_values_stay_in_their_bounds_and_a_perfect_ranking_keeps_all() -> None:
 def test_values_worked_by_hand() -> None:
     """Ann: a over b, a over c; Bob: b over a. The run has b, then a; c is missing."""
     judged: Mapping[str, Any] = {"q": {"ann": {"a": 1, "b": 0, "c": 0}, "bob": {"b": 2, "a": 1}}}
-    found = evaluate(PreferenceQrels.of(judged), {"q": ["b", "a"]}, NAMES).mean()
+    values = evaluate(PreferenceQrels.of(judged), {"q": ["b", "a"]}, NAMES).per_query[0]
+    found = dict(zip(NAMES, values.tolist(), strict=True))
     assert found["prefs_num_prefs_poss"] == 3
     assert found["prefs_num_prefs_ful"] == 2
     assert found["prefs_num_prefs_ful_ret"] == 1
@@ -162,8 +183,8 @@ def test_what_follows_from_two_sub_groups_is_a_preference() -> None:
     judged = {"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 9, "c": 3}}}}
     asked = ["prefs_num_prefs_poss", "prefs_simp"]
     assert evaluate(PreferenceQrels.of(judged), {"q": ["a", "c", "b"]}, asked).mean() == {
-        "prefs_num_prefs_poss": 3,
-        "prefs_simp": pytest.approx(2 / 3),
+        "NumPrefs": 3,
+        "Prefs": pytest.approx(2 / 3),
     }
 
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from rankgauge import (
-    PROFILES,
-    Case,
     InputError,
     Policies,
     Qrels,
@@ -15,8 +13,8 @@ from rankgauge import (
     evaluate,
     list_measures,
     parse,
-    profile_of,
 )
+from rankgauge.profiles import PROFILES, Case, profile_of
 
 # A measure that every profile has, and the odd ones.
 ASKED = ("RR", "RR@10", "nDCG", "nDCG@10", "AP@5", "SetP", "Bpref", "IPrec@0.25", "Rprec",

@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 
 import rankgauge
-from rankgauge import PLOTS, InputError, Run, UnknownName, compare, evaluate, plot, plot_history
+from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot
+from rankgauge.rendering import PLOTS, plot_history
 from rankgauge.rendering.charts import plot_measures
 
 QRELS = rankgauge.read_qrels(rankgauge.sample_path("qrels.txt"))
@@ -117,7 +118,7 @@ def interpolated(grades, name, query, recall):
     """From the definition: the highest precision at any rank with this recall."""
     run = next(run for run in RUNS if run.name == name)
     relevant = {doc for doc, grade in grades.items() if grade >= 1}
-    ranking = list(rankgauge.ranked(run).get(query, {}))
+    ranking = list(rankgauge.data.ranked(run).get(query, {}))
     best = 0.0
     for k in range(1, len(ranking) + 1):
         hits = len(relevant.intersection(ranking[:k]))
@@ -143,7 +144,7 @@ def test_first_ranks_are_counted():
     ev = evaluate(QRELS, RUNS[0], "FirstRel")
     panel = plot(ev, "first-ranks").panels[0]
     counts = dict(zip(panel.ticks, panel.series[0].y, strict=True))
-    order = rankgauge.ranked(RUNS[0])
+    order = rankgauge.data.ranked(RUNS[0])
     plain = dict.fromkeys(panel.ticks, 0)
     for query, grades in QRELS.items():
         places = [n for n, doc in enumerate(order[query], 1) if grades.get(doc, 0) >= 1]

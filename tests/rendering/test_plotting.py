@@ -161,4 +161,4 @@ def test_a_plot_is_written_as_its_name_says(tmp_path):
 def test_a_plot_shows_itself_in_a_notebook():
     assert plot()._repr_svg_() == plot().svg()
     assert repr(plot()) == "<Plot 'lines': a title>"
-    assert rankgauge.Plot is Plot
+    assert rankgauge.rendering.Plot is Plot

@@ -4,8 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import rankgauge
 from rankgauge import (
@@ -21,6 +20,8 @@ from rankgauge import (
     explain,
     gate,
     html_report,
+)
+from rankgauge.reports import (
     report,
     report_benchmark,
     report_change,

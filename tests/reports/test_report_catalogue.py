@@ -3,7 +3,8 @@
 import pytest
 
 import rankgauge
-from rankgauge import UnknownName, describe, report_measures
+from rankgauge import UnknownName
+from rankgauge.reports import describe, report_measures
 
 
 def test_every_measure_is_listed():
@@ -20,7 +21,7 @@ def test_every_measure_is_explained_whole(name):
         if (
             part != "Parameters:"
             or rankgauge.parse(
-                rankgauge.reports.catalogue.example(getattr(rankgauge, name))
+                rankgauge.reports.catalogue.example(getattr(rankgauge.measures, name))
             ).declaration.words
         ):
             assert part in text
@@ -52,7 +53,7 @@ def test_a_measure_shows_what_other_tools_call_it():
         "nDCG": "but with ideal=topk; with ideal=topk a better order may have a lower value.",
         "ERR": "Equal scores: no exact mean over all orders; it can be estimated from orders drawn",
         "infAP": "drawn at random; a better order may have a lower value.",
-        "INSTres": "drawn at random; a better order may have a higher value.",
+        "INST": "drawn at random; with residual=True a better order may have a higher value.",
     }.items(),
 )
 def test_a_measure_says_what_ties_do_to_it(name: str, said: str) -> None:

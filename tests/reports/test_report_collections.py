@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from rankgauge import Collection, UnknownName, describe_collection, report_collection, sample_path
+from rankgauge import Collection, UnknownName, describe_collection, sample_path
+from rankgauge.reports import report_collection
 
 INFO = describe_collection(sample_path("qrels.txt").parent)
 CLEAN = describe_collection(Collection.of({"d": "a"}, {"q": "b"}), {"q": {"d": 1}})

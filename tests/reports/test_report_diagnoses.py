@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rankgauge import CAUSES, Collection, UnknownName, diagnose, report_diagnosis, sample_path
+from rankgauge import Collection, UnknownName, diagnose, sample_path
+from rankgauge.diagnosis import CAUSES
+from rankgauge.reports import report_diagnosis
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import rankgauge
-from rankgauge import Collection, Run, UnknownName, diff, report_diff
+from rankgauge import Collection, Run, UnknownName, diff
+from rankgauge.reports import report_diff
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword"))

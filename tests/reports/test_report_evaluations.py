@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from rankgauge import InputError, Run, UnknownName, evaluate, report
+from rankgauge import InputError, Run, UnknownName, evaluate
+from rankgauge.reports import report
 
 QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
 ONE = evaluate(

@@ -7,7 +7,9 @@ from importlib import resources
 import jsonschema
 import pytest
 
-from rankgauge import Baseline, GateCheck, GateResult, UnknownName, gate, report_gate
+from rankgauge import Baseline, UnknownName, gate
+from rankgauge.gates import GateCheck, GateResult
+from rankgauge.reports import report_gate
 
 QRELS = {f"q{n}": {"d"} for n in range(40)}
 OLD = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS})

@@ -12,9 +12,10 @@ import pytest
 from browser import Tab
 
 import rankgauge
-from rankgauge import Details, InputError, Section, UnknownName, html_report
+from rankgauge import InputError, UnknownName, html_report
 from rankgauge.rendering.plotting import PAGE_COLOURS
 from rankgauge.rendering.tables import Table
+from rankgauge.reports import Details, Section
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS = FOLDER / "qrels.txt"
@@ -244,7 +245,7 @@ def test_what_was_made_by_other_choices_is_taken_as_it_is():
 
 def test_parts_of_others_stand_before_the_foot():
     table = rankgauge.evaluate(QRELS, RUNS[0], "RR").table()
-    plot = rankgauge.plot_history(["2024-01-01", "2024-02-01"], [0.5, 0.75])
+    plot = rankgauge.rendering.plot_history(["2024-01-01", "2024-02-01"], [0.5, 0.75])
     section = Section("Mine", ("A text.", table, Details("More", ("Folded.", plot))))
     whole = html_report(QRELS, RUNS, sections=[section], plots=False)
     text = Page(whole).text
@@ -516,7 +517,7 @@ def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
         for name in ("first-ranks", "cutoffs", "precision-recall"):
             own = [
                 rankgauge.evaluate(
-                    qrels, rankgauge.Run.of(run, name=n), rankgauge.plot_measures(name),
+                    qrels, rankgauge.Run.of(run, name=n), rankgauge.rendering.plot_measures(name),
                     queries=some, **kind,
                 )
                 for n, run in runs.items()

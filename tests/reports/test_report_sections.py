@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import rankgauge
-from rankgauge import Details, History, Run, diagnosis_section, evaluate, html_report, trend_section
+from rankgauge import History, Run, evaluate, html_report
 from rankgauge.rendering.plotting import Plot
 from rankgauge.rendering.tables import Table
+from rankgauge.reports import Details, diagnosis_section, trend_section
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
 QRELS = rankgauge.read_qrels(FOLDER / "qrels.txt")
@@ -27,7 +28,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     found = rankgauge.diagnose(QRELS, RUNS["bm25"], worst=worst)
     section = diagnosis_section(found)
     assert section.title == "Diagnosis of bm25"
-    text = rankgauge.report_diagnosis(found, full=True)
+    text = rankgauge.reports.report_diagnosis(found, full=True)
     titles = list(_titles(section.parts))
     assert all(title in text for title in titles)
     assert sum(f"“{one.text}”" in t or t.startswith(one.query_id)

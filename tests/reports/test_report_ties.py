@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rankgauge import InputError, UnknownName, report_ties, tie_report
+from rankgauge import InputError, UnknownName, tie_report
+from rankgauge.reports import report_ties
 
 QRELS = {"q1": {"a": 1}, "q2": {"a": 1}}
 RUN = {"q1": dict.fromkeys("abc", 0.5), "q2": {"a": 1.0, "b": 0.5}}

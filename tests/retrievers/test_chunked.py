@@ -1,8 +1,7 @@
 """Documents by their chunks: what is rolled up, and how deep the retriever is asked."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from overlapping import Overlapping
 
 from rankgauge.corpus.chunking import FixedChunker, TokenChunker

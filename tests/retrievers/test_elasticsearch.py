@@ -7,11 +7,11 @@ import time
 import pytest
 from restserver import Engine, fault, serving
 
-from rankgauge import Collection, Document, InputError, Query, check_retriever
+from rankgauge import Collection, Document, InputError, Query
 from rankgauge.core.http_client import EndpointError
-from rankgauge.retrievers import Elasticsearch, OpenSearch
-from rankgauge.retrievers import elasticsearch as module
+from rankgauge.retrievers import Elasticsearch, OpenSearch, elasticsearch as module
 from rankgauge.sample import sample_path
+from rankgauge.testing import check_retriever
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

@@ -6,12 +6,13 @@ import time
 import pytest
 from restserver import serving
 
-from rankgauge import Collection, InputError, Query, check_retriever
+from rankgauge import Collection, InputError, Query
 from rankgauge.core.http_client import EndpointError
 from rankgauge.core.redaction import redact
 from rankgauge.retrievers import HTTPRetriever
 from rankgauge.retrievers.http import filled, follow, steps
 from rankgauge.sample import sample_path
+from rankgauge.testing import check_retriever
 
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())

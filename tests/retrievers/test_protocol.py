@@ -7,10 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rankgauge import Document as RealDocument
-from rankgauge import InputError, Query
+from rankgauge import Document as RealDocument, InputError, Query
 from rankgauge.retrievers import BM25
-from rankgauge.retrievers.protocol import answers_of, hits_of, index_documents, search
+from rankgauge.retrievers.protocol import hits_of, index_documents, responses_of, search
 
 
 class Document:
@@ -32,7 +31,7 @@ class Document:
     ],
     ids=lambda value: f"{value!r:.40}" if isinstance(value, list) else type(value).__name__,
 )  # fmt: skip
-def test_answers_of_many_shapes_are_hits(found, ids):
+def test_responses_of_many_shapes_are_hits(found, ids):
     assert hits_of(found, 10).ids == ids
 
 
@@ -77,7 +76,7 @@ def test_an_id_with_a_nul_is_refused_by_its_name(found):
 
 def test_a_class_is_no_retriever_and_told_to_be_made_an_object():
     with pytest.raises(InputError, match="the class BM25") as error:
-        answers_of(BM25)
+        responses_of(BM25)
     assert "BM25(...)" in error.value.fix
 
 
@@ -106,7 +105,7 @@ class Half:
 )  # fmt: skip
 def test_what_is_nearly_a_retriever_is_told_what_makes_it_one(thing, fix):
     with pytest.raises(InputError, match="for a retriever") as error:
-        answers_of(thing)
+        responses_of(thing)
     assert fix in error.value.fix
 
 

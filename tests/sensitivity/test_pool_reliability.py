@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import Seen, ranked
 from scipy import stats
 from strategies import by_loop
 
-from rankgauge import InputError, RankgaugeError, parse, reliability, report_reliability
+from rankgauge import InputError, RankgaugeError, parse, reliability
+from rankgauge.reports import report_reliability
 from rankgauge.sensitivity.pool_reliability import kendall_tau
 
 MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]

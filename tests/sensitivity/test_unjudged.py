@@ -15,12 +15,11 @@ from oracles import Seen
 from strategies import Batch, batch, batches, by_loop
 
 from rankgauge import (
-    Drawing,
     Evaluation,
     InputError,
     Policies,
     UnknownName,
-    compare_evaluations,
+    compare,
     evaluate,
     list_measures,
     parse,
@@ -29,6 +28,7 @@ from rankgauge import (
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 from rankgauge.reports.catalogue import example
+from rankgauge.sensitivity import Drawing
 from rankgauge.sensitivity.unjudged import Prior
 
 ALL = [example(bare) for bare in list_measures() if bare.declaration.reads not in SPECIAL]
@@ -84,7 +84,7 @@ def test_what_is_removed_is_not_compared_with_what_is_not(made: Batch) -> None:
     one = evaluate(made.qrels, made.run, "AP")
     other = evaluate(made.qrels, made.run, "AP", unjudged="removed")
     with pytest.raises(InputError, match="policies"):
-        compare_evaluations([one, replace(other, run_name="other")])
+        compare([one, replace(other, run_name="other")])
 
 
 @pytest.mark.parametrize("word", ["drop", "", "condensed"])

@@ -10,10 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import integrate as scipy_integrate
-from scipy import stats as scipy_stats
+from hypothesis import given, settings, strategies as st
+from scipy import integrate as scipy_integrate, stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 

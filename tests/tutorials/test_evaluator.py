@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate

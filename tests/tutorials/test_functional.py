@@ -9,8 +9,7 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from peers import ir_measure
 
 from rankgauge import functional as fn

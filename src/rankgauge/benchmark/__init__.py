@@ -1,1 +1,34 @@
 """Retrievers run over a collection: journal, limits, latency, and what comes of it side by side."""
+
+from rankgauge.benchmark.benchmark import Benchmark
+from rankgauge.benchmark.comparison import BenchmarkComparison
+from rankgauge.benchmark.exploration import Exploration, Trial, explore
+from rankgauge.benchmark.journal import Response
+from rankgauge.benchmark.latency import Latency, Quantile
+from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.plan import BenchmarkPlan, PlannedRetriever
+from rankgauge.benchmark.plan_execution import PlanOutcome, explore_plan, repeat_plan, run_plan
+from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, write_benchmark_run
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkComparison",
+    "BenchmarkPlan",
+    "BenchmarkRun",
+    "Exploration",
+    "Failure",
+    "IndexCost",
+    "Latency",
+    "Limits",
+    "PlanOutcome",
+    "PlannedRetriever",
+    "Quantile",
+    "Response",
+    "Tally",
+    "Trial",
+    "explore",
+    "explore_plan",
+    "repeat_plan",
+    "run_plan",
+    "write_benchmark_run",
+]

@@ -11,10 +11,11 @@ from typing import Any
 from rankgauge.benchmark.latency import Quantile
 from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
-from rankgauge.comparison.comparison import COMPARED, Comparison, compare, compare_evaluations
+from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
 from rankgauge.core.escaping import for_json
 from rankgauge.core.text import many
+from rankgauge.data.model import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plotting import Plot
@@ -110,7 +111,7 @@ def compare_runs(
         if run.queries != runs[0].queries:
             raise InputError(
                 f"{run.name!r} and {runs[0].name!r} were asked other queries", where="compare",
-                fix="run both again: answers that are in the store are not asked for again",
+                fix="run both again: responses that are in the store are not asked for again",
             )  # fmt: skip
     given = COMPARED if measures is None else measures
     names = (given,) if isinstance(given, str | Measure) else tuple(given)
@@ -153,11 +154,15 @@ def _compared(
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
+    given: Any = runs[0].qrels
+    ranked: list[Run] | None = None
     if hits > _IN_MEMORY:
-        return compare_evaluations([run.evaluate(wanted, errors=errors) for run in runs], design)
+        given = [run.evaluate(wanted, errors=errors) for run in runs]
+    else:
+        ranked = [run.ranked(errors) for run in runs]
     return compare(
-        runs[0].qrels,
-        [run.ranked(errors) for run in runs],
+        given,
+        ranked,
         wanted,
         tested=design.tested,
         baseline=design.baseline,

@@ -1,7 +1,7 @@
 """Asking a retriever every query: in order, side by side in threads, or side by side in a loop.
 
-Whatever goes wrong with a query is its answer; nothing that a retriever does ends the run, short of
-ending the process.
+Whatever goes wrong with a query is recorded as its response; nothing that a retriever does ends the
+run, short of ending the process.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
-from rankgauge.benchmark.journal import Answer, query_key
+from rankgauge.benchmark.journal import Response, query_key
 from rankgauge.benchmark.limits import Limits
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
@@ -28,13 +27,13 @@ from rankgauge.retrievers.protocol import (
     LoopBlocked,
     abandon_blocked_loop,
     aligned,
-    answers_of,
     awaited,
     describe_error,
     has_index,
     hits_of,
     is_async,
     listed_hits,
+    responses_of,
 )
 
 __all__ = ["TimeLimit", "ask", "call_within"]
@@ -49,12 +48,12 @@ _FAULTS = (
     NotImplementedError, SyntaxError, TypeError,
 )  # fmt: skip
 
-# Anything else that a retriever raises is its answer: also what is no Exception, such as
+# Anything else that a retriever raises is recorded: also what is no Exception, such as
 # SystemExit, the panic of a library written in Rust, or a cancellation of its own.
 _INTERRUPTS = (KeyboardInterrupt,)
 
 Queries = Sequence[Query]
-Record = Callable[[Answer], None]
+Record = Callable[[Response], None]
 Ask = Callable[[Queries, int], Any]
 
 
@@ -86,7 +85,7 @@ _Outcomes = Sequence[Hits | _Unusable] | _Unusable
 
 
 def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
-    """What a call returned as hits; what cannot be read is the answer of its query."""
+    """What a call returned as hits; what cannot be read is a failure of its query."""
     try:
         listed = aligned(found, wanted)
         rankings = [listed[place] for place in range(wanted)]
@@ -108,7 +107,7 @@ def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
 
 def _unusable(error: BaseException) -> _Unusable:
     if isinstance(error, InputError):
-        return _Unusable(_mended(error), "answer")
+        return _Unusable(f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response")
     return _Unusable(describe_error(error), "error")
 
 
@@ -133,15 +132,36 @@ def _failing(error: BaseException) -> Iterator[Any]:
     yield
 
 
+class _Result(NamedTuple):
+    """The end of a call: what it returned or raised, and the seconds it took."""
+
+    found: _Outcomes | None
+    error: BaseException | None
+    seconds: float
+
+
+def _called(search: Ask, task: _Task, k: int) -> _Result:
+    """Make a call in this thread."""
+    start = time.perf_counter()
+    try:
+        found = search(task.queries, k)
+        if inspect.isawaitable(found):
+            found = awaited(found)
+        found = _read_out(found, k)
+        seconds = time.perf_counter() - start
+        return _Result(_outcomes(found, len(task.queries), k), None, seconds)
+    except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller
+        return _Result(None, error, time.perf_counter() - start)
+
+
 @dataclass(slots=True)
-class _Desk:
-    """What every way of asking shares: k, limits, where answers go."""
+class _Recorder:
+    """What every way of asking shares: k, limits, and where responses go."""
 
     k: int
     limits: Limits
     record: Record
     failures: int = 0
-    begun: float = field(default_factory=time.monotonic)
     next_start: float = 0.0
 
     def pause(self) -> float:
@@ -153,68 +173,72 @@ class _Desk:
         self.next_start = start + 1.0 / self.limits.rate
         return start - now
 
-    def settle(self, task: _Task, found: _Outcomes, seconds: float) -> list[_Task]:
-        """Record the result of a call; return what to ask again, query by query."""
+    def finish(self, task: _Task, result: _Result) -> tuple[float | None, list[_Task]]:
+        """Record the end of a call.
+
+        Returns:
+            Seconds to wait before the call is made again, None if it is not; and what is to be
+            asked instead, query by query.
+        """
+        found, error, seconds = result
+        if error is not None:
+            wait = self._retry_wait(task, error)
+            return wait, [] if wait is not None else self._give_up(task, error, seconds)
         if isinstance(found, _Unusable):
-            return self._failed(task, *found, seconds)
+            return None, self._failed(task, *found, seconds)
         share = seconds / len(task.queries)
-        for query, one in zip(task.queries, found, strict=True):
+        for query, one in zip(task.queries, found or (), strict=True):
             if isinstance(one, _Unusable):
-                self._say(query, *one, share, task.attempts)
+                self._record_failure(query, *one, share, task.attempts)
                 continue
             self.failures = 0
-            self.record(Answer(query.id, query_key(query), one, "", "", share, task.attempts))
-        return []
+            self.record(Response(query.id, query_key(query), one, "", "", share, task.attempts))
+        return None, []
 
-    def again(self, task: _Task, error: BaseException) -> float | None:
-        """Seconds to wait before the call is made again; None if it is not."""
+    def _retry_wait(self, task: _Task, error: BaseException) -> float | None:
         if task.attempts > self.limits.retries or isinstance(error, _FAULTS):
             return None
         try:
-            # An error of ours says it if it may pass; others are given the benefit of the doubt.
+            # An error of ours says if it may pass; others are given the benefit of the doubt.
             if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
                 return None
             return self.limits.wait(task.attempts, error)
         except Exception:  # noqa: BLE001 - the error is of a retriever: its properties may raise
             return None
 
-    def give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
-        """Record that a call failed for good; what is to be asked again, query by query."""
+    def _give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
         if isinstance(error, TimeLimit):
-            return self._failed(task, f"no answer within {self.limits.timeout:g} s", "timeout",
-                                seconds)  # fmt: skip
+            late = f"no response within {self.limits.timeout:g} s"
+            return self._failed(task, late, "timeout", seconds)
         return self._failed(task, describe_error(error), "error", seconds)
 
-    def _failed(self, task: _Task, said: str, kind: str, seconds: float) -> list[_Task]:
+    def _failed(self, task: _Task, why: str, kind: str, seconds: float) -> list[_Task]:
         if len(task.queries) > 1:
             # One of them may be to blame: each by itself.
             return [_Task([query]) for query in task.queries]
-        self._say(task.queries[0], said, kind, seconds, task.attempts)
+        self._record_failure(task.queries[0], why, kind, seconds, task.attempts)
         return []
 
-    def _say(self, query: Query, said: str, kind: str, seconds: float, attempts: int) -> None:  # noqa: PLR0917 - the parts of an answer
-        self.record(Answer(query.id, query_key(query), None, said, kind, seconds, attempts))
+    def _record_failure(  # noqa: PLR0917 - the parts of a response
+        self, query: Query, why: str, kind: str, seconds: float, attempts: int
+    ) -> None:
+        self.record(Response(query.id, query_key(query), None, why, kind, seconds, attempts))
         self.failures += 1
         if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
             raise _Enough
 
 
-def _mended(error: InputError) -> str:
-    """The fault of an answer and its fix; asking again would give the same."""
-    return f"{error.what}; fix: {error.fix}" if error.fix else error.what
-
-
 def ask(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
-    """Ask a retriever every query and record each answer as it comes.
+    """Ask a retriever every query and record each response as it comes.
 
     Args:
         retriever: A retriever, or a callable; see :class:`rankgauge.Retriever`.
         queries: What is asked; read as it is needed.
         k: How many documents are wanted.
         limits: How it may be driven.
-        record: Called with each answer, never by two threads at once.
+        record: Called with each response, never by two threads at once.
 
     Returns:
         Whether all were asked; False after `limits.stop_after` failures in a row.
@@ -222,18 +246,18 @@ def ask(
     Raises:
         InputError: If `retriever` is none.
     """
-    search = answers_of(retriever, batched=limits.batch is not None)
+    search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
     size = limits.batch or (_BATCH if together else 1)
     tasks = (_Task(list(some)) for some in _batches(queries, size))
-    desk = _Desk(k, limits, record)
+    recorder = _Recorder(k, limits, record)
     try:
         if is_async(retriever):
-            _Loops(search, desk, tasks).run()
+            _Loops(search, recorder, tasks).run()
         elif limits.concurrency == 1 and limits.timeout is None:
-            _in_order(search, tasks, desk)
+            _in_order(search, tasks, recorder)
         else:
-            _Threads(search, desk).run(tasks)
+            _Threads(search, recorder).run(tasks)
     except _Enough:
         return False
     return True
@@ -248,33 +272,20 @@ def _batches(queries: Iterable[Query], size: int) -> Iterator[tuple[Query, ...]]
 # ---- in order, in this thread
 
 
-def _in_order(search: Ask, tasks: Iterator[_Task], desk: _Desk) -> None:
+def _in_order(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -> None:
     waiting: list[_Task] = []
     while (task := waiting.pop(0) if waiting else next(tasks, None)) is not None:
-        while True:
-            if pause := desk.pause():
-                time.sleep(pause)
-            task.attempts += 1
-            start = time.perf_counter()
-            try:
-                found = search(task.queries, desk.k)
-                if inspect.isawaitable(found):
-                    found = awaited(found)
-                found = _read_out(found, desk.k)
-                seconds = time.perf_counter() - start
-                outcomes = _outcomes(found, len(task.queries), desk.k)
-            except _INTERRUPTS:
-                raise
-            except BaseException as error:  # noqa: BLE001 - it is recorded
-                seconds = time.perf_counter() - start
-                wait = desk.again(task, error)
-                if wait is None:
-                    waiting.extend(desk.give_up(task, error, seconds))
-                    break
-                time.sleep(wait)
-            else:
-                waiting.extend(desk.settle(task, outcomes, seconds))
-                break
+        if pause := recorder.pause():
+            time.sleep(pause)
+        task.attempts += 1
+        result = _called(search, task, recorder.k)
+        if isinstance(result.error, _INTERRUPTS):
+            raise result.error
+        wait, instead = recorder.finish(task, result)
+        waiting += instead
+        if wait is not None:
+            time.sleep(wait)
+            waiting.insert(0, task)
 
 
 # ---- side by side in threads, each call with a time limit
@@ -293,25 +304,25 @@ class _Call:
 class _Threads:
     """Workers that make the calls; one that does not come back in time is replaced.
 
-    Answers are recorded and time limits kept by the thread that runs it all, so that a journal is
+    Responses are recorded and time limits kept by the thread that runs it all, so that a journal is
     written by one thread only, and an interrupt from the keyboard is met at once. Workers find a
     few calls ahead in their queue: to wait for this thread after each would cost more than a quick
     call.
     """
 
-    def __init__(self, search: Ask, desk: _Desk) -> None:
+    def __init__(self, search: Ask, recorder: _Recorder) -> None:
         self._search = search
-        self._desk = desk
+        self._recorder = recorder
         self._todo: SimpleQueue[_Call | None] = SimpleQueue()
-        self._done: SimpleQueue[tuple[_Call, Any, BaseException | None, float]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Call, _Result]] = SimpleQueue()
         self._out: dict[int, _Call] = {}
         self._later: list[tuple[float, int, _Task]] = []
         self._again: list[_Task] = []
         self._number = itertools.count()
         self._workers = 0
-        # Whether a call came back or was left behind: one of the two, said once.
-        self._fate = threading.Lock()
-        limits = desk.limits
+        # Whether a call returned or was left behind is decided once.
+        self._lock = threading.Lock()
+        limits = recorder.limits
         # With a rate to keep, a call begins when it is handed out.
         self._most = limits.concurrency + (_AHEAD if limits.rate is None else 0)
 
@@ -331,7 +342,7 @@ class _Threads:
                 else:
                     return
         finally:
-            self._send_home()
+            self._end_workers()
 
     def _next(self, tasks: Iterator[_Task]) -> _Task | None:
         if self._later and self._later[0][0] <= time.monotonic():
@@ -339,9 +350,9 @@ class _Threads:
         return self._again.pop(0) if self._again else next(tasks, None)
 
     def _hand_out(self, task: _Task) -> None:
-        if pause := self._desk.pause():
+        if pause := self._recorder.pause():
             self._wait(pause)
-        if self._workers < min(self._desk.limits.concurrency, len(self._out) + 1):
+        if self._workers < min(self._recorder.limits.concurrency, len(self._out) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
         task.attempts += 1
@@ -365,21 +376,24 @@ class _Threads:
         if most is not None:
             patience = most if patience is None else min(most, patience)
         try:
-            call, found, error, seconds = self._done.get(timeout=patience)
+            call, result = self._done.get(timeout=patience)
         except Empty:
             self._leave_behind()
             return
         if call.abandoned:
-            return  # its thread came back after all, and ended: another has its place
+            return  # its thread returned after all, and ended: another has its place
         del self._out[id(call)]
-        if error is None:
-            self._again += self._desk.settle(call.task, found, seconds)
-        else:
-            self._failed(call.task, error, seconds)
+        self._finish(call.task, result)
+
+    def _finish(self, task: _Task, result: _Result) -> None:
+        wait, instead = self._recorder.finish(task, result)
+        self._again += instead
+        if wait is not None:
+            heapq.heappush(self._later, (time.monotonic() + wait, next(self._number), task))
 
     def _patience(self, *, retries: bool) -> float | None:
         """Seconds until the first call runs out of time, or one is to be tried again."""
-        timeout = self._desk.limits.timeout
+        timeout = self._recorder.limits.timeout
         moments = [self._later[0][0]] if self._later and retries else []
         if timeout is not None:
             now = time.monotonic()
@@ -390,14 +404,14 @@ class _Threads:
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _leave_behind(self) -> None:
-        timeout = self._desk.limits.timeout
+        timeout = self._recorder.limits.timeout
         if timeout is None:
             return
         now = time.monotonic()
         left = []
         for key, call in list(self._out.items()):
             if call.started is not None and call.started + timeout <= now:
-                with self._fate:
+                with self._lock:
                     call.abandoned = not call.back
                 if call.back:
                     continue
@@ -411,16 +425,9 @@ class _Threads:
             if self._workers < len(self._out):
                 threading.Thread(target=self._work, daemon=True).start()
                 self._workers += 1
-            self._failed(call.task, TimeLimit(), timeout)
+            self._finish(call.task, _Result(None, TimeLimit(), timeout))
 
-    def _failed(self, task: _Task, error: BaseException, seconds: float) -> None:
-        wait = self._desk.again(task, error)
-        if wait is None:
-            self._again += self._desk.give_up(task, error, seconds)
-        else:
-            heapq.heappush(self._later, (time.monotonic() + wait, next(self._number), task))
-
-    def _send_home(self) -> None:
+    def _end_workers(self) -> None:
         """Let no thread begin another call, and end those that wait."""
         with contextlib.suppress(Empty):
             while True:
@@ -430,29 +437,18 @@ class _Threads:
 
     def _work(self) -> None:
         while (call := self._todo.get()) is not None:
-            found, failed = None, None
             call.started = time.monotonic()
-            start = time.perf_counter()
-            try:
-                found = self._search(call.task.queries, self._desk.k)
-                if inspect.isawaitable(found):
-                    found = awaited(found)
-                found = _read_out(found, self._desk.k)
-                seconds = time.perf_counter() - start
-                found = _outcomes(found, len(call.task.queries), self._desk.k)
-            except BaseException as error:  # noqa: BLE001 - recorded; a thread has no one above it
-                failed = error
-                seconds = time.perf_counter() - start
-            with self._fate:
+            result = _called(self._search, call.task, self._recorder.k)
+            with self._lock:
                 call.back = True
-            self._done.put((call, found, failed, seconds))
+            self._done.put((call, result))
             if call.abandoned:
                 return
 
 
 # ---- side by side in a loop
 
-_Made: TypeAlias = asyncio.Task[tuple[_Outcomes, float]]
+_Made: TypeAlias = asyncio.Task[_Result]
 
 
 @dataclass(slots=True, eq=False)
@@ -470,15 +466,15 @@ class _Loops:
     The other calls that were under way in that loop are made again in the next.
     """
 
-    def __init__(self, search: Ask, desk: _Desk, tasks: Iterator[_Task]) -> None:
-        self._search, self._desk, self._tasks = search, desk, tasks
+    def __init__(self, search: Ask, recorder: _Recorder, tasks: Iterator[_Task]) -> None:
+        self._search, self._recorder, self._tasks = search, recorder, tasks
         self._again: list[_Task] = []
 
     def run(self) -> None:
         """Make all the calls."""
         abandon_blocked_loop()  # something that was left behind in it may hold it up
         while True:
-            session = _Session(self._search, self._desk, self._tasks, self._again)
+            session = _LoopCalls(self._search, self._recorder, self._tasks, self._again)
             try:
                 awaited(session.run(), session.blocked)
             except LoopBlocked:
@@ -490,7 +486,7 @@ class _Loops:
             else:
                 return
 
-    def _blame(self, session: _Session) -> None:
+    def _blame(self, session: _LoopCalls) -> None:
         """Give up the call that holds up a loop, and have the others of that loop made again."""
         now = time.monotonic()
         running = asyncio.current_task(session.loop)
@@ -502,18 +498,17 @@ class _Loops:
                 call.task.attempts -= 1
                 self._again.append(call.task)
         for call in guilty:
-            self._failed(call, TimeLimit(), self._desk.limits.timeout or 0.0)
+            self._failed(call, TimeLimit(), self._recorder.limits.timeout or 0.0)
 
     def _failed(self, call: _Awaited, error: BaseException, seconds: float) -> None:
-        wait = self._desk.again(call.task, error)
-        if wait is None:
-            self._again += self._desk.give_up(call.task, error, seconds)
-        else:
+        wait, instead = self._recorder.finish(call.task, _Result(None, error, seconds))
+        self._again += instead
+        if wait is not None:
             time.sleep(wait)
             self._again.append(call.task)
 
 
-class _Session:
+class _LoopCalls:
     """The calls that are made in one loop.
 
     Attributes:
@@ -522,9 +517,10 @@ class _Session:
     """
 
     def __init__(
-        self, search: Ask, desk: _Desk, tasks: Iterator[_Task], again: list[_Task]
+        self, search: Ask, recorder: _Recorder, tasks: Iterator[_Task], again: list[_Task]
     ) -> None:
-        self._search, self._desk, self._tasks, self._again = search, desk, tasks, again
+        self._search, self._recorder, self._tasks = search, recorder, tasks
+        self._again = again
         self.loop: asyncio.AbstractEventLoop
         self.out: list[_Awaited] = []
         # Whether the session ended, or its loop was left behind: from then on nothing of it counts.
@@ -533,7 +529,7 @@ class _Session:
 
     def blocked(self) -> bool:
         """Whether a call is so late that the loop cannot have come back to it."""
-        if self._desk.limits.timeout is None:
+        if self._recorder.limits.timeout is None:
             return False
         limit = time.monotonic() - _GRACE
         with self._lock:
@@ -543,7 +539,7 @@ class _Session:
     async def run(self) -> None:
         self.loop = asyncio.get_running_loop()
         workers = [
-            asyncio.ensure_future(self._work()) for _ in range(self._desk.limits.concurrency)
+            asyncio.ensure_future(self._work()) for _ in range(self._recorder.limits.concurrency)
         ]
         try:
             await asyncio.gather(*workers)
@@ -555,7 +551,7 @@ class _Session:
             await asyncio.wait(workers, timeout=2 * _GRACE)
 
     async def _work(self) -> None:
-        # Whoever leaves something to be asked again looks here once more before it goes home.
+        # A worker that leaves something to be asked again looks here once more before it ends.
         while (call := self._next()) is not None:
             again = await self._one(call)
             with self._lock:
@@ -574,46 +570,43 @@ class _Session:
             return call
 
     async def _one(self, call: _Awaited) -> list[_Task]:
-        task, desk = call.task, self._desk
+        """Make a call until it succeeds or is given up; return what to ask instead."""
+        task = call.task
         while True:
-            if pause := desk.pause():
+            if pause := self._recorder.pause():
                 await asyncio.sleep(pause)
             task.attempts += 1
             start = time.perf_counter()
             made = await self._ended(call)
             try:
-                outcomes, seconds = _result(made)
+                if made is None:
+                    raise TimeLimit  # noqa: TRY301 - an end like those that the call raises
+                result = made.result()
             except _INTERRUPTS:
                 raise
             except BaseException as error:  # noqa: BLE001 - it is recorded
-                seconds = time.perf_counter() - start
-                wait = desk.again(task, error)
+                result = _Result(None, error, time.perf_counter() - start)
+            with self._lock:
+                if self._left:
+                    return []
+                wait, instead = self._recorder.finish(task, result)
                 if wait is None:
-                    return self._over(call, partial(desk.give_up, task, error, seconds))
-                await asyncio.sleep(wait)
-            else:
-                return self._over(call, partial(desk.settle, task, outcomes, seconds))
+                    self.out.remove(call)
+                    return instead
+            await asyncio.sleep(wait)
 
-    def _over(self, call: _Awaited, settle: Callable[[], list[_Task]]) -> list[_Task]:
-        """Record the result of a call, unless its loop was abandoned."""
-        with self._lock:
-            if self._left:
-                return []
-            self.out.remove(call)
-            return settle()
-
-    async def _call(self, task: _Task) -> tuple[_Outcomes, float]:
-        start = time.perf_counter()
-        found = _read_out(await self._search(task.queries, self._desk.k), self._desk.k)
+    async def _call(self, task: _Task) -> _Result:
+        start, k = time.perf_counter(), self._recorder.k
+        found = _read_out(await self._search(task.queries, k), k)
         seconds = time.perf_counter() - start
-        return _outcomes(found, len(task.queries), self._desk.k), seconds
+        return _Result(_outcomes(found, len(task.queries), k), None, seconds)
 
     async def _ended(self, call: _Awaited) -> _Made | None:
         """Wait for the end of a call; None if it took too long, and was left behind if need be.
 
         The call is a task of its own: a retriever that cancels its task does not cancel the worker.
         """
-        most = self._desk.limits.timeout
+        most = self._recorder.limits.timeout
         made = call.made = asyncio.ensure_future(self._call(call.task))
         made.add_done_callback(lambda done: done.cancelled() or done.exception())
         if most is not None:
@@ -627,12 +620,6 @@ class _Session:
                 call.due = time.monotonic() + _GRACE
                 await asyncio.wait({made}, timeout=_GRACE)
             call.due = None
-
-
-def _result(made: _Made | None) -> tuple[_Outcomes, float]:
-    if made is None:
-        raise TimeLimit
-    return made.result()
 
 
 def call_within(seconds: float | None, call: Callable[[], object]) -> None:

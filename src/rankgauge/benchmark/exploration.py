@@ -1,33 +1,341 @@
-"""``explore()``: configurations tried side by side, chosen on some queries, proven on others."""
+"""``explore()``: configurations compared; chosen on some queries, measured on others."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
-from rankgauge.benchmark.exploration_result import BEFORE, BEST, Exploration, Trial, shown_settings
-from rankgauge.benchmark.proposals import Grid, Sampler, Space, key_of
+from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
+from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import show_id
 from rankgauge.core.text import many
+from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import drawn, only
+from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.tables import Cell, Table, to_html
 
-__all__ = ["explore"]
+__all__ = ["Exploration", "Trial", "before_after", "explore"]
 
+_BEFORE, _BEST = "before", "best"
 _METHODS = ("grid", "optuna")
 _FEW = 20
 
 Build = Callable[[Mapping[str, Any]], Any]
 Runner = Callable[[str, Any], tuple[Any, float | None]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration that was tried.
+
+    Attributes:
+        name: What it is called: ``before``, or its number.
+        configuration: Its settings.
+        value: The mean over the tuning queries; NaN if it failed.
+        latency: Seconds a query; None if that was not measured.
+        seconds: How long it took to build and run.
+        error: What went wrong; empty if nothing did.
+    """
+
+    name: str
+    configuration: Mapping[str, Any]
+    value: float
+    latency: float | None
+    seconds: float
+    error: str = ""
+
+    def differs(self, other: Mapping[str, Any]) -> tuple[str, ...]:
+        """The settings in which it is another configuration."""
+        mine = self.configuration
+        names = dict.fromkeys([*mine, *other])
+        return tuple(n for n in names if (n in mine, mine.get(n)) != (n in other, other.get(n)))
+
+
+@dataclass(frozen=True, repr=False)
+class Exploration:
+    """Configurations side by side: chosen on some queries, looked at on others.
+
+    Made by :func:`explore`. Shows itself as a table in a notebook.
+
+    Attributes:
+        measure: What was searched for.
+        method: ``grid`` or ``optuna``.
+        trials: What was tried, in this order.
+        points: How many configurations the space has.
+        best: The best trial by the tuning queries; of equals the first.
+        before: The configuration of today; None if none was given, or it failed.
+        values: The means of ``best`` and ``before`` over the test queries.
+        tuning: The queries it was chosen on.
+        test: The other judged queries.
+        seed: What decided which are which.
+        runs: The runs of ``best`` and ``before``, of the test queries.
+        qrels: The judgments of the test queries.
+        comparison: The two compared on the test queries; None if they are the same, or there are
+            too few queries.
+        sentences: What was done, and what came of it.
+        warnings: What speaks against it.
+        settings: The names of the settings that were searched.
+    """
+
+    measure: Measure
+    method: str
+    trials: tuple[Trial, ...]
+    points: int
+    best: Trial
+    before: Trial | None
+    values: Mapping[str, float]
+    tuning: tuple[str, ...]
+    test: tuple[str, ...]
+    seed: int
+    runs: Mapping[str, Run]
+    qrels: Qrels
+    comparison: Comparison | None
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+    settings: tuple[str, ...] = field(default=())
+
+    @property
+    def lower(self) -> bool:
+        """Whether the measure is better the lower it is."""
+        return self.measure.declaration.better == "lower"
+
+    @property
+    def pareto(self) -> tuple[Trial, ...]:
+        """The trials that none is at least as good as in both, and better than in one.
+
+        By quality on the tuning queries and latency; fastest first. Empty without latencies.
+        """
+        by_name = {trial.name: trial for trial in self.trials}
+        points = [
+            Point(name, trial.value, trial.latency)
+            for name, trial in by_name.items()
+            if trial.latency is not None
+        ]
+        return tuple(by_name[point.name] for point in pareto_front(points, lower=self.lower))
+
+    def plot(self) -> Plot:
+        """Quality over latency with the Pareto front (needs ``rankgauge[plots]`` to be shown).
+
+        Raises:
+            InputError: If no latency was measured.
+        """
+        names = self._varied()
+        points = [
+            Point(_settings_text(trial.configuration, names), trial.value, trial.latency)
+            for trial in self.trials
+            if trial.latency is not None
+        ]
+        return plot_pareto(points, f"{self.measure} (tuning queries)", lower=self.lower)
+
+    @property
+    def untried(self) -> tuple[Mapping[str, Any], ...]:
+        """The configurations one setting away from ``before`` or ``best`` that would tell.
+
+        Each has one setting of ``before`` as it is in ``best``, or one of ``best`` as it was
+        before; those that were tried are left out. Empty if the two differ in one setting or none.
+        """
+        if self.before is None:
+            return ()
+        old, new = self.before.configuration, self.best.configuration
+        apart = self.best.differs(old)
+        if len(apart) < 2:
+            return ()
+        steps = [{**old, name: new.get(name)} for name in apart]
+        steps += [{**new, name: old.get(name)} for name in apart]
+        tried = [trial.configuration for trial in self.trials]
+        found: list[Mapping[str, Any]] = []
+        for step in steps:
+            if step not in tried and step not in found:
+                found.append(step)
+        return tuple(found)
+
+    def table(self) -> Table:
+        """One line for each trial, the best first, with the sentences below."""
+        sign = 1 if self.lower else -1
+        order = sorted(
+            self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value)
+        )
+        front = {trial.name for trial in self.pareto}
+        timed = any(trial.latency is not None for trial in self.trials)
+        rows = tuple(
+            (
+                trial.name,
+                *(_value_text(trial.configuration.get(name)) for name in self.settings),
+                trial.value,
+                *((_milliseconds(trial.latency),) if timed else ()),
+                ", ".join(self._marks(trial, front)),
+            )
+            for trial in order
+        )
+        return Table(
+            columns=(
+                "configuration", *self.settings, f"{self.measure}, tuning",
+                *(("ms a query",) if timed else ()), "",
+            ),
+            rows=rows,
+            best=frozenset({(0, len(self.settings) + 1)}),
+            notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
+        )  # fmt: skip
+
+    def _marks(self, trial: Trial, front: set[str]) -> Iterator[str]:
+        if trial is self.best:
+            yield _BEST
+        if trial.name in front:
+            yield "Pareto front"
+        if trial.error:
+            yield f"failed: {trial.error:.80}"
+
+    def ablation(self) -> Table:
+        """The neighbours of the best that were tried: one setting changed, all others as they are.
+
+        What a setting does next to the best, and no more: next to others it may do something else.
+        """
+        rows: list[tuple[Cell, ...]] = []
+        seen: set[str] = set()
+        for trial in self.trials:
+            apart = trial.differs(self.best.configuration)
+            if len(apart) != 1 or trial.error:
+                continue
+            name = apart[0]
+            seen.add(name)
+            rows.append((
+                name, _value_text(self.best.configuration.get(name)),
+                _value_text(trial.configuration.get(name)), trial.value,
+                f"{trial.value - self.best.value:+.4f}", trial.name,
+            ))  # fmt: skip
+        rows.sort(key=lambda row: self.settings.index(str(row[0])))
+        without = [name for name in self._varied() if name not in seen]
+        notes = [f"on {many(len(self.tuning), 'tuning query')}; best: {self.best.value:.4f}"]
+        if without:
+            notes.append(f"no neighbour was tried in: {', '.join(without)}")
+        return Table(
+            columns=("setting", _BEST, "instead", str(self.measure), "difference", "configuration"),
+            rows=tuple(rows),
+            title="one setting changed at a time",
+            notes=tuple(notes),
+        )
+
+    def _varied(self) -> list[str]:
+        first = self.trials[0].configuration
+        apart = {name for trial in self.trials for name in trial.differs(first)}
+        return [name for name in self.settings if name in apart]
+
+    def diagnoses(
+        self, collection: Collection | None = None, *, k: int = 5
+    ) -> tuple[Diagnosis, Diagnosis]:
+        """Why ``before`` and ``best`` are as they are, on the test queries.
+
+        Args:
+            collection: The texts; see :func:`diagnose`.
+            k: The cut-off.
+
+        Raises:
+            InputError: If there is no ``before``.
+        """
+        if _BEFORE not in self.runs:
+            raise InputError(
+                "there is nothing to hold the best against", where="before and after",
+                fix="give explore() the configuration of today: start={...}",
+            )  # fmt: skip
+        old, new = (diagnose(self.qrels, self.runs[n], collection, k=k) for n in (_BEFORE, _BEST))
+        return old, new
+
+    def before_after(self, collection: Collection | None = None, *, k: int = 5) -> Table:
+        """Failure patterns of ``before`` and ``best`` on the test queries, side by side."""
+        return before_after(*self.diagnoses(collection, k=k))
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        return (
+            f"<Exploration of {many(len(self.trials), 'configuration')} by {self.measure}: best is "
+            f"{_settings_text(self.best.configuration)}>"
+        )
+
+
+def before_after(before: Diagnosis, after: Diagnosis) -> Table:
+    """Means and failure patterns of two diagnoses side by side: what went away, what came.
+
+    Args:
+        before: The diagnosis of the run of today.
+        after: That of the other run, with the same judgments and cut-off.
+
+    Raises:
+        InputError: If they are of different queries or cut-offs.
+
+    Example:
+        >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+        >>> old = diagnose(qrels, {"q1": ["x", "y"], "q2": ["x", "d2"]}, k=1)
+        >>> new = diagnose(qrels, {"q1": ["d1"], "q2": ["x", "d2"]}, k=1)
+        >>> [row[1:] for row in before_after(old, new).rows if row[0] == "not retrieved: queries"]
+        [(1, 0, '-1')]
+    """
+    for word in ("k", "rel", "queries"):
+        if getattr(before, word) != getattr(after, word):
+            raise InputError(
+                f"{word} is {getattr(before, word)} before and {getattr(after, word)} after",
+                where="before_after", fix="diagnose both runs with the same judgments and k",
+            )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [
+        (name, value, after.now[name], f"{after.now[name] - value:+.4f}")
+        for name, value in before.now.items()
+        if name in after.now
+    ]
+    withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
+    if before.failing is not None and after.failing is not None:
+        rows.append(_counts(f"queries that miss a relevant document in the first {before.k}",
+                            before.failing, after.failing))  # fmt: skip
+    # Where the input explains the numbers of one, no causes are named.
+    for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
+        if not (old.looked_at and new.looked_at):
+            continue
+        if old.queries or new.queries:
+            rows.append(_counts(f"{old.cause.name}: queries", old.queries, new.queries))
+            if old.documents is not None and new.documents is not None:
+                rows.append(_counts(f"{old.cause.name}: documents", old.documents, new.documents))
+    return Table(
+        columns=("", _BEFORE, "after", "change"),
+        rows=tuple(rows),
+        title=f"{before.run_name} and {after.run_name}, {many(before.queries, 'query')}",
+        notes=tuple(
+            dict.fromkeys([*withheld, *(f"not looked at: {t}" for t in before.not_looked_at)])
+        ),
+    )
+
+
+def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
+    return what, before, after, f"{after - before:+d}" if after != before else "0"
+
+
+def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
+    """Settings in one line, all or some of them."""
+    wanted = configuration if names is None else names
+    shown = (f"{name}={_value_text(configuration.get(name))}" for name in wanted)
+    return ", ".join(shown) or "no settings"
+
+
+def _value_text(value: Any) -> str:
+    """A setting for people: a table with a type as ``type(other=...)``."""
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{k}={_value_text(v)}" for k, v in value.items() if k != "type")
+        return f"{value.get('type', '')}({inner})"
+    return value if isinstance(value, str) else f"{value!r:.40}"
+
+
+def _milliseconds(latency: float | None) -> Cell:
+    return None if latency is None else latency * 1000
 
 
 def explore(  # noqa: PLR0913 - each is a choice that is printed
@@ -85,55 +393,44 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         ({'place': 0}, {'best': 1.0, 'before': 1.0})
     """
     truth = Qrels.of(qrels)
-    wanted = _measure(measure)
-    _check(method, trials, budget, seed)
-    tried = Space.of(space, start)
-    tuning, test = _split(truth, tuning_share, seed)
-    work = _Work(build, run, truth, wanted, tuple(tuning))
-    search = _Search(work, tried, _limit(trials, tried), budget)
-    lower = wanted.declaration.better == "lower"
-    proposals = Grid(tried) if method == "grid" else Sampler(tried, seed, lower=lower)
-    search.go(proposals, start)
-    if work.best is None:
-        first = search.trials[0].error
-        raise InputError(
-            f"none of {many(len(search.trials), 'configuration')} could be run; the first said: "
-            f"{first:.200}",
-            where="explore", fix="see that build() and run() work with one configuration",
-        )  # fmt: skip
-    return _Told(work, search, tuple(test), method, seed).exploration()
-
-
-# ---- what is given
-
-
-def _measure(given: str | Measure) -> Measure:
-    wanted = parse(given)
+    wanted = parse(measure)
     if wanted.declaration.better == "neither":
         raise InputError(
             f"{wanted} is neither better high nor low", where="measure",
             fix="search for another, such as nDCG@10 or AP",
         )  # fmt: skip
-    return wanted
+    _check(method, trials, budget, tuning_share)
+    integer("seed", seed, least=None)
+    tried = Space.of(space, start)
+    tuning, test = _split(truth, tuning_share, seed)
+    lower = wanted.declaration.better == "lower"
+    proposals = Grid(tried) if method == "grid" else Sampler(tried, seed, lower=lower)
+    search = _Search(build, run, truth, wanted, tuning, tried, lower=lower)
+    limit = tried.points if trials is None else min(trials, tried.points)
+    search.run(proposals, start, limit, budget)
+    if search.best is None:
+        raise InputError(
+            f"none of {many(len(search.trials), 'configuration')} could be run; the first said: "
+            f"{search.trials[0].error:.200}",
+            where="explore", fix="check that build() and run() work with one configuration",
+        )  # fmt: skip
+    return _exploration(search, search.best, test, method, seed)
 
 
-def _check(method: Any, trials: Any, budget: Any, seed: Any) -> None:
+def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
     if method not in _METHODS:
         raise unknown("method of a search", str(method), _METHODS)
-    for word, given, least in (("trials", trials, 1), ("seed", seed, None)):
-        if given is None and word == "trials":
-            continue
-        whole = isinstance(given, int) and not isinstance(given, bool)
-        if not whole or (least is not None and given < least):
-            raise InputError(
-                f"{word}={given!r:.60} is not possible", where="explore",
-                fix=f"{word} is a whole number" + ("" if least is None else f" from {least}"),
-            )  # fmt: skip
-    number = isinstance(budget, int | float) and not isinstance(budget, bool)
-    if budget is not None and not (number and 0 < budget < math.inf):
+    if trials is not None:
+        integer("trials", trials)
+    if budget is not None and not (is_number(budget) and budget > 0):
         raise InputError(
             f"budget={budget!r:.60} is not possible", where="explore",
             fix="budget is a number of seconds above 0",
+        )  # fmt: skip
+    if not is_number(share) or not 0 < share < 1:
+        raise InputError(
+            f"tuning_share={share!r:.60} is not possible", where="explore",
+            fix="tuning_share is a number between 0 and 1",
         )  # fmt: skip
     if method == "optuna" and trials is None and budget is None:
         raise InputError(
@@ -142,18 +439,8 @@ def _check(method: Any, trials: Any, budget: Any, seed: Any) -> None:
         )  # fmt: skip
 
 
-def _limit(trials: int | None, space: Space) -> int:
-    return space.points if trials is None else min(trials, space.points)
-
-
-def _split(truth: Qrels, share: Any, seed: int) -> tuple[list[bytes], list[bytes]]:
+def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[bytes]]:
     """Queries to choose on, and the others."""
-    number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not number or not 0 < share < 1:
-        raise InputError(
-            f"tuning_share={share!r:.60} is not possible", where="explore",
-            fix="tuning_share is a number between 0 and 1",
-        )  # fmt: skip
     order = drawn(truth.query_index, seed)
     if len(order) < 2:
         raise InputError(
@@ -164,106 +451,58 @@ def _split(truth: Qrels, share: Any, seed: int) -> tuple[list[bytes], list[bytes
     return order[:first], order[first:]
 
 
-# ---- the search
-
-
-class _Proposals(Protocol):
-    def propose(self) -> Mapping[str, Any] | None: ...
-    def told(self, configuration: Mapping[str, Any], value: float) -> None: ...
-
-
-@dataclass(eq=False)
-class _Work:
-    """One configuration after the other; the runs of two are kept."""
-
-    build: Build
-    run: Runner
-    truth: Qrels
-    measure: Measure
-    tuning: tuple[bytes, ...]
-    best: Trial | None = None
-    before: Trial | None = None
-    runs: dict[str, Run] = field(default_factory=dict)
-
-    def trial(self, name: str, configuration: Mapping[str, Any]) -> Trial:
-        """Build it, run it, and measure it on the tuning queries."""
-        began = time.perf_counter()
-        value, latency, error, found = math.nan, None, "", None
-        try:
-            found, latency = _answer(self.run(name, self.build(configuration)))
-            value = self.mean(found, self.tuning)
-        except Exception as problem:  # noqa: BLE001 - whatever fails is what is to be told of it
-            error = f"{type(problem).__name__}: {problem}".splitlines()[0]
-        if not error and math.isnan(value):
-            error = f"{self.measure} is undefined for all tuning queries"
-        trial = Trial(
-            name, dict(configuration), value, None if error else latency,
-            time.perf_counter() - began, error,
-        )  # fmt: skip
-        if found is not None and not error:
-            self._keep(trial, found)
-        return trial
-
-    def _keep(self, trial: Trial, found: Run) -> None:
-        sign = -1 if self.measure.declaration.better == "lower" else 1
-        # The first of equals stays, so that today's has to be beaten.
-        if self.best is None or sign * trial.value > sign * self.best.value:
-            self.best = trial
-            self.runs[BEST] = found
-        if trial.name == BEFORE:
-            self.before = trial
-            self.runs[BEFORE] = found
-
-    def mean(self, found: Run, queries: Sequence[bytes]) -> float:
-        """The mean over these queries."""
-        evaluation = evaluate(self.truth, found, self.measure, queries=list(queries))
-        return evaluation.mean()[str(self.measure)]
-
-
-def _answer(given: Any) -> tuple[Run, float | None]:
-    if not isinstance(given, tuple) or len(given) != 2:
-        raise InputError(
-            f"run() gave {type(given).__name__}, wanted two things", where="explore",
-            fix="return (run, seconds a query), or (run, None)",
-        )  # fmt: skip
-    latency = given[1]
-    number = isinstance(latency, int | float) and not isinstance(latency, bool)
-    if latency is not None and not (number and 0 <= latency < math.inf):
-        raise InputError(
-            f"run() gave {latency!r:.60} for the latency", where="explore",
-            fix="give seconds a query, or None",
-        )  # fmt: skip
-    return Run.of(given[0]), None if latency is None else float(latency)
-
-
-@dataclass(eq=False)
 class _Search:
-    """What was tried so far, and when to stop."""
+    """Configurations tried one after the other; the runs of two are kept.
 
-    work: _Work
-    space: Space
-    limit: int
-    budget: float | None
-    trials: list[Trial] = field(default_factory=list)
-    stopped: str = ""
+    Attributes:
+        trials: What was tried.
+        best: The best on the tuning queries; of equals the first.
+        before: The configuration of today; None if it failed or was not given.
+        runs: Their runs.
+        stopped: Why not all were tried; empty if they were.
+    """
 
-    def go(self, proposals: _Proposals, start: Mapping[str, Any] | None) -> None:
-        """Try until everything asked for was tried, time is over, or Ctrl-C is pressed."""
-        ends = math.inf if self.budget is None else time.monotonic() + self.budget
+    def __init__(  # noqa: PLR0917 - what a search needs
+        self,
+        build: Build,
+        run: Runner,
+        truth: Qrels,
+        measure: Measure,
+        tuning: Sequence[bytes],
+        space: Space,
+        *,
+        lower: bool,
+    ) -> None:
+        self._build, self._run, self._sign = build, run, -1 if lower else 1
+        self.truth, self.measure, self.tuning, self.space = truth, measure, tuning, space
+        self.trials: list[Trial] = []
+        self.best: Trial | None = None
+        self.before: Trial | None = None
+        self.runs: dict[str, Run] = {}
+        self.stopped = ""
+
+    def run(
+        self,
+        proposals: Grid | Sampler,
+        start: Mapping[str, Any] | None,
+        limit: int,
+        budget: float | None,
+    ) -> None:
+        """Try until everything was tried, the time is over, or Ctrl-C is pressed."""
+        ends = math.inf if budget is None else time.monotonic() + budget
         known: set[str] = set()
-        name = BEFORE
+        name = _BEFORE
         try:
             if start is not None:
                 known.add(key_of(start))
                 self._try(name, start, proposals)
             inside = int(start is not None and self.space.holds(start))
-            for number in itertools.count(1 + inside):
-                if number > self.limit:
-                    return
+            for number in range(1 + inside, limit + 1):
                 if time.monotonic() >= ends:
-                    self.stopped = f"the budget of {self.budget:g} s was over"
+                    self.stopped = f"the budget of {budget:g} s was over"
                     return
-                configuration = self._next(proposals, known)
+                proposed = iter(proposals.propose, None)
+                configuration = next((one for one in proposed if key_of(one) not in known), None)
                 if configuration is None:
                     return
                 name = str(number)
@@ -272,122 +511,131 @@ class _Search:
         except KeyboardInterrupt:
             if not self.trials:
                 raise
-            self.stopped = f"interrupted in {name if name == BEFORE else f'number {name}'}"
+            self.stopped = f"interrupted in {name if name == _BEFORE else f'number {name}'}"
 
-    @staticmethod
-    def _next(proposals: _Proposals, known: set[str]) -> Mapping[str, Any] | None:
-        while (configuration := proposals.propose()) is not None:
-            if key_of(configuration) not in known:
-                return configuration
-        return None
-
-    def _try(self, name: str, configuration: Mapping[str, Any], proposals: _Proposals) -> None:
-        trial = self.work.trial(name, configuration)
+    def _try(self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler) -> None:
+        """Build one, run it, and measure it on the tuning queries."""
+        began = time.perf_counter()
+        value, latency, error, found = math.nan, None, "", None
+        try:
+            found, latency = _checked_result(self._run(name, self._build(configuration)))
+            value = self.mean(found, self.tuning)
+        except Exception as problem:  # noqa: BLE001 - any failure is recorded
+            error = f"{type(problem).__name__}: {problem}".splitlines()[0]
+        if not error and math.isnan(value):
+            error = f"{self.measure} is undefined for all tuning queries"
+        seconds = time.perf_counter() - began
+        trial = Trial(name, dict(configuration), value, None if error else latency, seconds, error)
         self.trials.append(trial)
+        if found is not None and not error:
+            # The first of equals stays, so that the configuration of today has to be beaten.
+            if self.best is None or self._sign * value > self._sign * self.best.value:
+                self.best, self.runs[_BEST] = trial, found
+            if name == _BEFORE:
+                self.before, self.runs[_BEFORE] = trial, found
         if self.space.holds(configuration):
-            proposals.told(configuration, trial.value)
+            proposals.record(configuration, value)
+
+    def mean(self, found: Run, queries: Sequence[bytes]) -> float:
+        """The mean over these queries."""
+        evaluation = evaluate(self.truth, found, self.measure, queries=list(queries))
+        return evaluation.mean()[str(self.measure)]
 
 
-# ---- what came of it
-
-
-@dataclass(frozen=True, eq=False)
-class _Told:
-    """From a search to what is told of it."""
-
-    work: _Work
-    search: _Search
-    test: tuple[bytes, ...]
-    method: str
-    seed: int
-
-    @property
-    def best(self) -> Trial:
-        """There is one, or nothing would be told."""
-        return self.work.best or self.search.trials[0]
-
-    def exploration(self) -> Exploration:
-        """The whole of it."""
-        work = self.work
-        # By ids as bytes: one query is one query, whatever it looks like.
-        runs = {name: replace(only(found, self.test), name=name) for name, found in
-                work.runs.items()}  # fmt: skip
-        qrels = only(work.truth, self.test)
-        values = {name: work.mean(work.runs[name], self.test) for name in sorted(work.runs)[::-1]}
-        bare = Exploration(
-            measure=work.measure, method=self.method, trials=tuple(self.search.trials),
-            points=self.search.space.points, best=self.best, before=work.before, values=values,
-            tuning=tuple(map(show_id, work.tuning)), test=tuple(map(show_id, self.test)),
-            seed=self.seed, runs=runs, qrels=qrels, comparison=self._comparison(runs, qrels),
-            sentences=(), warnings=(), settings=self.search.space.settings,
+def _checked_result(given: Any) -> tuple[Run, float | None]:
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InputError(
+            f"run() gave {type(given).__name__}, wanted two things", where="explore",
+            fix="return (run, seconds a query), or (run, None)",
         )  # fmt: skip
-        return replace(
-            bare, sentences=tuple(self._sentences(bare)), warnings=tuple(self._warnings())
-        )
+    latency = given[1]
+    if latency is not None and not (is_number(latency) and latency >= 0):
+        raise InputError(
+            f"run() gave {latency!r:.60} for the latency", where="explore",
+            fix="give seconds a query, or None",
+        )  # fmt: skip
+    return Run.of(given[0]), None if latency is None else float(latency)
 
-    def _comparison(self, runs: Mapping[str, Run], qrels: Qrels) -> Comparison | None:
-        same = self.work.before is None or self.work.before is self.best
-        if same or len(self.test) < 2 or not all(map(len, runs.values())):
-            return None
-        pair = {BEFORE: runs[BEFORE], BEST: runs[BEST]}
-        return compare(qrels, pair, self.work.measure, baseline=BEFORE)
 
-    def _sentences(self, found: Exploration) -> Iterator[str]:
-        search, measure = self.search, self.work.measure
-        inside = sum(search.space.holds(trial.configuration) for trial in search.trials)
-        outside = " and that of today" if inside < len(search.trials) else ""
-        yield (
-            f"{inside} of {many(found.points, 'configuration')}{outside} tried ({self.method}), "
-            f"chosen by {measure} on {many(len(found.tuning), 'query')}, looked at on "
-            f"{many(len(found.test), 'other')} (seed {self.seed})"
-        )
-        if search.stopped:
-            yield f"not all were tried: {search.stopped}"
-        yield (
-            f"best: {shown_settings(self.best.configuration, found.settings)}; {measure} "
-            f"{self.best.value:.4f} on the tuning queries, {found.values[BEST]:.4f} on the test "
-            "queries, which is the one to report"
-        )
-        if found.before is not None:
-            yield (
-                f"before: {measure} {found.before.value:.4f} on the tuning queries, "
-                f"{found.values[BEFORE]:.4f} on the test queries"
-            )
-            yield from self._steps(found, found.before)
+# ---- the result
 
-    def _steps(self, found: Exploration, before: Trial) -> Iterator[str]:
-        apart = self.best.differs(before.configuration)
-        if not apart:
-            yield "the configuration of today is the best of those that were tried"
-            return
-        names = " and ".join(apart) if len(apart) < 3 else ", ".join(apart)
-        if len(apart) == 1:
-            yield f"best and before differ in one setting: {names}"
-            return
+
+def _exploration(  # noqa: PLR0917 - a search and what was asked of it
+    search: _Search, best: Trial, test: Sequence[bytes], method: str, seed: int
+) -> Exploration:
+    # By ids as bytes: one query is one query, whatever it looks like.
+    runs = {name: replace(only(run, test), name=name) for name, run in search.runs.items()}
+    qrels = only(search.truth, test)
+    comparison = None
+    different = search.before is not None and search.before is not best
+    if different and len(test) > 1 and all(map(len, runs.values())):
+        pair = {_BEFORE: runs[_BEFORE], _BEST: runs[_BEST]}
+        comparison = compare(qrels, pair, search.measure, baseline=_BEFORE)
+    bare = Exploration(
+        measure=search.measure, method=method, trials=tuple(search.trials),
+        points=search.space.points, best=best, before=search.before,
+        values={name: search.mean(runs[name], test) for name in sorted(runs)[::-1]},
+        tuning=tuple(map(show_id, search.tuning)), test=tuple(map(show_id, test)),
+        seed=seed, runs=runs, qrels=qrels, comparison=comparison,
+        sentences=(), warnings=(), settings=search.space.settings,
+    )  # fmt: skip
+    sentences, warnings = _sentences(bare, search), _warnings(bare)
+    return replace(bare, sentences=tuple(sentences), warnings=tuple(warnings))
+
+
+def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
+    measure, best, before = found.measure, found.best, found.before
+    inside = sum(search.space.holds(trial.configuration) for trial in found.trials)
+    outside = " and that of today" if inside < len(found.trials) else ""
+    yield (
+        f"{inside} of {many(found.points, 'configuration')}{outside} tried ({found.method}), "
+        f"chosen by {measure} on {many(len(found.tuning), 'query')}, looked at on "
+        f"{many(len(found.test), 'other')} (seed {found.seed})"
+    )
+    if search.stopped:
+        yield f"not all were tried: {search.stopped}"
+    yield (
+        f"best: {_settings_text(best.configuration, found.settings)}; {measure} {best.value:.4f} "
+        f"on the tuning queries, {found.values[_BEST]:.4f} on the test queries, which is the one "
+        "to report"
+    )
+    if before is None:
+        return
+    yield (
+        f"before: {measure} {before.value:.4f} on the tuning queries, "
+        f"{found.values[_BEFORE]:.4f} on the test queries"
+    )
+    changed = best.differs(before.configuration)
+    if not changed:
+        yield "the configuration of today is the best of those that were tried"
+    elif len(changed) == 1:
+        yield f"best and before differ in one setting: {changed[0]}"
+    else:
+        names = " and ".join(changed) if len(changed) < 3 else ", ".join(changed)
         yield (
-            f"best and before differ in {len(apart)} settings ({names}): nobody knows which did it"
+            f"best and before differ in {len(changed)} settings ({names}): nobody knows which did "
+            "it"
         )
-        untried = found.untried
-        if untried:
-            shown = "; ".join(shown_settings(one, found.settings) for one in untried[:3])
+        if untried := found.untried:
+            steps = "; ".join(_settings_text(one, found.settings) for one in untried[:3])
             more = f"; and {len(untried) - 3} more" if len(untried) > 3 else ""
-            yield f"to know it, try one setting at a time: {shown}{more}"
+            yield f"to know it, try one setting at a time: {steps}{more}"
         else:
             yield "every step of one setting was tried: see the ablation"
 
-    def _warnings(self) -> Iterator[str]:
-        tuning, test = len(self.work.tuning), len(self.test)
-        if tuning < _FEW or test < _FEW:
-            yield (
-                f"{many(tuning, 'query')} to choose on and {test} to look at are too few to tell "
-                f"configurations apart: give {_FEW} or more of each"
-            )
-        failed = [trial for trial in self.search.trials if trial.error]
-        if failed:
-            yield (
-                f"{many(len(failed), 'configuration')} failed; {failed[0].name}: "
-                f"{failed[0].error:.200}"
-            )
-        empty = [name for name, found in self.work.runs.items() if not len(only(found, self.test))]
-        if empty:
-            yield f"no test query has a ranking in {' and '.join(sorted(empty))}"
+
+def _warnings(found: Exploration) -> Iterator[str]:
+    tuning, test = len(found.tuning), len(found.test)
+    if tuning < _FEW or test < _FEW:
+        yield (
+            f"{many(tuning, 'query')} to choose on and {test} to look at are too few to tell "
+            f"configurations apart: give {_FEW} or more of each"
+        )
+    failed = [trial for trial in found.trials if trial.error]
+    if failed:
+        yield (
+            f"{many(len(failed), 'configuration')} failed; {failed[0].name}: {failed[0].error:.200}"
+        )
+    empty = [name for name, run in found.runs.items() if not len(run)]
+    if empty:
+        yield f"no test query has a ranking in {' and '.join(sorted(empty))}"

@@ -1,6 +1,6 @@
-"""The journal of a run: one line an answer, appended as it comes, so that nothing answered is lost.
+"""The journal of a run: one line per response, appended as it comes, so that none is lost.
 
-A journal is a folder of two files. ``answers.jsonl`` is only ever appended to, one write a line: a
+A journal is a folder of two files. ``responses.jsonl`` is only appended to, one write per line: a
 process that is killed loses the queries in flight and nothing else, and a line that it was writing
 is cut off when the journal is opened again. ``run.json`` says what was asked of whom; it is
 replaced whole. Each line and ``run.json`` end with a checksum: what is damaged counts as never
@@ -29,28 +29,30 @@ from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import Hits
 
-__all__ = ["Answer", "Journal", "query_key"]
+__all__ = ["Journal", "Response", "query_key"]
 
-ANSWERS, HEAD = "answers.jsonl", "run.json"
-_EARLIER = "answers-earlier.jsonl"
-_FORMAT = 2  # 1 had no checksums
+RESPONSES, HEAD = "responses.jsonl", "run.json"
+_EARLIER = "responses-earlier.jsonl"
+_FORMAT = 3  # 1 had no checksums, 1 and 2 called responses answers
+_OLD_FILES = ("answers.jsonl", "answers-earlier.jsonl")
 _TAIL = b',"sum":"%08x"}\n'
 _TAIL_LENGTH = len(_TAIL % 0)
-_KINDS = ("error", "timeout", "answer")
+_KINDS = ("error", "timeout", "response")
+_FLAWS = ("repeated", "beyond", "ascending")
 _SYNC_EVERY = 1.0  # seconds: what a loss of power may cost; a killed process loses none of it
 _SAID = 500
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The response to one query.
 
     Attributes:
         query: Its id.
         key: What the query is, by id and content: a hash of both.
-        hits: What was retrieved; None if there is no usable answer.
+        hits: What was retrieved; None if nothing usable was returned.
         error: What went wrong, empty if nothing did.
         kind: ``""`` if nothing went wrong, else ``error`` (the retriever raised), ``timeout`` or
-            ``answer`` (what it returned is no ranking).
+            ``response`` (what it returned is no ranking).
         seconds: How long the last attempt took; of a batch, each query's share of it.
         attempts: How often it was asked.
     """
@@ -80,56 +82,43 @@ def query_key(query: Query) -> str:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def _line(answer: Answer) -> bytes:
-    hits = answer.hits
+def _line(response: Response) -> bytes:
+    hits = response.hits
     row: dict[str, Any] = {
-        "query": answer.query, "key": answer.key, "seconds": round(answer.seconds, 7)
+        "query": response.query, "key": response.key, "seconds": round(response.seconds, 7)
     }  # fmt: skip
-    if answer.attempts != 1:
-        row["attempts"] = answer.attempts
+    if response.attempts != 1:
+        row["attempts"] = response.attempts
     if hits is None:
-        row["kind"] = answer.kind
-        row["error"] = answer.error[:_SAID]
+        row |= {"kind": response.kind, "error": response.error[:_SAID]}
     else:
         row["ids"] = hits.ids
         if hits.scored:
             row["scores"] = hits.scores
-        if hits.repeated:
-            row["repeated"] = hits.repeated
-        if hits.beyond:
-            row["beyond"] = hits.beyond
-        if hits.ascending:
-            row["ascending"] = True
+        row |= {name: value for name in _FLAWS if (value := getattr(hits, name))}
     body = _encode(row).encode("utf-8", "backslashreplace")[:-1]
     return body + _TAIL % zlib.crc32(body)
 
 
-def _answer(row: Mapping[str, Any]) -> Answer:
-    hits = None
-    ids = row.get("ids")
+def _response(row: Mapping[str, Any]) -> Response:
+    hits, ids, scores = None, row.get("ids"), row.get("scores")
     if ids is not None:
-        scores = row.get("scores")
-        hits = Hits(
-            ids,
-            [float(n) for n in range(len(ids), 0, -1)] if scores is None else scores,
-            scored=scores is not None,
-            repeated=row.get("repeated", 0),
-            beyond=row.get("beyond", 0),
-            ascending=row.get("ascending", False),
-        )
-    return Answer(
+        flaws = {name: row[name] for name in _FLAWS if name in row}
+        ranks = [float(n) for n in range(len(ids), 0, -1)] if scores is None else scores
+        hits = Hits(ids, ranks, scored=scores is not None, **flaws)
+    return Response(
         row["query"], row["key"], hits, row.get("error", ""), row.get("kind", ""),
         row["seconds"], row.get("attempts", 1),
     )  # fmt: skip
 
 
 class Journal:
-    """The answers of one retriever, kept as they come. Use it in a ``with``.
+    """The responses of one retriever, kept as they come. Use it in a ``with``.
 
-    Only one process writes a journal at a time. Of answers to the same query the last one counts.
+    Only one process writes a journal at a time. Of responses to the same query the last one counts.
 
     Attributes:
-        folder: Where it lies.
+        folder: The folder.
         head: What ``run.json`` says.
         notes: What was found damaged, or of an old format, when it was opened and read.
     """
@@ -138,9 +127,9 @@ class Journal:
         """Name a journal; nothing is made or read.
 
         Args:
-            folder: Where it lies.
-            k: How many documents an answer has at most; a line with more is damaged.
-            keeper: What removes the folder when it goes; held as long as the journal is.
+            folder: Where it is.
+            k: How many documents a response has at most; a line with more is damaged.
+            keeper: Removes the folder when it is collected; kept as long as the journal is.
         """
         self.folder = folder
         self._k = k
@@ -167,28 +156,25 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder / ".lock")
             _JOURNALS.add(self)
-            path = self.folder / ANSWERS
+            path = self.folder / RESPONSES
             self.notes.clear()
-            if fresh:
-                path.unlink(missing_ok=True)
-                (self.folder / HEAD).unlink(missing_ok=True)
-                (self.folder / _EARLIER).unlink(missing_ok=True)
             self.head = self._read_head()
-            if not self.head and (self.folder / HEAD).exists():
+            if fresh:
+                self._clear(RESPONSES, HEAD, _EARLIER)
+            elif not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
-                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier answers "
-                    "are not known"
+                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier "
+                    "responses are not known"
                 )
-            if self.head.get("format") == 1:
+            elif (old := self.head.get("format", _FORMAT)) != _FORMAT:
                 self.notes.append(
-                    f"the answers in {self.folder} have no checksums (format 1, written by an "
-                    "earlier version): every query is asked again"
+                    f"the responses in {self.folder} were written by an earlier version (format "
+                    f"{old}): every query is asked again"
                 )
-                path.unlink(missing_ok=True)
-                self.head = {}
+                self._clear(RESPONSES, HEAD, *_OLD_FILES)
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
-            _mend_end(self._file)
+            _cut_torn_line(self._file)
             self._drop_damaged()
         except OSError as error:
             self.close()
@@ -198,23 +184,24 @@ class Journal:
         self._resumed = os.fstat(self._file).st_size > 0
         self._synced = time.monotonic()
 
+    def _clear(self, *names: str) -> None:
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
+        self.head = {}
+
     @property
     def resumed(self) -> bool:
-        """Whether it held answers when it was opened."""
+        """Whether it held responses when it was opened."""
         return self._resumed
 
     def set_aside(self) -> None:
-        """Begin anew, and keep the answers beside it for :meth:`take_back`.
+        """Begin anew, and keep the responses beside it for :meth:`take_back`.
 
         Raises:
             InputError: If they cannot be written.
         """
-        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
         try:
-            with path.open("rb") as stream, earlier.open("ab") as kept:
-                shutil.copyfileobj(stream, kept)
-                kept.flush()
-                os.fsync(kept.fileno())
+            self._add_to_earlier()
             os.ftruncate(self._file, 0)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
@@ -222,32 +209,36 @@ class Journal:
         self.note(stamp=secrets.token_hex(8))
 
     def take_back(self) -> None:
-        """Take back the answers that were set aside; newer ones go before them.
+        """Take back the responses that were set aside; newer ones go before them.
 
         Raises:
             InputError: If they cannot be written.
         """
-        path, earlier = self.folder / ANSWERS, self.folder / _EARLIER
+        earlier = self.folder / _EARLIER
         if not earlier.exists():
             return
         try:
-            with path.open("rb") as stream, earlier.open("ab") as kept:
-                shutil.copyfileobj(stream, kept)
-                kept.flush()
-                os.fsync(kept.fileno())
+            self._add_to_earlier()
             self._replace(earlier)
             self._drop_damaged()
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         self._resumed = os.fstat(self._file).st_size > 0
 
+    def _add_to_earlier(self) -> None:
+        path, earlier = self.folder / RESPONSES, self.folder / _EARLIER
+        with path.open("rb") as stream, earlier.open("ab") as kept:
+            shutil.copyfileobj(stream, kept)
+            kept.flush()
+            os.fsync(kept.fileno())
+
     def forget_earlier(self) -> None:
-        """Remove the answers that were set aside."""
+        """Remove the responses that were set aside."""
         with contextlib.suppress(OSError):
             (self.folder / _EARLIER).unlink(missing_ok=True)
 
     def _replace(self, other: Path) -> None:
-        path = self.folder / ANSWERS
+        path = self.folder / RESPONSES
         os.close(self._file)
         self._file = -1
         other.replace(path)
@@ -255,7 +246,7 @@ class Journal:
 
     def _drop_damaged(self) -> None:
         """Write the journal anew without its damaged lines, if it has any."""
-        path = self.folder / ANSWERS
+        path = self.folder / RESPONSES
         whole = lines = 0
         with path.open("rb") as stream:
             for line in stream:
@@ -275,13 +266,13 @@ class Journal:
             + " asked again"
         )
 
-    def append(self, answer: Answer) -> None:
-        """Keep an answer: it is with the operating system when this returns.
+    def append(self, response: Response) -> None:
+        """Keep a response: it is with the operating system when this returns.
 
         Raises:
             InputError: If it cannot be written, as on a full disk; what was written before stays.
         """
-        line = _line(answer)
+        line = _line(response)
         try:
             written = os.write(self._file, line)
             if written != len(line):  # a full disk; the torn line is cut off at the next opening
@@ -324,7 +315,7 @@ class Journal:
     # ---- reading
 
     def known(self, *, failed: bool) -> set[tuple[str, str]]:
-        """The queries that have an answer, by id and key.
+        """The queries that have a response, by id and key.
 
         Args:
             failed: Whether a failure counts as one.
@@ -334,11 +325,11 @@ class Journal:
             good[row["query"], row["key"]] = "ids" in row
         return {query for query, fine in good.items() if fine or failed}
 
-    def answers(self, wanted: Callable[[Answer], bool]) -> Iterator[Answer]:
-        """The last answer to each query, in the order they came; one held in memory at a time.
+    def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
+        """The last response to each query, in the order they came; one held in memory at a time.
 
         Args:
-            wanted: Whether an answer is to a query as it is asked now.
+            wanted: Whether a response is to a query as it is asked now.
         """
         last: dict[tuple[str, str], int] = {}
         if self._resumed:
@@ -346,9 +337,9 @@ class Journal:
                 last[row["query"], row["key"]] = number
         for number, row in enumerate(self._rows()):
             if last.get((row["query"], row["key"]), number) == number:
-                answer = _answer(row)
-                if wanted(answer):
-                    yield answer
+                response = _response(row)
+                if wanted(response):
+                    yield response
 
     def stamp(self) -> str:
         """What tells this beginning of the journal from another; empty if it was never begun."""
@@ -356,13 +347,13 @@ class Journal:
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         """The lines that can be read; a query whose line is damaged is as one never asked."""
-        path = self.folder / ANSWERS
+        path = self.folder / RESPONSES
         if path.is_file():
             with path.open("rb") as stream:
                 yield from filter(None, map(self._row, stream))
 
     def _row(self, line: bytes) -> Mapping[str, Any] | None:
-        """A line whose checksum is right and whose values are those of an answer."""
+        """A line whose checksum is right and whose values are those of a response."""
         body = line[:-_TAIL_LENGTH]
         if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
             return None
@@ -384,7 +375,7 @@ class Journal:
         found = _head(text)
         if found is None:
             return {}
-        if found["format"] not in {1, _FORMAT}:
+        if not 1 <= found["format"] <= _FORMAT:
             self.close()
             raise InputError(
                 f"the journal has format {found['format']!r}, wanted {_FORMAT}",
@@ -496,7 +487,7 @@ _HEAD_KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _mend_end(file: int) -> None:
+def _cut_torn_line(file: int) -> None:
     """Cut off a last line that was not written to its end."""
     size = os.fstat(file).st_size
     end = size

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.benchmark.execution import ask
-from rankgauge.benchmark.journal import Answer
+from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.limits import Limits
 from rankgauge.benchmark.progress import Told
 from rankgauge.corpus.collection import Query
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.retrievers.protocol import has_index
 
 __all__ = ["Latency", "Quantile", "Used", "measure_latency", "used"]
@@ -30,7 +30,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of latencies with its 95 % interval, in seconds.
+    """A quantile of latencies with its 95% interval, in seconds.
 
     Attributes:
         value: The quantile: the smallest latency that at least this share does not pass.
@@ -139,21 +139,6 @@ class Latency:
                 fix="check that the folder is there and may be written to",
             ) from None  # fmt: skip
 
-    @classmethod
-    def of(cls, found: Any, where: str) -> Latency:
-        """A latency from what a journal kept.
-
-        Raises:
-            FormatError: If it is not that.
-        """
-        try:
-            seconds = {str(query): float(value) for query, value in found["seconds"].items()}
-            return cls(seconds, int(found["failures"]), int(found["warmup"]))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise FormatError(
-                "the latencies cannot be read", path=where, fix="measure them again"
-            ) from None
-
 
 @lru_cache(maxsize=64)
 def _ranks(count: int, share: float) -> tuple[int, int]:
@@ -207,14 +192,14 @@ def measure_latency(
     seconds: dict[str, float] = {}
     failures = 0
 
-    def record(answer: Answer) -> None:
+    def record(response: Response) -> None:
         nonlocal failures
-        if answer.hits is None:
+        if response.hits is None:
             failures += 1
         else:
-            seconds[answer.query] = answer.seconds
+            seconds[response.query] = response.seconds
         if bar is not None:
-            bar.step(failed=answer.hits is None)
+            bar.step(failed=response.hits is None)
 
     ask(retriever, queries, k, limits=alone, record=record)
     return Latency(seconds, failures, min(warmup, len(queries)))
@@ -274,14 +259,13 @@ def _forget_peak() -> None:
 
 
 def _resident() -> int | None:
-    return _of_status("VmRSS") or _of_status("VmHWM") or _highest()
+    return _of_status("VmRSS") or _peak()
 
 
 def _peak() -> int | None:
-    return _of_status("VmHWM") or _highest()
-
-
-def _highest() -> int | None:
+    found = _of_status("VmHWM")
+    if found is not None:
+        return found
     try:
         import resource
     except ImportError:

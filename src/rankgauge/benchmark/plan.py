@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge import retrievers
-from rankgauge.benchmark.arguments import check_k, check_prices, check_timed
-from rankgauge.benchmark.benchmark import Benchmark
+from rankgauge.benchmark.benchmark import Benchmark, check_prices
 from rankgauge.benchmark.code_hash import remember_arguments
 from rankgauge.benchmark.limits import Limits
+from rankgauge.core.arguments import integer
 from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
@@ -92,7 +92,7 @@ class BenchmarkPlan:
         collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
         retrievers: Those that are run or are part of others, in the order of the file.
         k: How many documents are asked for.
-        store: The folder where answers are kept.
+        store: The folder where responses are kept.
         measures: What is shown; the first is tested.
         baseline: The run that others are held against; the first if empty.
         timed: How many queries are timed.
@@ -147,7 +147,7 @@ class BenchmarkPlan:
                 f"not valid TOML: {error}", path=str(path), fix="fix the line it names"
             ) from None
         with _in_file(place):
-            return _Reading(place).plan(data)
+            return _PlanReader(place).plan(data)
 
     def load(
         self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
@@ -155,7 +155,7 @@ class BenchmarkPlan:
         """The benchmark, with its collection loaded.
 
         Args:
-            store: Another folder for the answers.
+            store: Another folder for the responses.
             progress: Whether to show how far a run has come.
         """
         given = dict(self.collection)
@@ -205,7 +205,7 @@ class BenchmarkPlan:
         Raises:
             FormatError: For options that do not fit.
         """
-        return _Building(self, bench).table(table)
+        return _PlanBuilder(self, bench).table(table)
 
     def check(self) -> None:
         """Refuse types and options that nobody knows, of all its retrievers, before any is made.
@@ -217,15 +217,15 @@ class BenchmarkPlan:
             _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
 
     def builder(self, bench: Benchmark) -> Callable[[str], Any]:
-        """A function that makes the retriever of a name; what is part of several is made once.
+        """A function that makes the retriever of a name; a part of several is made once.
 
-        Only what lies in a chunked one is made for it alone: it holds chunks. It raises FormatError
-        for options that do not fit, and for parts that go in a circle.
+        Only the part of a chunked one is made for it alone: it holds chunks. The function raises
+        FormatError for options that do not fit, and for parts that go in a circle.
 
         Args:
             bench: The benchmark that they are run over; some are made from its judgments.
         """
-        return _Building(self, bench).named
+        return _PlanBuilder(self, bench).named
 
 
 @contextlib.contextmanager
@@ -241,7 +241,7 @@ def _in_file(path: Path, where: str = "") -> Iterator[None]:
         raise
 
 
-class _Reading:
+class _PlanReader:
     """Reads one file, and says where in it something does not fit."""
 
     def __init__(self, path: Path) -> None:
@@ -274,8 +274,8 @@ class _Reading:
             raise unknown("retriever", baseline, tables)
         measures = self._kind(data, "measures", list, [])
         k, timed = self._kind(data, "k", int, 100), self._kind(data, "timed", int, 200)
-        check_k(k)
-        check_timed(timed)
+        integer("k", k)
+        integer("timed", timed, least=0)
         plan = BenchmarkPlan(
             path=self._path,
             collection={key: self._place(value) for key, value in collection.items()},
@@ -287,7 +287,7 @@ class _Reading:
             limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
             explore=self._kind(data, "explore", dict, {}),
         )
-        # A slip of the pen is told before hours of asking.
+        # An unknown measure is refused before hours of asking.
         return plan.measured(str(measure) for measure in measures)
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
@@ -336,8 +336,7 @@ class _Reading:
     def _known(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
             if key not in known:
-                error = unknown(f"key of {where}", key, known)
-                raise UnknownName(error.what, where=str(self._path), fix=error.fix)
+                raise _unknown(str(self._path), f"key of {where}", key, known)
 
     def _place(self, value: Any) -> Any:
         """A path relative to the file, where there is something of that name."""
@@ -377,17 +376,20 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
     known: Iterable[str] = _CALLED
     if kind != _CALLS:
         if kind not in retrievers.TYPES:
-            error = unknown("type", kind, [*retrievers.TYPES, _CALLS])
-            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+            raise _unknown(f"{path}, {where}", "type", kind, [*retrievers.TYPES, _CALLS])
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     for key, value in options.items():
         if key not in known:
-            error = unknown(f"option of {kind}", key, known)
-            raise UnknownName(error.what, where=f"{path}, {where}", fix=error.fix)
+            raise _unknown(f"{path}, {where}", f"option of {kind}", key, known)
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
                 rest = {name: one for name, one in inner.items() if name != "type"}
                 _check_options(path, inner["type"], rest, f"{where}.{key}")
+
+
+def _unknown(where: str, what: str, name: str, known: Iterable[str]) -> UnknownName:
+    error = unknown(what, name, known)
+    return UnknownName(error.what, where=where, fix=error.fix)
 
 
 def _circle(path: Path, names: Iterable[str]) -> FormatError:
@@ -397,7 +399,7 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
     )  # fmt: skip
 
 
-class _Building:
+class _PlanBuilder:
     """Makes the objects of a plan, each once."""
 
     def __init__(
@@ -413,8 +415,7 @@ class _Building:
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
-            error = unknown("retriever of the plan", name, self._planned)
-            raise UnknownName(error.what, where=f"{self._plan.path}, {by}", fix=error.fix)
+            raise _unknown(f"{self._plan.path}, {by}", "retriever of the plan", name, self._planned)
         if name in self._making:
             raise _circle(self._plan.path, [*self._making, name])
         self._making.append(name)
@@ -431,7 +432,7 @@ class _Building:
     def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self._plan.path, kind, options, where)
         # What takes in chunks cannot hold the documents besides: its parts are its own.
-        maker = _Building(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        maker = _PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _CALLS:
             return self._imported(made, where)
@@ -489,7 +490,7 @@ class _Building:
             if isinstance(error, ImportError | AttributeError | ValueError):
                 fix = 'write call = "module:function", of a module beside the plan or installed'
             else:
-                fix = f"mend the module {module}: python -c 'import {module}' shows where it fails"
+                fix = f"fix the module {module}: python -c 'import {module}' shows where it fails"
             raise FormatError(
                 f"{where}: {named!r} cannot be imported: {describe_error(error)}",
                 path=str(self._plan.path), fix=fix,

@@ -22,7 +22,7 @@ class Told(Protocol):
     """What is told of a run's progress."""
 
     def step(self, *, failed: bool) -> None:
-        """One more query has its answer."""
+        """One more query has its response."""
         ...
 
 
@@ -52,7 +52,7 @@ def shown(
     Args:
         what: What is done.
         total: How many queries there are.
-        done: How many of them had their answer before.
+        done: How many of them had their response before.
         wanted: Whether to show it; where standard error is a terminal or a notebook if left out.
         between: Draw it between two queries and at no other time: for work that is timed.
     """
@@ -76,7 +76,7 @@ class _Lines:
     Args:
         what: What is done.
         total: How many queries there are.
-        done: How many of them had their answer before.
+        done: How many of them had their response before.
         notebook: Whether a line can be begun anew.
     """
 

@@ -1,28 +1,37 @@
-"""What came of running a retriever over a benchmark: rankings, failures, latency, cost."""
+"""The run of one retriever: its rankings, failures, latency, and cost."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.benchmark.journal import Answer, Journal, query_key
+from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
-from rankgauge.core.findings import FINDING_KINDS, Finding
+from rankgauge.core.files import write_atomically
+from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.data.model import Qrels, Run, write_run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
-__all__ = ["BenchmarkRun", "Counting", "Errors", "Failure", "IndexCost", "Tally", "answers_to"]
+__all__ = [
+    "BenchmarkRun", "Errors", "Failure", "IndexCost", "Tally", "TallyCounter", "is_to",
+    "write_benchmark_run",
+]  # fmt: skip
 
 Errors: TypeAlias = Literal["refuse", "empty"]
 _BLOCK = 10_000
@@ -33,12 +42,12 @@ _MOST = 0.5
 
 @dataclass(frozen=True)
 class Failure:
-    """A query without an answer.
+    """A query without a usable response.
 
     Attributes:
         query: Its id.
-        kind: ``error`` (the retriever raised), ``timeout``, or ``answer`` (what it returned is no
-            ranking).
+        kind: ``error`` (the retriever raised), ``timeout``, or ``response`` (what it returned is
+            no ranking).
         error: What was said.
         attempts: How often it was asked.
     """
@@ -51,12 +60,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Tally:
-    """What was seen in the answers.
+    """What was seen in the responses.
 
     Attributes:
         queries: How many were to be asked.
-        reused: Answers that stood in the journal before.
-        failed: Queries without an answer.
+        reused: Responses that were in the journal before.
+        failed: Queries without a usable response.
         missing: Queries that were not asked: too many had failed in a row.
         empty: Queries for which nothing was found.
         repeated: Hits on a document that stood before in the same ranking; left out.
@@ -79,14 +88,14 @@ class Tally:
     hits: int = 0
 
     def findings(self) -> Iterator[Finding]:
-        """What explains the numbers of the answers, whatever the judgments are."""
+        """What explains the numbers of the responses, whatever the judgments are."""
         answered = self.queries - self.failed - self.missing - self.empty
         if self.unknown > _MOST * self.hits:
             yield Finding(
                 "T104", "error",
                 f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
                 "does not have",
-                FINDING_KINDS["T104"].effect,
+                INPUT_KINDS["T104"].effect,
                 "return the ids of the documents that were given to index()",
             )  # fmt: skip
         if self.ascending > _MOST * answered:
@@ -94,7 +103,7 @@ class Tally:
                 "R104", "error",
                 "the scores look like distances (lower is better): they rise from hit to hit for "
                 f"{self.ascending} of {many(answered, 'query')}",
-                FINDING_KINDS["R104"].effect,
+                INPUT_KINDS["R104"].effect,
                 "return them negated",
             )  # fmt: skip
 
@@ -142,7 +151,7 @@ class IndexCost:
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """A retriever's answers to the queries of a benchmark. Made by :meth:`Benchmark.run`.
+    """A retriever's responses to the queries of a benchmark. Made by :meth:`Benchmark.run`.
 
     Rankings stay in the journal and are read when they are needed, so that a million queries fit.
 
@@ -150,16 +159,16 @@ class BenchmarkRun:
         name: What it is called in tables.
         settings: What made it: the retriever's settings, k, limits, hashes, versions, timing.
         qrels: The judgments of the queries that were asked.
-        tally: What was seen in the answers.
-        failures: Queries without an answer, the first 1,000.
+        tally: What was seen in the responses.
+        failures: Queries without a usable response, the first 1,000.
         latency: Asked one query at a time; None if that was not measured.
         index: What indexing took; None if the retriever has nothing to index.
         seconds: How long the queries took, by the clock, over all sessions.
         usage: What the queries used up, such as tokens, where the retriever says it.
-        asked: How many answers that is for: a process that was killed took a second of it along.
+        asked: How many responses that is for: a process that was killed took a second of it along.
         prices: The price of a unit of what is used up.
         remarks: What was reused or asked anew, and why; and what was found damaged.
-        journal: The folder where the answers lie.
+        journal: Where the responses are kept.
     """
 
     name: str
@@ -236,7 +245,9 @@ class BenchmarkRun:
             InputError: If queries failed and are refused.
         """
         self.check(errors)
-        rankings = {answer.query: answer.hits.pairs() for answer in self._answers() if answer.hits}
+        rankings = {
+            response.query: response.hits.pairs() for response in self._responses() if response.hits
+        }
         ordered = {query: rankings.get(query, []) for query in self.queries}
         return Run.of(ordered, name=self.name, settings=self.settings)
 
@@ -247,10 +258,10 @@ class BenchmarkRun:
             InputError: As for :meth:`ranked`.
         """
         self.check(errors)
-        answers = (answer for answer in self._answers() if answer.hits is not None)
+        responses = (response for response in self._responses() if response.hits is not None)
         some: dict[str, Any] = {}
-        for number, answer in enumerate(answers, start=1):
-            some[answer.query] = answer.hits.pairs() if answer.hits else []
+        for number, response in enumerate(responses, start=1):
+            some[response.query] = response.hits.pairs() if response.hits else []
             if number % _BLOCK == 0:
                 yield Run.of(some, name=self.name, settings=self.settings)
                 some = {}
@@ -272,7 +283,7 @@ class BenchmarkRun:
         """
         return evaluate(self.qrels, self.blocks(errors), COMPARED if measures is None else measures)
 
-    def _answers(self) -> Iterator[Answer]:
+    def _responses(self) -> Iterator[Response]:
         if self.journal is None:
             return
         if self.journal.stamp() != self.stamp:
@@ -281,79 +292,179 @@ class BenchmarkRun:
                 fix="use the run that was made last",
             )  # fmt: skip
         found = 0
-        for answer in self.journal.answers(answers_to(self.queries)):
+        for response in self.journal.responses(is_to(self.queries)):
             found += 1
-            yield answer
+            yield response
         if found < self.tally.queries - self.tally.missing:
             lost = self.tally.queries - self.tally.missing - found
             raise InputError(
-                f"{many(lost, 'answer')} cannot be read any more: the journal is damaged",
+                f"{many(lost, 'response')} cannot be read any more: the journal is damaged",
                 where=f"run {self.name!r}, {self.journal.folder}",
                 fix="run it again: what is damaged is asked again",
             )
 
 
-def answers_to(queries: Mapping[str, Query]) -> Callable[[Answer], bool]:
-    """Whether an answer is to one of these queries, as they are asked now."""
+def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
+    """A function that says whether a response is to one of these queries, as they are now."""
 
-    def wanted(answer: Answer) -> bool:
-        query = queries.get(answer.query)
-        return query is not None and query_key(query) == answer.key
+    def wanted(response: Response) -> bool:
+        query = queries.get(response.query)
+        return query is not None and query_key(query) == response.key
 
     return wanted
 
 
-class Counting:
-    """Looks through answers as they come: what is there, and what failed."""
+class TallyCounter:
+    """Counts what is in responses as they come.
+
+    Args:
+        documents: The ids of the collection; None where they are not known.
+    """
 
     def __init__(self, documents: frozenset[str] | None) -> None:
-        """Begin.
-
-        Args:
-            documents: The ids of the collection; None where they are not known.
-        """
         self._documents = documents
-        self._seen = self._failed = self._empty = 0
-        self._repeated = self._beyond = self._unknown = self._ascending = self._hits = 0
+        self._seen = 0
+        self._counts: Counter[str] = Counter()
         self._failures: list[Failure] = []
 
-    def add(self, answer: Answer) -> None:
-        """Look at one answer."""
+    def add(self, response: Response) -> None:
+        """Count one response."""
         self._seen += 1
-        hits = answer.hits
+        hits, counts = response.hits, self._counts
         if hits is None:
-            self._failed += 1
+            counts["failed"] += 1
             if len(self._failures) < _LISTED:
                 self._failures.append(
-                    Failure(answer.query, answer.kind, answer.error, answer.attempts)
+                    Failure(response.query, response.kind, response.error, response.attempts)
                 )
             return
-        self._empty += not hits.ids
-        self._repeated += hits.repeated
-        self._beyond += hits.beyond
-        self._ascending += hits.ascending
-        self._hits += len(hits)
+        counts["empty"] += not hits.ids
+        counts["repeated"] += hits.repeated
+        counts["beyond"] += hits.beyond
+        counts["ascending"] += hits.ascending
+        counts["hits"] += len(hits)
         known = self._documents
         if known is not None and not known.issuperset(hits.ids):
-            self._unknown += sum(name not in known for name in hits.ids)
+            counts["unknown"] += sum(name not in known for name in hits.ids)
 
     def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        """What was seen.
+        """The counts, and the first failures.
 
         Args:
             queries: How many were to be asked.
-            reused: How many answers were there before.
+            reused: How many responses were there before.
         """
-        tally = Tally(
-            queries=queries,
-            reused=reused,
-            failed=self._failed,
-            missing=queries - self._seen,
-            empty=self._empty,
-            repeated=self._repeated,
-            beyond=self._beyond,
-            unknown=self._unknown,
-            ascending=self._ascending,
-            hits=self._hits,
-        )
+        missing = queries - self._seen
+        tally = Tally(queries=queries, reused=reused, missing=missing, **self._counts)
         return tally, tuple(self._failures)
+
+
+# ---- a run as a file
+
+
+def write_benchmark_run(
+    run: BenchmarkRun,
+    path: str | os.PathLike[str],
+    *,
+    errors: Errors = "refuse",
+    head: bool = True,
+) -> None:
+    """Write the rankings as a TREC run, with what made them in a head (ir_metadata).
+
+    The head is YAML in lines that begin with ``#``. Our reader skips such lines; trec_eval and
+    other tools read no file that has one.
+
+    Args:
+        run: What :meth:`Benchmark.run` made.
+        path: The file; compressed where it ends with ``.gz``, and then without a head.
+        errors: ``refuse`` a run in which queries failed, or take their rankings as ``empty``.
+        head: Whether to write the head.
+
+    Raises:
+        InputError: If it cannot be written, or queries failed and are refused.
+
+    Source:
+        T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR
+        Experiments, SIGIR 2022.
+    """
+    rankings = run.ranked(errors)
+    write_run(rankings, path)
+    target = Path(path)
+    if not head or target.suffix == ".gz":
+        return
+    body = target.read_bytes()
+    with write_atomically(target) as stream:
+        stream.write(_metadata(run, rankings).encode() + body)
+
+
+def _metadata(run: BenchmarkRun, rankings: Run) -> str:
+    settings = run.settings
+    timing = settings.get("timing", {})
+    said = {
+        "ir_metadata.start": None,
+        "schema version": "0.1",
+        "tag": run.name,
+        "platform": {
+            "hardware": {
+                "cpu": settings.get("machine", {}).get("processor", ""),
+                "cores": settings.get("machine", {}).get("cores"),
+            },
+            "operating system": {"kernel": settings.get("machine", {}).get("system", "")},
+            "software": {"libraries": _versions(settings)},
+        },
+        "method": {
+            "automatic": True,
+            "retrieval": [
+                {"name": run.name, "method": settings.get("retriever", {}).get("type", "callable"),
+                 "parameters": settings.get("retriever", {})}
+            ],
+            "depth": settings.get("k"),
+        },
+        "data": {"test_collection": settings.get("collection", {})},
+        "research goal": {"evaluation": {"timing": timing}},
+        "run": {"sha256": fingerprint(rankings), "started": settings.get("started", "")},
+        "ir_metadata.end": None,
+    }  # fmt: skip
+    lines: list[str] = []
+    for key, value in said.items():
+        if value is None:
+            lines.append(key)
+        else:
+            lines.extend(_yaml({key: value}))
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _versions(settings: Mapping[str, Any]) -> list[str]:
+    own = settings.get("versions", {})
+    theirs = settings.get("retriever", {}).get("versions", {})
+    return [f"{name} {version}" for name, version in sorted({**own, **theirs}.items())]
+
+
+def _yaml(value: Any, depth: int = 0) -> Iterator[str]:
+    """Plain values as YAML; what is no mapping or list as JSON, which YAML reads."""
+    pad = "  " * depth
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if inner and isinstance(inner, Mapping | list | tuple):
+                yield f"{pad}{_key(key)}:"
+                yield from _yaml(inner, depth + 1)
+            else:
+                yield f"{pad}{_key(key)}: {_plain(inner)}"
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            if isinstance(inner, Mapping) and inner:
+                first, *rest = _yaml(inner, depth + 1)
+                yield f"{pad}- {first.strip()}"
+                yield from rest
+            else:
+                yield f"{pad}- {_plain(inner)}"
+
+
+def _key(key: Any) -> str:
+    return (
+        str(key) if str(key).replace("_", "").replace(" ", "").isalnum() else json.dumps(str(key))
+    )
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, default=str)

@@ -29,8 +29,8 @@ _ERROR = 2
 @click.option("--baseline", metavar="NAME", help="The run the others are held against.")
 @click.option(
     "--resume/--fresh", default=None,
-    help="Use all answers in the store, also those of a retriever without settings whose code "
-    "cannot be compared; or ask every query anew. Without: use answers of the same settings, and "
+    help="Use all responses in the store, also those of a retriever without settings whose code "
+    "cannot be compared; or ask every query anew. Without: use responses of the same settings, and "
     "of an unfinished run of the same code.",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Ask queries that failed again, too.")
@@ -46,7 +46,9 @@ _ERROR = 2
     "--timed", type=click.IntRange(0), metavar="N",
     help="Time N queries, one at a time, after the run; 0 for none. Without: as in the plan.",
 )  # fmt: skip
-@click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
+@click.option(
+    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+)
 @click.option(
     "--runs", "folder", metavar="FOLDER",
     help="Write each run into this folder as NAME.run, with a head that says what made it.",
@@ -94,7 +96,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Run the retrievers of PLAN over its collection and compare them.
 
     PLAN is a TOML file, or a folder of documents and questions, over which BM25 and hashed dense
-    vectors are run. Answers are kept as they come: interrupted at any moment, the same command
+    vectors are run. Responses are kept as they come: interrupted at any moment, the same command
     goes on where it stopped.
 
     \b
@@ -137,7 +139,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     if repeat > 1:
         with working(f"running it {repeat} times"):
             measure = str(shown.primary)
-            said = list(rankgauge.repeat_plan(plan, made, repeat, measure, errors=errors))
+            said = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
         say("".join(f"{for_terminal(line)}\n" for line in said))
     if form == "table" and not full:
         option, shows = (
@@ -205,9 +207,9 @@ def _ran(  # noqa: PLR0917 - the options of the command
     again: Literal["missing", "failed", "resume", "all"],
     store: str | None,
     timed: int | None,
-) -> rankgauge.PlanOutcome:
+) -> rankgauge.benchmark.PlanOutcome:
     try:
-        return rankgauge.run_plan(plan, only=only, again=again, store=store, timed=timed)
+        return rankgauge.benchmark.run_plan(plan, only=only, again=again, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
         tell(
@@ -222,9 +224,9 @@ class _Shown:
 
     def __init__(
         self,
-        runs: Sequence[rankgauge.BenchmarkRun],
+        runs: Sequence[rankgauge.benchmark.BenchmarkRun],
         evaluations: Sequence[rankgauge.Evaluation],
-        comparison: rankgauge.BenchmarkComparison | None,
+        comparison: rankgauge.benchmark.BenchmarkComparison | None,
     ) -> None:
         self.runs = runs
         self.evaluations = evaluations
@@ -251,22 +253,24 @@ class _Shown:
         return self.evaluations[0].measures[0]
 
     def text(
-        self, form: str, diagnosis: rankgauge.Diagnosis | None, *, full: bool, color: bool
+        self, form: str, diagnosis: rankgauge.diagnosis.Diagnosis | None, *, full: bool, color: bool
     ) -> str:
         if self.comparison is not None and form not in {"csv", "json"}:
-            return rankgauge.report_benchmark(
+            return rankgauge.reports.report_benchmark(
                 self.comparison, form, diagnosis=diagnosis, full=full, color=color
             )
         if self.comparison is not None:
-            parts = [rankgauge.report_benchmark(self.comparison, form)]
+            parts = [rankgauge.reports.report_benchmark(self.comparison, form)]
         else:
-            parts = [rankgauge.report(self.evaluations, form, color=color)]
+            parts = [rankgauge.reports.report(self.evaluations, form, color=color)]
             if form not in {"csv", "json"}:
-                parts.append(rankgauge.report_costs(self.runs, form, color=color))
+                parts.append(rankgauge.reports.report_costs(self.runs, form, color=color))
         if diagnosis is not None and form == "table" and not full:
             parts.append(f"{for_terminal(diagnosis.summary())}\n")
         elif diagnosis is not None:
-            parts.append(rankgauge.report_diagnosis(diagnosis, form, color=color, full=full))
+            parts.append(
+                rankgauge.reports.report_diagnosis(diagnosis, form, color=color, full=full)
+            )
         return "\n".join(parts)
 
     def lowest(self) -> str:
@@ -287,13 +291,13 @@ class _Shown:
             result=self.evaluations[0] if found is None else found.comparison,
             collection=bench.collection if bench.collection.documents else None,
             diagnosed=self.lowest() if diagnosed == "worst" else diagnosed,
-            sections=() if found is None else (rankgauge.benchmark_section(found),),
+            sections=() if found is None else (rankgauge.reports.benchmark_section(found),),
         )
 
 
 def _diagnosis(
     bench: rankgauge.Benchmark, name: str, shown: _Shown, errors: Literal["refuse", "empty"]
-) -> rankgauge.Diagnosis:
+) -> rankgauge.diagnosis.Diagnosis:
     run = bench.runs.get(shown.lowest() if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
@@ -307,7 +311,7 @@ def _diagnosis(
 
 
 def _write(
-    runs: Sequence[rankgauge.BenchmarkRun],
+    runs: Sequence[rankgauge.benchmark.BenchmarkRun],
     folder: Path,
     errors: Literal["refuse", "empty"],
     *,
@@ -315,5 +319,5 @@ def _write(
 ) -> None:
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"
-        rankgauge.write_benchmark_run(run, target, errors=errors, head=head)
+        rankgauge.benchmark.write_benchmark_run(run, target, errors=errors, head=head)
     tell(f"wrote {len(runs)} run{'s' if len(runs) > 1 else ''} into {folder}")

@@ -79,4 +79,4 @@ def info(  # noqa: PLR0917 - one parameter an option
             split=split,
         )
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_collection(found, form, color=color), color=color)
+    say(rankgauge.reports.report_collection(found, form, color=color), color=color)

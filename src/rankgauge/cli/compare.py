@@ -89,7 +89,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
-            rankgauge.read_judgments(qrels, (*names, *tested), format=qrels_format)
+            rankgauge.evaluation.read_judgments(qrels, (*names, *tested), format=qrels_format)
             if names or tested
             else rankgauge.read_qrels(qrels, format=qrels_format),
             read_runs(runs, run_format),
@@ -104,7 +104,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             queries=queries,
         )
     color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.report_comparison(
+    text = rankgauge.reports.report_comparison(
         comparison, form, described=not short, transposed=transpose, color=color
     )
     say(text, color=color)

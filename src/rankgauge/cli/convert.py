@@ -22,9 +22,9 @@ __all__ = ["convert"]
     help="The format of IN, where its name and first line mislead.",
 )  # fmt: skip
 @click.option(
-    "--to", "target_format", metavar="FORMAT", type=click.Choice(rankgauge.TARGET_FORMATS),
+    "--to", "target_format", metavar="FORMAT", type=click.Choice(rankgauge.formats.TARGET_FORMATS),
     help=f"The format of OUT, where its name does not say it: "
-    f"{', '.join(rankgauge.TARGET_FORMATS)}.",
+    f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),

@@ -106,4 +106,4 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             also=None if also is None else rankgauge.read_run(also, format=run_format),
         )
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_diagnosis(diagnosis, form, color=color, full=full), color=color)
+    say(rankgauge.reports.report_diagnosis(diagnosis, form, color=color, full=full), color=color)

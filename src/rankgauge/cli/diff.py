@@ -76,7 +76,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
             queries=queries or None, most=most, depth=depth,
         )  # fmt: skip
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_diff(found, form, color=color), color=color)
+    say(rankgauge.reports.report_diff(found, form, color=color), color=color)
     # JSON holds the notes; a warning must be seen all the same.
     for note in found.notes:
         if form == "csv" or (form == "json" and note.startswith("WARNING")):

@@ -36,7 +36,7 @@ __all__ = ["evaluate"]
     "Success and nDCG at 1, 3, 5, 10, RR and AP. See: rankgauge measures.",
 )  # fmt: skip
 @click.option(
-    "--for", "use", type=click.Choice(list(rankgauge.USE_CASES)),
+    "--for", "use", type=click.Choice(list(rankgauge.core.USE_CASES)),
     help="The measures for a use, and why these.",
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Show the values of every query.")
@@ -152,7 +152,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     chosen = names
     if use is not None:
-        case = rankgauge.use_case(use)
+        case = rankgauge.core.use_case(use)
         chosen = (*case.measures, *names)
         tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
     measures = chosen or None
@@ -182,7 +182,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
         truth = (
-            rankgauge.read_judgments(qrels, measures, format=qrels_format)
+            rankgauge.evaluation.read_judgments(qrels, measures, format=qrels_format)
             if runs
             else rankgauge.Records.of(qrels)
         )
@@ -221,8 +221,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
 def _say(evaluations: Sequence[rankgauge.Evaluation], form: str, *, per_query: bool) -> None:
     """Print them; what is read by a program carries no notes, and a warning must be seen."""
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report(evaluations, form, per_query=per_query, color=color), color=color)
-    for note in rankgauge.report_notes(evaluations):
+    say(rankgauge.reports.report(evaluations, form, per_query=per_query, color=color), color=color)
+    for note in rankgauge.reports.report_notes(evaluations):
         if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
             tell(note)
 

@@ -118,18 +118,20 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
                 truth, found, measure, against, query=query, ties=ties, queries=chosen,
                 duplicates=duplicates, undefined=undefined, unjudged=kept,
             )  # fmt: skip
-            text = rankgauge.report_reconciliation(two, form, color=color)
+            text = rankgauge.reports.report_reconciliation(two, form, color=color)
         elif values is not None or mean is not None:
-            given = rankgauge.GivenValues.of(mean if values is None else values, measure)
+            given = rankgauge.explanation.GivenValues.of(
+                mean if values is None else values, measure
+            )
             made = rankgauge.reproduce(
                 truth, found, measure, given, query=query, ties=ties, queries=chosen,
                 duplicates=duplicates, undefined=undefined, unjudged=kept,
             )  # fmt: skip
-            text = rankgauge.report_reproduction(made, form, color=color)
+            text = rankgauge.reports.report_reproduction(made, form, color=color)
         else:
             one = rankgauge.explain(
                 truth, found, measure, query, ties=ties, queries=chosen, duplicates=duplicates,
                 undefined=undefined, unjudged=kept,
             )  # fmt: skip
-            text = rankgauge.report_explanation(one, form, color=color)
+            text = rankgauge.reports.report_explanation(one, form, color=color)
     say(text, color=color)

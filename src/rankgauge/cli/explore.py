@@ -14,7 +14,9 @@ __all__ = ["explore"]
 
 @click.command(short_help="Try configurations of a retriever and choose one.")
 @click.argument("path", metavar="PLAN")
-@click.option("--store", metavar="FOLDER", help="Where answers are kept; without: as in the plan.")
+@click.option(
+    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+)
 @click.option(
     "--timed", type=click.IntRange(0), default=50, show_default=True, metavar="N",
     help="Time N queries, one at a time, with each configuration; 0 for none.",
@@ -32,7 +34,7 @@ def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None
 
     The best is chosen on one part of the queries and held against the configuration of today on
     the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
-    tells what it has; answers are kept, and the same command goes on from there.
+    tells what it has; responses are kept, and the same command goes on from there.
 
     \b
     In a plan:
@@ -49,7 +51,9 @@ def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None
       rankgauge explore plan.toml --as markdown
     """  # noqa: D301 - click reads the \b
     plan = rankgauge.BenchmarkPlan.read(path)
-    found, bench = rankgauge.explore_plan(plan, store=store, timed=timed)
+    found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
     color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.report_exploration(found, form, collection=bench.collection, k=k, color=color)
+    text = rankgauge.reports.report_exploration(
+        found, form, collection=bench.collection, k=k, color=color
+    )
     say(text, color=color)

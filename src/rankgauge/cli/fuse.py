@@ -116,7 +116,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
                 train=None if train is None else Path(train), seed=seed, ties=ties,
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)
-            say(rankgauge.report_tuning(tuned), err=True)
+            say(rankgauge.reports.report_tuning(tuned), err=True)
     rankgauge.write_run(made, output)
     if output != "-":
         how = made.settings["fusion"]["method"]

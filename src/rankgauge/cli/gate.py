@@ -111,13 +111,13 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             latency=latency,
         )
     color = sys.stdout.isatty()
-    say(rankgauge.report_gate(result, color=color), color=color)
+    say(rankgauge.reports.report_gate(result, color=color), color=color)
     if junit:
-        _write(junit, rankgauge.report_gate(result, "junit", strict=strict))
+        _write(junit, rankgauge.reports.report_gate(result, "junit", strict=strict))
     if as_json:
-        _write(as_json, rankgauge.report_gate(result, "json"))
+        _write(as_json, rankgauge.reports.report_gate(result, "json"))
     if github:
-        say(rankgauge.report_gate(result, "github", strict=strict))
+        say(rankgauge.reports.report_gate(result, "github", strict=strict))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
 
@@ -139,7 +139,7 @@ def _named(path: str) -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def _add_summary(result: rankgauge.GateResult) -> None:
+def _add_summary(result: rankgauge.gates.GateResult) -> None:
     """Add to the summary of the step; above 1 MiB GitHub shows none at all."""
     named = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not named:
@@ -147,6 +147,6 @@ def _add_summary(result: rankgauge.GateResult) -> None:
     path = Path(named)
     with _named(named):
         taken = path.stat().st_size if path.exists() else 0
-        text = rankgauge.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
+        text = rankgauge.reports.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
             stream.write(text)

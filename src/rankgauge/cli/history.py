@@ -59,7 +59,9 @@ def list_(  # noqa: PLR0917 - one parameter an option
     with working("reading the history"), rankgauge.History.open(store) as kept:
         entries = kept.entries(run=run)
     color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.report_entries(entries, form, measures=names or None, last=last, color=color)
+    text = rankgauge.reports.report_entries(
+        entries, form, measures=names or None, last=last, color=color
+    )
     say(text, color=color)
 
 
@@ -72,7 +74,7 @@ def show(number: int, store: str | None, form: str) -> None:
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_entry(entry, form, color=color), color=color)
+    say(rankgauge.reports.report_entry(entry, form, color=color), color=color)
 
 
 @history.command(short_help="Compare two evaluations, query by query.")
@@ -114,7 +116,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_change(change, form, color=color), color=color)
+    say(rankgauge.reports.report_change(change, form, color=color), color=color)
     if form in {"csv", "json"}:
         for note in change.table().notes:
             tell(note)
@@ -154,7 +156,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
     with working("reading the history"), rankgauge.History.open(store) as kept:
         found = kept.trend(name, run=run)
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_trend(found, form, last=last, color=color), color=color)
+    say(rankgauge.reports.report_trend(found, form, last=last, color=color), color=color)
     if form in {"csv", "json"}:
         for warning in found.warnings:
             tell(f"WARNING: {warning}")

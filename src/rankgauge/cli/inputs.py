@@ -18,13 +18,13 @@ __all__ = [
 ]  # fmt: skip
 
 format_option = click.option(
-    "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.RUN_FORMATS),
+    "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
     help="The format of the runs, where name and first line mislead or leave it open: "
-    f"{', '.join(rankgauge.RUN_FORMATS)}.",
+    f"{', '.join(rankgauge.formats.RUN_FORMATS)}.",
 )  # fmt: skip
 qrels_format_option = click.option(
-    "--qrels-format", metavar="NAME", type=click.Choice(rankgauge.QRELS_FORMATS),
-    help=f"The same of the judgments: {', '.join(rankgauge.QRELS_FORMATS)}.",
+    "--qrels-format", metavar="NAME", type=click.Choice(rankgauge.formats.QRELS_FORMATS),
+    help=f"The same of the judgments: {', '.join(rankgauge.formats.QRELS_FORMATS)}.",
 )  # fmt: skip
 
 store_option = click.option(
@@ -41,9 +41,9 @@ def told_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     ]
 
 
-def located(path: str, form: str | None) -> str | rankgauge.InFormat:
+def located(path: str, form: str | None) -> str | rankgauge.formats.InFormat:
     """The path, with its format if one is given."""
-    return path if form is None else rankgauge.InFormat(path, form)
+    return path if form is None else rankgauge.formats.InFormat(path, form)
 
 
 def read_runs(paths: Sequence[str], form: str | None = None) -> list[rankgauge.Run]:

@@ -109,7 +109,7 @@ def _told(error: Exception) -> int:
     else:
         import traceback
 
-        for line in rankgauge.redact("".join(traceback.format_exception(error))).splitlines():
+        for line in rankgauge.core.redact("".join(traceback.format_exception(error))).splitlines():
             tell(line)
         click.echo("error: this is a fault of rankgauge, not of your input", err=True)
     return _ERROR

@@ -29,6 +29,6 @@ def measures(name: str | None, form: str) -> None:
     """  # noqa: D301 - click reads the \b
     if name is None:
         color = form == "table" and sys.stdout.isatty()
-        say(rankgauge.report_measures(form, color=color), color=color)
+        say(rankgauge.reports.report_measures(form, color=color), color=color)
     else:
-        say(rankgauge.describe(name))
+        say(rankgauge.reports.describe(name))

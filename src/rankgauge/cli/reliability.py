@@ -69,7 +69,7 @@ def reliability(  # noqa: PLR0917 - one parameter an option
     with working(f"leaving out each of {len(found)} runs"):
         result = rankgauge.reliability(truth, found, names, depth=depth, groups=named)
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_reliability(result, form, color=color), color=color)
+    say(rankgauge.reports.report_reliability(result, form, color=color), color=color)
 
 
 def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:

@@ -17,7 +17,7 @@ __all__ = ["say_ties"]
 
 def say_ties(
     sources: tuple[str, Sequence[str], str | None, str | None],
-    report: Callable[..., rankgauge.TieReport],
+    report: Callable[..., rankgauge.sensitivity.TieReport],
     form: str,
     *,
     per_query: bool,
@@ -49,7 +49,7 @@ def say_ties(
         with working(f"evaluating {qrels if run is None else run.name} ({place} of {len(runs)})"):
             found.append(report(truth, run))
     color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.report_ties(found, form, per_query=per_query, color=color), color=color)
+    say(rankgauge.reports.report_ties(found, form, per_query=per_query, color=color), color=color)
     for note in (note for one in found for note in one.notes):
         # What is read by a program carries no notes, and a warning must be seen all the same.
         if form == "csv" or (form == "json" and "WARNING" in note):

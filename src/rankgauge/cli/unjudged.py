@@ -17,7 +17,7 @@ __all__ = ["say_unjudged"]
 
 def say_unjudged(
     sources: tuple[str, Sequence[str], str | None, str | None],
-    report: Callable[..., rankgauge.UnjudgedReport],
+    report: Callable[..., rankgauge.sensitivity.UnjudgedReport],
     form: str,
     *,
     beside: Mapping[str, object],
@@ -43,4 +43,4 @@ def say_unjudged(
             found = report(truth, run)
         if place:
             click.echo()
-        say(rankgauge.report_unjudged(found, form, color=color), color=color)
+        say(rankgauge.reports.report_unjudged(found, form, color=color), color=color)

@@ -1,4 +1,4 @@
-"""``compare()`` and what it returns: which run is better, by how much, and how sure that is."""
+"""``compare()`` and its result: which run is better, by how much, and how sure that is."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rankgauge.comparison.conclusions import (
+    findings_of_evaluations,
+    findings_of_inputs,
     sentences,
     units,
-    warnings_of_evaluations,
-    warnings_of_judgments,
-    warnings_of_runs,
 )
 from rankgauge.comparison.differences import (
     Correction,
@@ -26,6 +25,7 @@ from rankgauge.comparison.differences import (
     Test,
     differences,
     seed_of,
+    select,
 )
 from rankgauge.core.escaping import for_json, for_terminal
 from rankgauge.core.findings import Finding, explaining
@@ -43,7 +43,7 @@ from rankgauge.rendering.tables import Cell, Table, to_html
 if TYPE_CHECKING:
     from rankgauge.rendering.plotting import Plot
 
-__all__ = ["COMPARED", "Comparison", "compare", "compare_evaluations"]
+__all__ = ["COMPARED", "Comparison", "compare"]
 
 COMPARED = (
     "nDCG@10",
@@ -61,23 +61,28 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Runs side by side, and what can be said about their differences.
+    """Runs side by side, and conclusions about their differences.
 
-    Made by :func:`compare`. Shows itself as tables in a notebook.
+    Made by :func:`compare`. Displays itself as tables in a notebook.
 
     Attributes:
         evaluations: One for each run, in the order given.
         design: What is compared and how it is tested.
         differences: One for each pair of runs and measure, by pair.
-        sentences: What can be said, and what cannot.
-        warnings: What speaks against taking the numbers as they stand.
+        sentences: Conclusions and limitations.
+        findings: Reasons to doubt the numbers.
     """
 
     evaluations: tuple[Evaluation, ...]
     design: Design
     differences: tuple[Difference, ...]
     sentences: tuple[str, ...]
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The findings as text."""
+        return tuple(map(str, self.findings))
 
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
@@ -85,22 +90,17 @@ class Comparison:
         return tuple((e.run_name, f) for e in self.evaluations for f in explaining(e.findings))
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
-        """The same with more findings about the input of runs, and without verdicts on these.
-
-        Args:
-            found: Run to what was found.
-        """
+        """Return the same with more findings about the input of runs (by name of the run)."""
         evaluations = [
             replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
             for e in self.evaluations
         ]
-        again = _compared(evaluations, self.design)
-        # What was said of judgments and rankings stands.
-        return replace(again, warnings=tuple(dict.fromkeys([*again.warnings, *self.warnings])))
+        # Findings about judgments and rankings are kept.
+        return _compared(evaluations, self.design, self.findings)
 
     @property
     def baseline(self) -> str:
-        """The run the others are held against."""
+        """The run that the others are compared with."""
         return self.design.baseline
 
     @property
@@ -116,12 +116,12 @@ class Comparison:
     def difference(
         self, run: str, measure: str | Measure | None = None, *, baseline: str | None = None
     ) -> Difference:
-        """One run against the baseline, by the primary measure if none is named.
+        """Return the difference between a run and the baseline.
 
         Args:
             run: The run.
-            measure: The measure.
-            baseline: Another run to hold it against, where all pairs were compared.
+            measure: The measure; the primary one if left out.
+            baseline: Another run to compare it with, where all pairs were compared.
 
         Raises:
             InputError: If there is no such pair or measure in the comparison.
@@ -173,15 +173,12 @@ class Comparison:
         return Table(
             columns=(corner, *across),
             rows=tuple((name, *row) for name, row in zip(down, rows, strict=True)),
-            title="; ".join(self._withheld()),
+            title="; ".join(self.sentences[: len(self.withheld)]),
             notes=tuple(self._legend(set(marks.values()))),
             best=frozenset((place, column + 1) for place, column in best),
             starred=True,
             marks={(place, column + 1): mark for (place, column), mark in marks.items()},
         )
-
-    def _withheld(self) -> Iterator[str]:
-        return (f"no verdict on {run}: {found}" for run, found in self.withheld)
 
     def _legend(self, marks: set[str]) -> Iterator[str]:
         said = [f"{mark} {word}" for word, mark in _MARKS.items() if mark in marks]
@@ -212,7 +209,7 @@ class Comparison:
             rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),
             title="every run against every other" if every else f"against {self.baseline}",
             notes=(
-                # What is withheld stands above the means.
+                # The withheld verdicts are above the means.
                 *self.sentences[len(self.withheld) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
@@ -230,11 +227,7 @@ class Comparison:
         return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
-        """A plot of the comparison, which shows itself in a notebook (needs ``rankgauge[plots]``).
-
-        Args:
-            kind: One of `PLOTS`; see :func:`rankgauge.plot`.
-            measure: The measure of ``per-query`` and ``heat-map``; the primary one if left out.
+        """Plot the comparison (needs ``rankgauge[plots]``); arguments as of :func:`rankgauge.plot`.
 
         Raises:
             InputError: If measures that the kind needs were not compared.
@@ -271,6 +264,7 @@ class Comparison:
             "differences": [_as_object(d) for d in self.differences],
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
+            "findings": [found.to_dict() for found in self.findings],
         }
         return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
@@ -316,7 +310,7 @@ def _null(value: float) -> float | None:
 
 def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     qrels: Any,
-    runs: Mapping[str, Any] | Iterable[Any],
+    runs: Mapping[str, Any] | Iterable[Any] | None = None,
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     baseline: str | None = None,
@@ -331,14 +325,17 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
 ) -> Comparison:
-    """Compare runs with a baseline, or with each other, query by query.
+    """Compare runs, or evaluations, with a baseline or with each other, query by query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, at least two
+            evaluations of the same queries by the same measures and policies, whatever produced
+            them; findings about judgments and rankings (depth, Judged@k) are then not made.
         runs: At least two: a mapping of name to run, or runs with names of their own. Each is
             anything that :meth:`Run.of` takes.
-        measures: What is shown; P, R, Success and nDCG at 1, 3, 5, 10 and RR if left out.
-        baseline: The name of the run the others are held against; the first if left out.
+        measures: The measures to show. If left out those of the evaluations; of runs P, R, Success
+            and nDCG at 1, 3, 5, 10 and RR.
+        baseline: The name of the run that the others are compared with; the first if left out.
         pairs: ``baseline``, or ``all`` for every run against every other.
         tested: The measures whose differences are tested, declared before looking; the first of
             `measures` (nDCG@10) alone if left out.
@@ -347,7 +344,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             it corrects for their number by itself).
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.
-        interval: ``t``, or a bootstrap, ``percentile`` or ``bca``; these two cover less than 95 %
+        interval: ``t``, or a bootstrap, ``percentile`` or ``bca``; these two cover less than 95%
             below about 100 queries.
         draws: Random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
@@ -355,25 +352,36 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
 
-    Returns:
-        Means side by side, differences with intervals and p-values, and sentences.
-
     Raises:
-        InputError: With fewer than two runs, two of one name, or fewer than two queries.
-        UnknownName: For a baseline, measure or choice nobody knows.
+        InputError: With fewer than two runs, two of one name, fewer than two queries, or
+            evaluations of different queries, measures or policies.
+        UnknownName: For an unknown baseline, measure or choice.
 
     Example:
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
         >>> a = {f"q{n}": ["d1", "x"] for n in range(8)}
         >>> b = {f"q{n}": ["x", "d1"] for n in range(8)}
-        >>> found = compare(qrels, {"old": b, "new": a}, "RR").difference("new")
-        >>> found.difference, found.p, found.verdict
-        (0.5, 0.0078125, 'better')
+        >>> found = compare(qrels, {"old": b, "new": a}, "RR")
+        >>> found.difference("new").difference, found.difference("new").verdict
+        (0.5, 'better')
+        >>> compare(found.evaluations).difference("new").p
+        0.0078125
     """
-    named = _named(runs)
-    names = [run.name for run in named]
-    shown = _measures(COMPARED if measures is None else measures)
-    declared = (shown[0],) if tested is None else _measures(tested)
+    shown = None if measures is None else _measures(measures)
+    declared = None if tested is None else _measures(tested)
+    named: list[Run] = []
+    if runs is None:
+        evaluations = _comparable(qrels)
+        if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
+            raise InputError(
+                "policies are those of the evaluations", where="compare",
+                fix="leave ties, queries, duplicates and undefined out",
+            )  # fmt: skip
+        shown = shown or evaluations[0].measures
+    else:
+        named, shown = _named(runs), shown or _measures(COMPARED)
+    declared = declared or shown[:1]
+    names = [e.run_name for e in evaluations] if runs is None else [run.name for run in named]
     design = Design(
         tested=declared,
         baseline=_baseline(names, baseline),
@@ -384,89 +392,66 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         draws=draws,
     )
     wanted = tuple(dict.fromkeys([*declared, *shown]))
+    if runs is None:
+        return _compared([_by(e, wanted) for e in evaluations], design)
     judged = judged_by(qrels, wanted)
     truth = Qrels.of(judged)
-    _meet(truth, named)
-    which = (
-        _common(truth, named) if isinstance(queries, str) and queries == "intersection" else queries
-    )
+    _check_common(truth, named)
+    which = queries
+    if isinstance(queries, str) and queries == "intersection":
+        which = _common(truth, named)
     evaluations = [
         evaluate(
-            judged,
-            run,
-            wanted,
-            ties=ties,
-            queries=which,
-            duplicates=duplicates,
+            judged, run, wanted, ties=ties, queries=which, duplicates=duplicates,
             undefined=undefined,
         )
         for run in named
-    ]
-    made = _compared(evaluations, design)
-    grades = truth.table.values
-    known_bad = (grades >= 0) & (grades < 1)
-    aside = (
-        *warnings_of_judgments(evaluations, declared[0], only_relevant=not known_bad.any()),
-        *warnings_of_runs(named, declared[0]),
-    )
-    return replace(made, warnings=(*made.warnings, *aside))
+    ]  # fmt: skip
+    found = findings_of_inputs(truth, named, evaluations, declared[0])
+    return _compared(evaluations, design, tuple(found))
 
 
-def compare_evaluations(
-    evaluations: Iterable[Evaluation], design: Design | None = None
-) -> Comparison:
-    """Compare what was evaluated before, such as evaluations read from files.
-
-    What depends on the rankings themselves (their depth, Judged@k) cannot be warned of here.
-
-    Args:
-        evaluations: At least two, of the same queries by the same measures with the same policies.
-        design: What is compared and how; by default the first measure is tested, every run against
-            the first. Its seed is derived from the values.
-
-    Raises:
-        InputError: If they are not of the same queries, measures and policies.
-        UnknownName: For a baseline that is none of the runs.
-
-    Example:
-        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
-        >>> old = evaluate(qrels, Run.of({q: ["x", "d1"] for q in qrels}, name="old"), "RR")
-        >>> new = evaluate(qrels, Run.of({q: ["d1"] for q in qrels}, name="new"), "RR")
-        >>> compare_evaluations([old, new]).sentences[0]
-        'new has the highest RR (1.0000)'
-    """
-    given = list(evaluations)
-    names = [evaluation.run_name for evaluation in given]
-    _check_names(names)
-    for other in given[1:]:
+def _comparable(given: Any) -> list[Evaluation]:
+    """Evaluations, given instead of judgments and runs."""
+    evaluations = list(given) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(one, Evaluation) for one in evaluations):
+        raise InputError(
+            "judgments without runs", where="compare",
+            fix="compare(qrels, runs), or compare([evaluation, other])",
+        )  # fmt: skip
+    _check_names([evaluation.run_name for evaluation in evaluations])
+    first = evaluations[0]
+    for other in evaluations:
         for what in ("measures", "policies", "profile", "query_ids"):
-            if getattr(other, what) != getattr(given[0], what):
+            if getattr(other, what) != getattr(first, what):
                 raise InputError(
-                    f"{other.run_name!r} and {given[0].run_name!r} differ in their "
+                    f"{other.run_name!r} and {first.run_name!r} differ in their "
                     f"{what.replace('_', ' ')}",
                     where="evaluations",
                     fix="evaluate both with the same judgments, measures and policies",
                 )
-    for one in given:
-        if one.left_out is not None:
+        if other.left_out is not None:
             raise InputError(
-                f"{one.run_name!r} averages its measures over different queries",
+                f"{other.run_name!r} averages its measures over different queries",
                 where="evaluations",
                 fix="evaluate the measures that the profile averages alike, and compare these",
             )
-    chosen = Design(given[0].measures[:1], names[0]) if design is None else design
-    missing = [str(measure) for measure in chosen.tested if measure not in given[0].measures]
+    return evaluations
+
+
+def _by(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
+    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
     if missing:
         raise InputError(
-            f"{', '.join(missing)} was not evaluated",
-            where="tested",
-            fix=f"evaluated: {', '.join(map(str, given[0].measures))}",
-        )
-    _baseline(names, chosen.baseline)
-    return _compared(given, chosen)
+            f"{', '.join(missing)} was not evaluated", where="measures",
+            fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
+        )  # fmt: skip
+    return select(evaluation, measures)
 
 
-def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
+def _compared(
+    evaluations: Sequence[Evaluation], design: Design, more: tuple[Finding, ...] = ()
+) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
         raise InputError(
             "one query is no ground for a comparison", where="judgments", fix="judge more queries"
@@ -474,14 +459,16 @@ def _compared(evaluations: Sequence[Evaluation], design: Design) -> Comparison:
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     faulty = {e.run_name for e in evaluations if explaining(e.findings)}
     found = tuple(_withheld(d, faulty) for d in differences(evaluations, seeded))
+    own = findings_of_evaluations(evaluations, seeded, found)
     made = Comparison(
         evaluations=tuple(evaluations),
         design=seeded,
         differences=found,
         sentences=(),
-        warnings=tuple(warnings_of_evaluations(evaluations, seeded, found)),
+        findings=tuple(dict.fromkeys([*own, *more])),
     )
-    return replace(made, sentences=(*made._withheld(), *sentences(evaluations, seeded, found)))  # noqa: SLF001 - its own
+    said = (f"no verdict on {run}: {fault}" for run, fault in made.withheld)
+    return replace(made, sentences=(*said, *sentences(evaluations, seeded, found)))
 
 
 def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
@@ -492,8 +479,8 @@ def _withheld(d: Difference, faulty: Collection[str]) -> Difference:
     return d
 
 
-def _meet(truth: Qrels, runs: Sequence[Run]) -> None:
-    """Refuse a run whose judged queries are in no other run: a comparison would be of nothing."""
+def _check_common(truth: Qrels, runs: Sequence[Run]) -> None:
+    """Refuse a run whose judged queries are in no other run."""
     judged = [[q for q in run.query_index if q in truth.query_index] for run in runs]
     having = Counter(chain(*judged))
     for run, mine in zip(runs, judged, strict=True):

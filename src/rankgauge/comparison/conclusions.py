@@ -1,27 +1,23 @@
-"""What a comparison says in words, and what speaks against taking its numbers as they stand."""
+"""Conclusions of a comparison in sentences, and findings that limit them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from rankgauge.comparison.differences import Design, Difference, indistinct, paired
-from rankgauge.core.findings import explaining
+from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
-from rankgauge.data.model import Run
+from rankgauge.data.model import Qrels, Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 
-__all__ = [
-    "sentences",
-    "units",
-    "warnings_of_evaluations",
-    "warnings_of_judgments",
-    "warnings_of_runs",
-]
+__all__ = ["findings_of_evaluations", "findings_of_inputs", "sentences", "units"]
 
 _FEW_QUERIES = 25
 # With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
@@ -39,9 +35,9 @@ _SURE = ("better", "worse", "higher", "lower")
 def sentences(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[str]:
-    """Which run is best and how sure that is; then each difference that was tested.
+    """Yield which run is best and how sure that is; then each difference that was tested.
 
-    Nothing is said of a run whose input explains its numbers, nor of which run is best beside it.
+    Runs whose input explains their numbers are left out, and then no run is called best.
     """
     if not any(explaining(e.findings) for e in evaluations):
         yield _winner(evaluations, design, found)
@@ -74,7 +70,7 @@ def _near(
     found: Sequence[Difference],
     best: Sequence[str],
 ) -> tuple[list[str], str]:
-    """The runs that the best one cannot be told from, and how that was found out."""
+    """The runs that are not distinguishable from the best one, and by which test."""
     primary = design.tested[0]
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
     rest = [e.run_name for e in evaluations if e.run_name not in best]
@@ -119,7 +115,7 @@ def _said(d: Difference) -> str:
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
-    """What differences are in, where they are not those of the means."""
+    """Yield the units of differences that are not those of the means."""
     by_mean = {
         "geometric": "differences are of natural logarithms: of the ratio of the means",
         "sum": "means are sums, differences are per query",
@@ -130,87 +126,81 @@ def units(measures: Sequence[Measure]) -> Iterator[str]:
             yield f"{_listed(names)}: {said}"
 
 
-def warnings_of_evaluations(
+def findings_of_evaluations(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
-) -> Iterator[str]:
-    """What the values themselves say against the comparison."""
+) -> Iterator[Finding]:
+    """Yield what the values themselves say against the comparison."""
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
-        yield (
-            f"only {many(queries, 'query')}: intervals are wide, and a single query can change the "
-            "mean"
-        )
+        few = f"only {many(queries, 'query')}: intervals are wide, and a single query can change"
+        yield _finding("C101", f"{few} the mean")
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
     loose = [f"{name} {number}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
-        yield (
-            f"equal scores: another order of them could change some of {queries} queries "
-            f"({', '.join(loose)})"
-        )
+        said = f"equal scores: another order of them could change some of {queries} queries"
+        yield _finding("C102", f"{said} ({', '.join(loose)})")
     absent = {e.run_name: e.counts.get("missing_from_run", 0) for e in evaluations}
     gone = [f"{name} {number}" for name, number in absent.items() if number]
     if gone:
-        yield f"queries missing from a run count as empty rankings ({', '.join(gone)})"
+        missing = f"queries missing from a run count as empty rankings ({', '.join(gone)})"
+        yield _finding("C103", missing)
     if any(e.weights is not None for e in evaluations):
-        yield "means are weighted, differences are not: in these every query counts the same"
+        weighted = "means are weighted, differences are not: in these every query counts the same"
+        yield _finding("C104", weighted)
     for e in evaluations:
         explains = explaining(e.findings)
-        yield from (f"{e.run_name}: {one}" for one in e.findings if one not in explains)
+        for one in e.findings:
+            if one not in explains:
+                yield replace(one, message=f"{e.run_name}: {one.message}")
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
-        yield from _few(named[d.run], named[d.baseline], d)
+        yield from _few_changes(named[d.run], named[d.baseline], d)
 
 
-def _few(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[str]:
+def _finding(code: str, message: str, fix: str = "") -> Finding:
+    return Finding(code, "warning", message, fix=fix)
+
+
+def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
     apart = np.abs(paired(one, other, d.measure))
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < _FEW_CHANGES:
-        yield (
-            f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure "
-            "with so few: look at them one by one"
-        )
+        few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure"
+        yield _finding("C105", f"{few} with so few", "look at them one by one")
         return
     whole = len(apart) == len(one.query_ids)
     if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
         query = one.query_ids[int(apart.argmax())]
-        yield f"{pair}: query {query!r} alone carries most of the difference"
+        yield _finding("C106", f"{pair}: query {query!r} alone carries most of the difference")
 
 
-def warnings_of_judgments(
-    evaluations: Sequence[Evaluation], primary: Measure, *, only_relevant: bool
-) -> Iterator[str]:
-    """What is not judged says against the comparison.
-
-    Args:
-        evaluations: One for each run.
-        primary: The measure that decides.
-        only_relevant: Whether no document is judged not relevant; Judged@k is then P@k.
-    """
-    if only_relevant:
-        yield (
-            "the judgments name relevant documents only: the share of unjudged documents in each "
-            "run is unknown"
-        )
-        return
-    cut = dict(primary.params).get("k") or _CUT
-    shares = {e.run_name: e.coverage[cut] for e in evaluations if cut in e.coverage}  # type: ignore[index] # k is a number
-    if shares and max(shares.values()) - min(shares.values()) > _HOLES:
-        said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
-        yield (
-            f"Judged@{cut} differs ({said}): unjudged documents count as not relevant, which "
-            "penalizes the run that has more of them"
-        )
-
-
-def warnings_of_runs(runs: Sequence[Run], primary: Measure) -> Iterator[str]:
-    """What the depth of the rankings says against the comparison."""
-    bound = dict(primary.params).get("k")
+def findings_of_inputs(
+    truth: Qrels, runs: Sequence[Run], evaluations: Sequence[Evaluation], primary: Measure
+) -> Iterator[Finding]:
+    """Yield what unjudged documents and the depth of the rankings say against the comparison."""
+    cut: Any = dict(primary.params).get("k")
+    grades = truth.table.values
+    if not ((grades >= 0) & (grades < 1)).any():
+        # Judged@k would be P@k.
+        blind = "the share of unjudged documents in each run is unknown"
+        yield _finding("C107", f"the judgments name relevant documents only: {blind}")
+    else:
+        k = cut or _CUT
+        shares = {e.run_name: e.coverage[k] for e in evaluations if k in e.coverage}
+        if shares and max(shares.values()) - min(shares.values()) > _HOLES:
+            said = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
+            effect = (
+                "unjudged documents count as not relevant, which penalizes the run that has more"
+            )
+            yield _finding("C108", f"Judged@{k} differs ({said}): {effect} of them")
     depth = {run.name: int(np.diff(run.table.offsets).max(initial=0)) for run in runs}
     if len(set(depth.values())) > 1:
         said = _listed([f"{name} {most}" for name, most in depth.items()])
-        yield f"different depths ({said}): measures without a cut-off favour the deeper run"
-    shallow = [name for name, most in depth.items() if bound and most < int(bound)]  # type: ignore[arg-type] # k is a number
+        effect = "measures without a cut-off favor the deeper run"
+        yield _finding("C109", f"different depths ({said}): {effect}")
+    shallow = [name for name, most in depth.items() if cut and most < int(cut)]
     if shallow:
-        yield f"{_listed(shallow)}: no ranking reaches rank {bound}, where {primary} is cut"
+        short = f"{_listed(shallow)}: no ranking reaches rank {cut}, where {primary} is cut"
+        yield _finding("C110", short)

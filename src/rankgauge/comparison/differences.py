@@ -33,6 +33,7 @@ __all__ = [
     "indistinct",
     "paired",
     "seed_of",
+    "select",
 ]
 
 Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
@@ -253,10 +254,29 @@ def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
 
 def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """(Q,) the same for every query: NaN where it is left out."""
-    return measure.apart(
+    return measure.differences(
         _column(one, measure),
         _column(other, measure),
         skip_undefined=one.policies.undefined == "skip",
+    )
+
+
+def select(
+    evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None
+) -> Evaluation:
+    """Return an evaluation by these of its measures; with `rows` of these queries only."""
+    columns = [evaluation.measures.index(measure) for measure in measures]
+    kept = range(len(evaluation.query_ids)) if rows is None else rows
+    cells = np.ix_(kept, columns)
+    return replace(
+        evaluation,
+        query_ids=tuple(evaluation.query_ids[row] for row in kept),
+        measures=tuple(measures),
+        per_query=evaluation.per_query[cells],
+        undefined=evaluation.undefined[cells],
+        weights=evaluation.weights and tuple(evaluation.weights[row] for row in kept),
+        groups=evaluation.groups and tuple(evaluation.groups[row] for row in kept),
+        left_out=None if evaluation.left_out is None else evaluation.left_out[cells],
     )
 
 
@@ -382,7 +402,7 @@ class _Work:
         """One pair by one measure, with the p-values that were found for it."""
         run, base, measure = key
         moved = self._apart(key)
-        better = measure.gains(moved)
+        better = measure.improvements(moved)
         mean, low, high, sd = self._interval(moved)
         effect = mean / sd if sd else math.copysign(math.inf, mean) if mean else 0.0
         return Difference(

@@ -1,4 +1,4 @@
-"""``diff()`` and what it returns: what a change of the run did to each query.
+"""``diff()`` and its result: what a change of the run did to each query.
 
 Values of all queries are columns; only the queries that are shown become text.
 """
@@ -8,18 +8,17 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.comparison.differences import changes
 from rankgauge.comparison.overlap import mean_known, meet, overlaps, whole_number
-from rankgauge.comparison.side_by_side import Place, Sides
-from rankgauge.core.escaping import for_json
+from rankgauge.core.escaping import for_json, visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order
@@ -36,13 +35,35 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Table, to_html
 
-__all__ = ["QueryDiff", "RunDiff", "diff"]
+__all__ = ["DocumentDiff", "QueryDiff", "RunDiff", "diff"]
 
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
 _P = 0.9
 # With p = .9 what stands below this rank weighs less than a ten-thousandth.
 _RBO_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class DocumentDiff:
+    """A document in one of two rankings, with its rank in the other.
+
+    Attributes:
+        rank: Its rank in this ranking.
+        document: Its id, as text.
+        grade: Its grade; None without a judgment.
+        other_rank: Its rank in the other ranking; None if it was not retrieved there.
+        move: Its change from A to B, in either ranking: ``same``, ``up``, ``down``, ``new`` (only B
+            retrieved it) or ``gone`` (only A did).
+        text: Its title, or the beginning of its text, in one printable line; empty if not known.
+    """
+
+    rank: int
+    document: str
+    grade: float | None
+    other_rank: int | None
+    move: Literal["same", "up", "down", "new", "gone"]
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +97,10 @@ class QueryDiff:
     first_b: int | None
     retrieved_a: int | None
     retrieved_b: int | None
-    ranking_a: tuple[Place, ...]
-    ranking_b: tuple[Place, ...]
-    came_in: tuple[Place, ...]
-    fell_out: tuple[Place, ...]
+    ranking_a: tuple[DocumentDiff, ...]
+    ranking_b: tuple[DocumentDiff, ...]
+    came_in: tuple[DocumentDiff, ...]
+    fell_out: tuple[DocumentDiff, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,27 +157,27 @@ class RunDiff:
     @property
     def wins(self) -> int:
         """Queries in which B has the better value."""
-        return int((self.measure.gains(self.changes) > 0).sum())
+        return int((self.measure.improvements(self.changes) > 0).sum())
 
     @property
     def losses(self) -> int:
         """Queries in which A has the better value."""
-        return int((self.measure.gains(self.changes) < 0).sum())
+        return int((self.measure.improvements(self.changes) < 0).sum())
 
     @property
     def unchanged(self) -> int:
         """Queries in which both have the same value."""
-        return int((self.measure.gains(self.changes) == 0).sum())
+        return int((self.measure.improvements(self.changes) == 0).sum())
 
     @property
     def loss_share(self) -> float:
         """The share of all that was lost which the shown queries lost; NaN if nothing was."""
-        return _share(-self.measure.gains(self.changes), _shown_rows(self))
+        return _share(-self.measure.improvements(self.changes), _shown_rows(self))
 
     @property
     def gain_share(self) -> float:
         """The share of all that was gained which the shown queries gained; NaN if nothing was."""
-        return _share(self.measure.gains(self.changes), _shown_rows(self))
+        return _share(self.measure.improvements(self.changes), _shown_rows(self))
 
     def query(self, query_id: Id) -> QueryDiff:
         """One of the queries that are shown.
@@ -299,7 +320,7 @@ def diff(
     # By score once, for all that follows: what is in order already is not sorted again.
     runs = ranked(given[0], ties="input"), ranked(given[1], ties="input")
     texts = _collection(collection)
-    level = _level(measured)
+    level = 1.0 if measured.level is None else measured.level
     first = parse("FirstRel")(rel=level)
     wanted = list(dict.fromkeys([measured, first]))
     # The order given may tell of distances.
@@ -307,7 +328,7 @@ def diff(
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
     changed = changes(b, a, measured)
-    chosen = _chosen(queries, truth, changes=measured.gains(changed), most=most)
+    chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
     deepest = max(depth, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
     meeting = meet(top_a, top_b, truth.table.queries.tolist())
@@ -330,8 +351,10 @@ def diff(
         notes=(),
         findings=tuple(_findings(runs, (a, b), texts)),
     )
-    sides = Sides.of(truth, runs, texts, rows=chosen, ties=ties)
-    result = replace(result, shown=tuple(_query(result, sides, row) for row in chosen))
+    names = [truth.table.queries[row] for row in chosen]
+    whole = tuple(_only(run, names, ties) for run in runs)
+    shown = tuple(_query_diff(result, truth, whole, texts=texts, row=row) for row in chosen)
+    result = replace(result, shown=shown)
     return replace(result, notes=tuple(_notes(result, (a, b), texts)))
 
 
@@ -347,36 +370,89 @@ def _findings(
         yield from ((run.name, one) for one in found)
 
 
-def _query(found: RunDiff, sides: Sides, row: int) -> QueryDiff:
-    """One query with both rankings."""
-    ranking_a, ranking_b = sides.rankings(row, found.depth)
-    retrieved_a, retrieved_b = sides.retrieved(row)
+def _query_diff(
+    found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int
+) -> QueryDiff:
+    """One query with both rankings; `runs` are whole rankings in rank order."""
+    query, name = qrels.table.queries[row], found.query_ids[row]
+    ranks = [_ranks(run, query) for run in runs]
+    retrieved_a, retrieved_b = (None if known is None else len(known) for known in ranks)
+    rows = np.arange(qrels.table.offsets[row], qrels.table.offsets[row + 1])
+    values = qrels.table.values[rows].tolist()
+    grades = dict(zip(qrels.table.docs.take(rows).tolist(), values, strict=True))
+    a, b = (known or {} for known in ranks)
+
+    def documents(own: Mapping[bytes, int], other: Mapping[bytes, int]) -> Iterator[DocumentDiff]:
+        for doc, rank in islice(own.items(), found.depth):
+            text = texts.documents.get(show_id(doc))
+            yield DocumentDiff(
+                rank=rank,
+                document=show_id(doc),
+                grade=grades.get(doc),
+                other_rank=other.get(doc),
+                move=_move(a.get(doc), b.get(doc)),
+                text=_one_line(text.snippet()) if text else "",
+            )
+
+    ranking_a, ranking_b = tuple(documents(a, b)), tuple(documents(b, a))
+    known = texts.queries.get(name)
+    first_a, first_b = found.first_relevant[row].tolist()
+    value_a, value_b = found.values[row].tolist()
     return QueryDiff(
-        query=found.query_ids[row],
-        text=sides.asked(found.query_ids[row]),
-        value_a=float(found.values[row, 0]),
-        value_b=float(found.values[row, 1]),
+        query=name,
+        text=_one_line(known.text) if known else "",
+        value_a=value_a,
+        value_b=value_b,
         change=float(found.changes[row]),
         rbo=float(found.rbo[row]),
-        first_a=_rank(float(found.first_relevant[row, 0])),
-        first_b=_rank(float(found.first_relevant[row, 1])),
+        first_a=_rank(first_a),
+        first_b=_rank(first_b),
         retrieved_a=retrieved_a,
         retrieved_b=retrieved_b,
         ranking_a=ranking_a,
         ranking_b=ranking_b,
-        came_in=_crossed(ranking_b, found.depth, found.level),
-        fell_out=_crossed(ranking_a, found.depth, found.level),
+        came_in=_crossed(ranking_b, found),
+        fell_out=_crossed(ranking_a, found),
     )
 
 
-def _crossed(places: Iterable[Place], depth: int, level: float) -> tuple[Place, ...]:
-    """Those relevant that the other ranking does not show."""
+def _one_line(text: str) -> str:
+    return visible(" ".join(text.split()))
+
+
+def _move(old: int | None, new: int | None) -> Literal["same", "up", "down", "new", "gone"]:
+    if old is None:
+        return "new"
+    if new is None:
+        return "gone"
+    return "same" if old == new else "up" if new < old else "down"
+
+
+def _only(run: Run, queries: Sequence[bytes], ties: Order) -> Run:
+    """These queries of a run, their whole rankings in rank order."""
+    table = run.table
+    wanted = np.array([run.query_index.get(query, -1) for query in queries], dtype=np.int64)
+    kept = np.flatnonzero(np.isin(table.query_numbers(), wanted))
+    return ranked(replace(run, table=table.keep(kept)), ties=ties)
+
+
+def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
+    """Document to rank; None if the run does not have the query."""
+    number = run.query_index.get(query)
+    if number is None:
+        return None
+    rows = np.arange(run.table.offsets[number], run.table.offsets[number + 1])
+    return {doc: rank for rank, doc in enumerate(run.table.docs.take(rows).tolist(), start=1)}
+
+
+def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentDiff, ...]:
+    """The relevant documents that the other ranking does not show."""
     return tuple(
         at
-        for at in places
+        for at in ranking
         if at.grade is not None
-        and at.grade >= level
-        and (at.other_rank is None or at.other_rank > depth)
+        and at.grade >= found.level
+        and (at.other_rank is None or at.other_rank > found.depth)
     )
 
 
@@ -398,11 +474,6 @@ def _collection(given: Any) -> Collection:
         f"got {type(given).__name__} for the collection", where="collection",
         fix="give a folder, or Collection.of(documents, queries)",
     )  # fmt: skip
-
-
-def _level(measure: Measure) -> float:
-    """The grade from which a document counts as relevant."""
-    return 1.0 if measure.level is None else measure.level
 
 
 def _chosen(
@@ -496,7 +567,7 @@ def _shown_rows(found: RunDiff) -> list[int]:
 
 
 def _shares(found: RunDiff) -> Iterator[str]:
-    gains = found.measure.gains(found.changes)[_shown_rows(found)]
+    gains = found.measure.improvements(found.changes)[_shown_rows(found)]
     for share, word, amounts in (
         (found.loss_share, "lost", -gains), (found.gain_share, "gained", gains)
     ):  # fmt: skip

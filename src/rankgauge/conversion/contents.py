@@ -11,9 +11,16 @@ from typing import Any, TypeAlias
 from rankgauge.errors import InputError
 from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.detection import first_object, is_content
+from rankgauge.formats.detection import first_object
 from rankgauge.formats.json_files import Nested
-from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, opened_bytes, start_of
+from rankgauge.formats.lines import (
+    COLUMNAR,
+    beginning,
+    is_columnar,
+    is_content,
+    opened_bytes,
+    start_of,
+)
 from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
@@ -195,8 +202,8 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
         kinds = _of_fields(lines, first.split(b"\t"))
         if kinds:
             return kinds, "trec" if form != "tsv" else form, ()
-    mark = b"\t" if form != "csv" else b","
-    return (("queries", "documents") if mark in first else ()), form or "tsv", ()
+    separator = b"\t" if form != "csv" else b","
+    return (("queries", "documents") if separator in first else ()), form or "tsv", ()
 
 
 def _cells(line: bytes, mark: str) -> list[str]:

@@ -266,7 +266,7 @@ def _pairs_converted(
         # Where the document is another field the lines are not of TREC, but only as wide.
         unread = found if found.doc in {b"", _first_doc(read.table)} else unread
     losses = [
-        *unread_losses(read.table, unread, layout, wanted.pairs_form, wanted.name),
+        *unread_losses(read.table, unread, layout, form=wanted.pairs_form, name=wanted.name),
         *column_losses(source, held, layout),
     ]
     if format_named(held.form).dropped:
@@ -387,16 +387,16 @@ def _texts_converted(
     refuse_ending(wanted.target, wanted.format)
     # Once through all of them: each must be good, and occur once, before the first is written.
     reader = _Seen(TextReader(source, given))
-    return _lines_written(kept(reader).values, reader.profile, held, source.name, wanted)
+    return _lines_written((kept(reader).values, reader.profile), held, source.name, wanted)
 
 
 def _lines_written(
-    rows: Callable[[], Iterable[TextRow]],
-    profile: Profile,
+    texts: tuple[Callable[[], Iterable[TextRow]], Profile],
     held: FileContent,
     source: str,
     wanted: _Wanted,
 ) -> Conversion:
+    rows, profile = texts
     form, name = _texts_form(held.kind, wanted), wanted.target_name
     unheld = Unheld(form, name, wanted.lossy)
     with written(wanted.target) as stream:
@@ -416,7 +416,7 @@ def _lines_written(
 
 def _texts_form(kind: str, wanted: _Wanted) -> str:
     """The format of texts."""
-    name = source_name(wanted.target)
+    name = wanted.target_name
     form = wanted.format or (None if wanted.target == "-" else target_format(name))
     if form is None and _TREC_NAME.search(unpacked(name).lower()):
         form = "trec"
@@ -449,7 +449,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
         judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
-        parts[_QRELS] = pair_lines(judged, JUDGMENTS, "beir", name)
+        parts[_QRELS] = pair_lines(judged, JUDGMENTS, "beir", name=name)
     write_collection(wanted.target, parts)
     return Conversion(
         source=source,
@@ -484,7 +484,7 @@ def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wante
     rows, profile = list(_rows(held, kind)), Profile()
     for row in rows:
         profile.see(row)
-    return _lines_written(rows.copy, profile, FileContent(kind, "collection"), source, wanted)
+    return _lines_written((rows.copy, profile), FileContent(kind, "collection"), source, wanted)
 
 
 def _rows(held: Collection, kind: Content) -> Iterable[TextRow]:

@@ -1,4 +1,4 @@
-"""What a conversion does not keep: fields and columns that no table holds, and what a format drops."""
+"""What a conversion does not keep: fields and columns that no table holds, scores, tags."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
-from rankgauge.formats.detection import is_content
 from rankgauge.formats.fast_trec import field_grid
 from rankgauge.formats.json_files import objects
-from rankgauge.formats.lines import numbered_lines
+from rankgauge.formats.lines import is_content, numbered_lines
 from rankgauge.formats.registry import format_named
 from rankgauge.formats.rows import rank_number
 from rankgauge.formats.texts import TextSource
@@ -61,7 +60,7 @@ class UnreadFields:
 
 
 def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
-    """The second field, the rank and the tag of each line of a file in TREC format that reads well."""
+    """The second field, the rank and the tag of each line of a file in TREC format."""
     found = UnreadFields()
     alike = False
     for text in _pieces(stream):
@@ -136,7 +135,7 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 
 
 def unread_losses(
-    table: PairTable, unread: UnreadFields, layout: Layout, form: str, name: str | None
+    table: PairTable, unread: UnreadFields, layout: Layout, *, form: str, name: str | None
 ) -> Iterator[str]:
     """What the fields of TREC lines said that the new file does not.
 

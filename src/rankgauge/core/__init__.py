@@ -1,1 +1,33 @@
 """What every other package builds on: ids, columns, the measure grammar, policies, storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.core.findings import (
+        Effect as Effect,
+        Evidence as Evidence,
+        Finding as Finding,
+        FindingKind as FindingKind,
+        Location as Location,
+    )
+    from rankgauge.core.policies import Policies as Policies
+    from rankgauge.core.redaction import redact as redact
+    from rankgauge.core.use_cases import (
+        USE_CASES as USE_CASES,
+        UseCase as UseCase,
+        use_case as use_case,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "findings": "Effect Evidence Finding FindingKind Location",
+        "policies": "Policies",
+        "redaction": "redact",
+        "use_cases": "USE_CASES UseCase use_case",
+    },
+)

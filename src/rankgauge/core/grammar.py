@@ -153,6 +153,12 @@ VOCABULARY: Mapping[str, Param] = {
             "b", "the base of the logarithm by which gains are discounted, and the rank where it "
             "begins", "a number > 1", _between(1, 1e6),
         ),
+        Param(
+            "count", "what is counted, and averaged over",
+            "preferences, pairs (of documents), groups (of judgments), or balanced (groups, with "
+            "as many other documents as relevant ones)",
+            _choice("preferences", "pairs", "groups", "balanced"),
+        ),
         Param("beta", "the weight of recall against precision", "a number > 0", _between(0, 1e6)),
         Param(
             "gain",
@@ -212,6 +218,17 @@ VOCABULARY: Mapping[str, Param] = {
         Param(
             "rel", "the grade from which a document counts as relevant",
             "a number > 0, or best (the highest grade of each query)", _level,
+        ),
+        Param(
+            "residual",
+            "whether the value is how much could be gained if all unjudged documents were relevant",
+            "true or false",
+            _flag,
+        ),
+        Param(
+            "scope", "which preferences count, by how many of their two documents were retrieved",
+            "all, any (at least one) or both",
+            _choice("all", "any", "both"),
         ),
         Param(
             "top", "the highest grade of the scale", f"a number from 1 to {_MAX_TOP}",

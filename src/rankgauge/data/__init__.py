@@ -1,1 +1,56 @@
 """Judgments and runs, joined and ranked once: what every measure reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.data.fingerprints import fingerprint as fingerprint
+    from rankgauge.data.judged_run import JudgedRun as JudgedRun
+    from rankgauge.data.model import (
+        Qrels as Qrels,
+        Run as Run,
+        read_qrels as read_qrels,
+        read_run as read_run,
+        write_qrels as write_qrels,
+        write_run as write_run,
+    )
+    from rankgauge.data.preferences import (
+        PreferenceQrels as PreferenceQrels,
+        PreferenceRun as PreferenceRun,
+        read_preference_qrels as read_preference_qrels,
+    )
+    from rankgauge.data.ranking import ranked as ranked
+    from rankgauge.data.records import Records as Records
+    from rankgauge.data.sampled import (
+        SampledQrels as SampledQrels,
+        SampledRun as SampledRun,
+        read_sampled_qrels as read_sampled_qrels,
+    )
+    from rankgauge.data.subsets import (
+        cut as cut,
+        keep_queries as keep_queries,
+        sample_queries as sample_queries,
+    )
+    from rankgauge.data.subtopics import (
+        SubtopicQrels as SubtopicQrels,
+        SubtopicRun as SubtopicRun,
+        read_subtopic_qrels as read_subtopic_qrels,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "fingerprints": "fingerprint",
+        "judged_run": "JudgedRun",
+        "model": "Qrels Run read_qrels read_run write_qrels write_run",
+        "preferences": "PreferenceQrels PreferenceRun read_preference_qrels",
+        "ranking": "ranked",
+        "records": "Records",
+        "sampled": "SampledQrels SampledRun read_sampled_qrels",
+        "subsets": "cut keep_queries sample_queries",
+        "subtopics": "SubtopicQrels SubtopicRun read_subtopic_qrels",
+    },
+)

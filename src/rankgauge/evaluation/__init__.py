@@ -1,1 +1,24 @@
 """``evaluate()``: from judgments and a run to a value for each query and measure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.evaluation.arguments import read_judgments as read_judgments
+    from rankgauge.evaluation.evaluation import evaluate as evaluate
+    from rankgauge.evaluation.result import (
+        AppliedProfile as AppliedProfile,
+        Evaluation as Evaluation,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "arguments": "read_judgments",
+        "evaluation": "evaluate",
+        "result": "AppliedProfile Evaluation",
+    },
+)

@@ -32,7 +32,7 @@ from rankgauge.evaluation.notes import (
     undefined_notes,
 )
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
-from rankgauge.measures.coverage import judged_shares
+from rankgauge.measures.counts import judged_shares
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
@@ -301,7 +301,7 @@ class Gathering:
         drawn = [column for column in columns if column in self.errors]
         for column in columns:
             if column not in self.errors:
-                self.values[:, column][at] = self.measures[column].expected(block)
+                self.values[:, column][at] = self.measures[column].tie_mean(block)
         if drawn:
             from rankgauge.evaluation.tie_draws import Draws, estimate
 

@@ -67,7 +67,7 @@ class Plan:
     @cached_property
     def open(self) -> tuple[int, ...]:
         """The numbers of those without a closed form for the mean over all orders of ties."""
-        return tuple(n for n in self.columns if not self.measures[n].averages)
+        return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
 
     def refuse_special(self, ties: str) -> None:
         """Refuse measures of more than grades where only grades say what comes first.

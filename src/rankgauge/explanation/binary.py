@@ -292,6 +292,8 @@ def _eleven_points(name: str, query: Listing, words: Any) -> Working:
 
 @worked("RBP")
 def _rank_biased(name: str, query: Listing, words: Any) -> Working:
+    if words["residual"]:
+        return _residual(name, query, words)
     p, total, weight, rows, powers = words["p"], 0.0, 1.0, [], []
     for listed in query.within(words["k"]):
         hit = listed.reaches(words["rel"])
@@ -309,7 +311,6 @@ def _rank_biased(name: str, query: Listing, words: Any) -> Working:
     return Working(("weight", "contribution", "sum"), tuple(rows), steps, value)
 
 
-@worked("RBPres")
 def _residual(name: str, query: Listing, words: Any) -> Working:
     p, known, weight, rows = words["p"], 0.0, 1.0, []
     for listed in query.within(words["k"]):

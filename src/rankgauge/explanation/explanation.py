@@ -258,12 +258,14 @@ def work_out(measure: Measure, listing: Listing, kernel: float, *, orders: bool 
 def _by_hand(measure: Measure, listing: Listing, *, orders: bool) -> Working | None:
     """The working of a query, if there is one."""
     seen = seen_by(measure, listing)
-    k = dict(measure.params).get("k")
-    if measure.name not in WORKED or (isinstance(k, int) and k > user_models.FAR):
+    words = words_of(measure, seen)
+    k = words.get("k")
+    deep = isinstance(k, int) and k > user_models.FAR
+    if measure.name not in WORKED or deep or (words.get("residual") and measure.name != "RBP"):
         return None
     if orders:
         return averaged(measure, seen)
-    return WORKED[measure.name](str(measure), seen, words_of(measure, seen))
+    return WORKED[measure.name](str(measure), seen, words)
 
 
 def alike(value: float, other: float) -> bool:
@@ -286,7 +288,7 @@ def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
 
 def _over_orders(case: Case, listing: Listing) -> bool:
     """Whether the value is a mean over several orders of one ranking: then none shows it."""
-    if case.policies.ties != "mean" or case.measure.declaration.expected == "same":
+    if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
     return any(x.tied for x in listing.documents)
 
@@ -294,7 +296,7 @@ def _over_orders(case: Case, listing: Listing) -> bool:
 def _hits(case: Case) -> dict[str, float]:
     """How many documents count among those that the measure looks at, for each query."""
     k = dict(case.measure.params).get("k")
-    level = {**case.measure.declaration.defaults, **dict(case.measure.params)}.get("rel")
+    level = case.measure.arguments.get("rel")
     # The best grade of each query is a matter of that query: any grade does to choose by.
     count = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
     # In any order of ties: it only says which query is worth a look.

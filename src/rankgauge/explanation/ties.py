@@ -59,7 +59,11 @@ _SAID = {
 def averaged(measure: Measure, query: Listing) -> Working | None:
     """The mean of a measure over all orders of equal scores; None where it cannot be shown so."""
     words, name = words_of(measure, query), measure.name
-    if name not in _WEIGHTS or (words.get("ideal") == "topk" and words["k"] is not None):
+    if (
+        name not in _WEIGHTS
+        or words.get("residual")
+        or (words.get("ideal") == "topk" and words["k"] is not None)
+    ):
         return None
     head, weight = _WEIGHTS[name]
     total, rows, terms = 0.0, [], []

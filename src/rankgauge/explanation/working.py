@@ -116,7 +116,7 @@ def bracketed(terms: Sequence[str]) -> str:
 
 def words_of(measure: Measure, listing: Listing) -> dict[str, Any]:
     """The words of a measure with those that were left out; for a query, "best" is a grade."""
-    words = {**measure.declaration.defaults, **dict(measure.params)}
+    words = measure.arguments
     if words.get("rel") == "best":
         highest = max((grade for _, grade in listing.judgments), default=0.0)
         # Of a query without a grade above 0 nothing is relevant.

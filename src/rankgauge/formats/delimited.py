@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
@@ -61,32 +62,44 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
     for number, row in found:
         if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
             unrated += 1
-            continue
-        if len(row) != len(header):
-            if not "".join(row).strip():
-                continue
-            try:
-                check_width(row, header, name, (number, by))
-            except FormatError as error:
-                rows.report(error)
-                continue
-        try:
-            grade = read_number(row[value].encode())
-        except ValueError:
-            rows.refuse(
-                number, *wrong_number(row[value], rows.layout), column=value + 1,
-                ids=(row[query], row[doc]), not_finite=is_missing(row[value]),
-            )  # fmt: skip
-            continue
-        rows.add(number, row[query], row[doc], grade)
-        if ranks:
-            rows.ranks.append(rank_number(row[rank]))
+        elif _is_row(row, header, rows, (number, by)):
+            grade = _grade(row, places, rows, number)
+            if grade is not None:
+                rows.add(number, row[query], row[doc], grade)
+                if ranks:
+                    rows.ranks.append(rank_number(row[rank]))
     table = rows.table(columns, (query + 1, doc + 1, value + 1))
     if by != usual:
         table = table.said(f"{name}: read with {by!r} between the columns")
     if unrated:
         table = table.said(f"{name}: {unrated} lines without a rating are not judged")
     return table.said(*_spreadsheet_warnings(rows))
+
+
+def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
+    """Whether a row has the cells of the header; else it is blank, or refused."""
+    if len(row) == len(header):
+        return True
+    if not "".join(row).strip():
+        return False
+    try:
+        check_width(row, header, rows.name, place)
+    except FormatError as error:
+        rows.report(error)
+        return False
+    return True
+
+
+def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int) -> float | None:
+    query, doc, value = places
+    try:
+        return read_number(row[value].encode())
+    except ValueError:
+        rows.refuse(
+            number, *wrong_number(row[value], rows.layout), column=value + 1,
+            ids=(row[query], row[doc]), not_finite=is_missing(row[value]),
+        )  # fmt: skip
+    return None
 
 
 def _cells_of(
@@ -112,7 +125,7 @@ def _cells_of(
         raise quoting_error(error, rows.name, behind + 1) from None
 
 
-def _strict(texts: Iterable[str], by: str) -> csv.Reader:
+def _strict(texts: Iterable[str], by: str) -> Any:
     return csv.reader(texts, delimiter=by, strict=True)
 
 

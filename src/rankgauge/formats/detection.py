@@ -15,7 +15,6 @@ __all__ = [
     "first_object",
     "guess_format",
     "has_header",
-    "is_content",
     "is_doubtful",
     "refuse_lookalike",
 ]
@@ -28,11 +27,6 @@ _MEASURE = (
 )
 _PRINTED = rb"(?P<name>" + _MEASURE + rb")(?P<pad> *)\t(?P<query>\S+)\t\S+\s*$"
 _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\d+\s*$"
-
-
-def is_content(line: bytes) -> bool:
-    """Whether a line is neither blank nor a comment."""
-    return bool(line.strip()) and not line.lstrip().startswith(b"#")
 
 
 def guess_format(first: bytes, layout: Layout) -> str:

@@ -34,6 +34,7 @@ from rankgauge.formats.registry import InFormat, format_of
 
 __all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
 
+_FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 _LIBRARY = "ir_datasets:"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FOUR = 4
@@ -276,10 +277,10 @@ def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | Non
 
 
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
-    if form is not None and form not in FORMATS:
+    if form is not None and form not in _FORMATS:
         raise UnknownName(
             f"{wide.words} come in no format {form!r}", where="format",
-            fix=f"choose one of: {', '.join(FORMATS)}",
+            fix=f"choose one of: {', '.join(_FORMATS)}",
         )  # fmt: skip
     name = source_name(source)
     if os.path.isdir(source):  # noqa: PTH112 - a path may be text

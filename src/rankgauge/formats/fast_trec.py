@@ -155,7 +155,7 @@ def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
 
 
 def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, bool]:
-    """Read on until memory or the text ends; where it ends (-1: declined), and whether it is all."""
+    """Read on until memory or the text ends; its end (-1: declined), and whether it is all."""
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
@@ -329,7 +329,7 @@ class _Rows:
             self._ranks[self.count : self.count + len(read)] = read
 
     def _make_room(self, more: int) -> None:
-        """Let so many rows follow; the total is guessed from the share of the text that was read."""
+        """Let so many rows follow; the total is guessed from the part that was read."""
         wanted = self.count + more
         if wanted <= len(self._starts):
             return

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -188,8 +187,10 @@ def from_frame(
             raise InputError(what, where=source, fix=fix)
         return list(chosen.read)
 
-    series = frame_columns(data, source, choose).values()
-    return from_columns(*series, layout, columns=chosen, source=source, on_error=on_error)
+    queries, docs, values = frame_columns(data, source, choose).values()
+    return from_columns(
+        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error
+    )
 
 
 def frame_columns(

@@ -149,10 +149,10 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
     parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
     if not parts:
         return rows.table()  # which says that there is none
+    queries, docs, values = map(list, zip(*parts, strict=True))
     table = from_columns(
-        *map(list, zip(*parts, strict=True)), layout, columns=nested.columns, source=name,
-        on_error=rows.on_error,
-    )  # fmt: skip
+        queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
+    )
     return table.said(nested.note())
 
 

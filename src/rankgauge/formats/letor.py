@@ -1,4 +1,4 @@
-"""Judgments for learning to rank (LETOR, SVMlight): ``grade qid:query feature:value ... # document``."""
+"""Judgments for learning to rank (LETOR, SVMlight): ``2 qid:1 1:0.5 # d1``."""
 
 from __future__ import annotations
 

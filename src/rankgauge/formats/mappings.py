@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -53,8 +52,10 @@ def from_mapping(
     data = _unlabelled(data, layout, source)
     columns = _columns(data, layout)
     if columns is not None:
-        series = (data[name] for name in columns.read)
-        return from_columns(*series, layout, columns=columns, source=source, on_error=on_error)
+        queries, docs, values = (data[name] for name in columns.read)
+        return from_columns(
+            queries, docs, values, layout, columns=columns, source=source, on_error=on_error
+        )
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     inner = list(data.values())
     if set(map(type, inner)) <= {dict}:

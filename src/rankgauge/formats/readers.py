@@ -13,7 +13,6 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import (
     guess_format,
     has_header,
-    is_content,
     is_doubtful,
     refuse_lookalike,
 )
@@ -25,6 +24,7 @@ from rankgauge.formats.lines import (
     archive_of,
     gathered,
     is_columnar,
+    is_content,
     is_zip,
     numbered_lines,
     opened,

@@ -10,8 +10,7 @@ import difflib
 import io
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 

@@ -5,9 +5,9 @@ write it. Reading, detection, conversion, the options of the command line, messa
 in ``docs/reference/formats.md`` follow from it.
 
 Readers of lines have the signature ``(lines, rows) -> PairTable``: `lines` are pairs of number and
-bytes, `rows` is an empty :class:`~rankgauge.formats.rows.Rows`. Writers have the signature ``(table,
-layout, tag) -> Iterator[bytes | str]``. Both are named as ``"module:function"`` in this package,
-and imported when they are needed.
+bytes, `rows` is an empty :class:`~rankgauge.formats.rows.Rows`. Writers have the signature
+``(table, layout, tag) -> Iterator[bytes | str]``. Both are named as ``"module:function"`` in this
+package, and imported when they are needed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ FORMATS = (
         reader="delimited:read_tsv", writer="delimited:tsv_lines", columns=True,
     ),
     Format(
-        "json", example='`{"q1": {"d1": 2}}`, columns, a list of rows, or the JSON of a search tool',
+        "json", example='`{"q1": {"d1": 2}}`, columns, rows, or the JSON of a search tool',
         known_by="`.json`, or the first character", reads=_ALL, writes=_PAIRS, suffixes=(".json",),
         reader="json_files:read_json", writer="json_files:json_by_query", unique=True,
         empty_queries=True,

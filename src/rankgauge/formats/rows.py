@@ -115,7 +115,8 @@ class Rows:
         """Raise this error of a row, or report it; as :meth:`refuse`."""
         if self.on_error is None:
             raise error
-        self.on_error(RowFault(error, error.line, *map(_shown, ids), not_finite=not_finite))
+        query, doc = map(_shown, ids)
+        self.on_error(RowFault(error, error.line, query, doc, not_finite))
 
     def table(
         self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
@@ -158,9 +159,9 @@ class Rows:
             if error is None:
                 kept.append(row)
             else:
-                ids = map(_shown, (self.queries[row], self.docs[row]))
-                missing = _is_not_finite(self.values[row])
-                on_error(RowFault(error, self.lines[row], *ids, not_finite=missing))
+                query, doc = _shown(self.queries[row]), _shown(self.docs[row])
+                not_finite = _is_not_finite(self.values[row])
+                on_error(RowFault(error, self.lines[row], query, doc, not_finite))
         for name in ("lines", "queries", "docs", "values", "ranks"):
             column = getattr(self, name)
             column[:] = [column[row] for row in kept] if column else []

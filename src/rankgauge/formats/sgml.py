@@ -8,8 +8,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 

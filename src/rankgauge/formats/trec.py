@@ -3,8 +3,8 @@
 Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: a rank, as MS MARCO has it, or a score). The rank is not read where
-there is a score: the score decides.
+(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank beside a score is
+not read: the score decides.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,13 +22,13 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.lines import mistaken_for, shorten
+from rankgauge.formats.lines import is_content, mistaken_for, shorten
 from rankgauge.formats.numbers import lost_number, number_text, read_number
 from rankgauge.formats.rows import Rows
 
 __all__ = [
-    "THIRD_COLUMNS", "as_read", "is_line", "msmarco_lines", "places_of", "rank_place", "ranked_rows",
-    "read_third_column", "read_trec", "trec_lines",
+    "THIRD_COLUMNS", "as_read", "is_line", "msmarco_lines", "places_of", "rank_place",
+    "ranked_rows", "read_third_column", "read_trec", "trec_lines",
 ]  # fmt: skip
 
 # The places of query, document and number, by the number of fields.
@@ -74,11 +75,8 @@ def read_trec(
         FormatError: With line, column and the line itself, for the first line that does not fit.
     """
     name, layout = rows.name, rows.layout
-    width, places, longer = 0, (0, 0, 0), 0
-    if rows.on_error is not None:
-        head = list(itertools.islice(lines, _LOOK))
-        width, places = _usual_fields(head, layout, separator)
-        lines = itertools.chain(head, lines)
+    lines, width, places = _usual_fields(lines, rows, separator)
+    longer = 0
     for number, line in lines:
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
@@ -87,8 +85,8 @@ def read_trec(
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
-            found = None if width else places_of(parts, layout)
-            if found is None:
+            found = places_of(parts, layout)
+            if width or found is None:
                 rows.refuse(number, *_miscounted(parts, width, layout), text=line)
                 continue
             width, places = len(parts), found
@@ -113,20 +111,27 @@ def read_trec(
     return as_read(table, name)
 
 
+_Lines: TypeAlias = Iterable[tuple[int, bytes]]
+
+
 def _usual_fields(
-    head: list[tuple[int, bytes]], layout: Layout, separator: bytes | None
-) -> tuple[int, tuple[int, int, int]]:
-    """How many fields most of these lines have, and the places that are read; zeros if none fit."""
-    fitting = {}
+    lines: _Lines, rows: Rows, separator: bytes | None
+) -> tuple[_Lines, int, tuple[int, int, int]]:
+    """The lines, and where errors are reported how many fields most have, and which are read."""
+    fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
+    if rows.on_error is None:
+        return lines, 0, fitting[0]
+    lines = iter(lines)
+    head = list(itertools.islice(lines, _LOOK))
     widths: Counter[int] = Counter()
     for _, line in head:
         parts = line.strip().split(separator)
-        places = places_of(parts, layout) if parts and not parts[0].startswith(b"#") else None
+        places = places_of(parts, rows.layout) if is_content(line) else None
         if places is not None:
             fitting[len(parts)] = places
             widths[len(parts)] += 1
     width = max(widths, key=widths.__getitem__, default=0)
-    return width, fitting.get(width, (0, 0, 0))
+    return itertools.chain(head, lines), width, fitting[width]
 
 
 def _tag_goes_on(parts: Sequence[bytes]) -> bool:
@@ -184,7 +189,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         fix += (
             "; judgments of a sample (query 0 document stratum grade) are read for measures of "
             "samples, such as infNDCG; preferences (query group subgroup document grade) for "
-            "measures of preferences, such as prefs_simp"
+            "measures of preferences, such as Prefs"
         )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words

@@ -91,7 +91,7 @@ def write_table(
     if form not in {"parquet", "arrow"}:
         with written(target) as stream:
             # Not every packer can write lines.
-            for chunk in pair_lines(table, layout, form, name, tag):
+            for chunk in pair_lines(table, layout, form, name=name, tag=tag):
                 stream.write(chunk)
         return
     from rankgauge.formats.parquet import write_columns
@@ -106,7 +106,7 @@ def write_table(
 
 
 def pair_lines(
-    table: PairTable, layout: Layout, form: str, name: str, tag: str = ""
+    table: PairTable, layout: Layout, form: str, *, name: str, tag: str = ""
 ) -> Iterator[bytes]:
     """The bytes of a text file of judgments or of a run, piece by piece.
 

@@ -1,1 +1,20 @@
 """The release gate: may this run replace the one before, by rules written beforehand?"""
+
+from rankgauge.gates.baseline import Baseline, BaselineQuery, Noise
+from rankgauge.gates.release_gate import gate
+from rankgauge.gates.result import GateCheck, GateNumbers, GateResult, QueryLoss
+from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
+
+__all__ = [
+    "Baseline",
+    "BaselineQuery",
+    "Contract",
+    "GateCheck",
+    "GateNumbers",
+    "GateResult",
+    "GateRules",
+    "GatedMeasure",
+    "Noise",
+    "QueryLoss",
+    "gate",
+]

@@ -1,4 +1,4 @@
-"""What a gate holds a run against: values and first documents per query, in a reviewable file."""
+"""Baselines of a gate: values and first documents of each query, in a file that can be reviewed."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from rankgauge.core.files import write_atomically
+from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many, some
+from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import FormatError, InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.gates.files import text_of
-from rankgauge.gates.noise import Noise
-from rankgauge.gates.rules import GateRules
+from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Baseline", "BaselineQuery", "faults"]
+__all__ = ["Baseline", "BaselineQuery", "Noise", "faults"]
 
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
+# Of a normal distribution, 95% lie within so many standard deviations.
+_BAND = 1.959963984540054
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it anew: rankgauge gate QRELS RUN --update-baseline"
@@ -38,34 +40,97 @@ _KEYS = ("schema", "rankgauge", "run", "depth", "measures", "fingerprints", "noi
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Differences between repeated runs of one system.
+
+    Attributes:
+        runs: The number of runs.
+        bands: Measure to the difference of two means that 95% of pairs of runs stay within.
+        jitter: Query to measure to the largest value less the smallest.
+    """
+
+    runs: int
+    bands: Mapping[str, float]
+    jitter: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def of(cls, evaluations: Sequence[Evaluation]) -> Noise:
+        """Return the noise of the evaluations of repeated runs.
+
+        With s_q the standard deviation of a query's value over the runs, the means of two runs
+        differ by a normal variable of variance 2 sum(s_q^2) / Q^2, if queries jitter
+        independently: the band is 1.96 of its standard deviations. Where the observed means differ
+        by more (queries that jitter together), it is the 95% quantile of their differences.
+
+        Raises:
+            InputError: For fewer than two runs, or runs of different queries.
+        """
+        if len(evaluations) < 2:
+            raise InputError(
+                f"got {many(len(evaluations), 'repeated run')}, wanted two or more", where="noise",
+                fix="run the system of the baseline again: --noise first.run --noise second.run",
+            )  # fmt: skip
+        query_ids = evaluations[0].query_ids
+        if any(evaluation.query_ids != query_ids for evaluation in evaluations):
+            raise InputError(
+                "repeated runs were evaluated on different queries", where="noise",
+                fix="evaluate them with the same judgments",
+            )  # fmt: skip
+        values = np.stack([evaluation.per_query for evaluation in evaluations], axis=1)
+        bands = {}
+        jitter: dict[str, dict[str, float]] = {query: {} for query in query_ids}
+        for column, measure in enumerate(evaluations[0].measures):
+            # What has no value in some run, and is left out of means, jitters in none.
+            counted = measure.counted(values[:, :, column])
+            known = ~np.isnan(counted).any(axis=1)
+            bands[str(measure)] = _band(counted[known].T)
+            spread = np.where(known, counted.max(axis=1) - counted.min(axis=1), 0.0)
+            for query, width in zip(jitter, spread.tolist(), strict=True):
+                jitter[query][str(measure)] = width
+        return cls(runs=len(evaluations), bands=bands, jitter=jitter)
+
+
+def _band(values: Values) -> float:
+    """The band of one measure; `values` are (runs, queries)."""
+    queries = values.shape[1]
+    if not (values != values[0]).any():
+        return 0.0  # exactly: a mean of equal numbers may differ from them in the last bit
+    variances = values.var(axis=0, ddof=1).tolist()
+    independent = _BAND * math.sqrt(2 * math.fsum(variances)) / queries
+    means = [math.fsum(row) / queries for row in values.tolist()]
+    seen = [abs(one - other) for one, other in combinations(means, 2)]
+    return max(independent, float(np.quantile(seen, 0.95)))
+
+
+@dataclass(frozen=True)
 class BaselineQuery:
     """One query of a baseline.
 
     Attributes:
         values: Measure to value; NaN where undefined.
-        top: The first documents, best first.
-        judgments: Fingerprint of its judgments.
+        top: The first documents, best first; None if the ranking was not at hand.
+        judgments: Fingerprint of its judgments; None if they were not at hand.
     """
 
     values: Mapping[str, float]
-    top: tuple[str, ...]
-    judgments: str
+    top: tuple[str, ...] | None
+    judgments: str | None
 
 
 @dataclass(frozen=True, repr=False)
 class Baseline:
-    """The values of a run, with what shows whether another run may be compared with it.
+    """The values of a run, with evidence that another run may be compared with it.
 
-    Made by :meth:`from_run` or :meth:`read`; kept as a small file beside the code, one line a
-    query, sorted, so that a change of it can be reviewed as a change of code.
+    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file beside
+    the code, one line a query, sorted, so that its changes can be reviewed like code.
 
     Attributes:
-        run_name: What the run was called.
+        run_name: The name of the run.
         version: Of rankgauge that made it.
-        depth: Length of its longest ranking.
+        depth: Length of its longest ranking; None if the rankings were not at hand.
         measures: Measure to fingerprint of its definition.
         queries: Query to values, first documents and fingerprint of the judgments, sorted.
-        noise: How much repeated runs of the same system differ; None if that was not measured.
+        noise: Differences between repeated runs of the same system; None if not measured.
 
     Example:
         >>> made = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
@@ -75,7 +140,7 @@ class Baseline:
 
     run_name: str
     version: str
-    depth: int
+    depth: int | None
     measures: Mapping[str, str]
     queries: Mapping[str, BaselineQuery]
     noise: Noise | None = None
@@ -84,14 +149,14 @@ class Baseline:
     def from_run(
         cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = (), top: int = 10
     ) -> Baseline:
-        """The baseline that a run makes.
+        """Make the baseline of a run.
 
         Args:
             qrels: The judgments: anything that :meth:`Qrels.of` takes.
             run: The run: anything that :meth:`Run.of` takes.
             rules: Anything that :meth:`GateRules.of` takes; they name the measures.
-            noise: Repeated runs of the same system, two or more, to know what differs by chance.
-            top: How many documents of each ranking are kept, for people.
+            noise: Repeated runs of the same system, two or more, to measure differences by chance.
+            top: The number of documents of each ranking that are kept, for people.
 
         Raises:
             InputError: If too many queries have no ranking, a fault of the input explains the
@@ -101,59 +166,107 @@ class Baseline:
         truth, found = Qrels.of(qrels), Run.of(run)
         if top < 1:
             raise InputError(f"top={top!r} is not possible", fix="write a whole number from 1 on")
-        evaluation = evaluate(truth, found, [gated.measure for gated in wanted.measures])
-        made = cls.seen(evaluation, truth, found, top)
-        empty = made.empty()
-        if len(empty) > wanted.max_failed * len(made.queries):
-            raise InputError(
-                f"{many(len(empty), 'query')} of {len(made.queries)} have no ranking ({some(empty)}"
-                f"), more than max_failed = {wanted.max_failed:g} allows: no baseline",
-                where=f"run {found.name!r}",
-                fix="mend the run, or raise max_failed in the rules",
-            )
-        for fault in faults(evaluation):
-            raise InputError(
-                f"{fault.message} ({fault.code}): no baseline", where=f"run {found.name!r}",
-                fix=fault.fix,
-            )  # fmt: skip
-        repeats = [Run.of(repeat) for repeat in noise]
-        if not repeats:
-            return made
-        return made.with_noise(
-            Noise.of(truth, repeats, [gated.measure for gated in wanted.measures])
-        )
+        evaluations = [
+            evaluate(truth, one, [gated.measure for gated in wanted.measures])
+            for one in (found, *map(Run.of, noise))
+        ]
+        made = cls.of_values(evaluations[0], truth, ranked(found), top)
+        return made.accepted(evaluations[0], wanted.max_failed, evaluations[1:])
 
     @classmethod
-    def seen(cls, evaluation: Evaluation, truth: Qrels, run: Run, top: int) -> Baseline:
-        """The same without asking whether the run is fit to be a baseline."""
+    def from_evaluation(
+        cls,
+        evaluation: Evaluation,
+        *,
+        noise: Iterable[Evaluation] = (),
+        max_failed: float = MAX_FAILED,
+    ) -> Baseline:
+        """Make a baseline of values alone: judgments and rankings are then not compared.
+
+        Args:
+            evaluation: The values, of any measures.
+            noise: Evaluations of repeated runs of the same system, two or more.
+            max_failed: Share of the queries that may have no ranking.
+
+        Raises:
+            InputError: As :meth:`from_run`; or if queries do not all count the same in the means.
+
+        Example:
+            >>> made = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]}, "RR")
+            >>> Baseline.from_evaluation(made).mean("RR")
+            0.5
+        """
+        return cls.of_values(evaluation).accepted(evaluation, max_failed, list(noise))
+
+    @classmethod
+    def of_values(
+        cls,
+        evaluation: Evaluation,
+        truth: Qrels | None = None,
+        run: Run | None = None,
+        top: int = 10,
+    ) -> Baseline:
+        """Make a baseline without asking whether the run is fit to be one; `run` in rank order."""
+        plain = evaluation.policies.undefined == "zero" and evaluation.left_out is None
+        if evaluation.weights is not None or not plain:
+            raise InputError(
+                "queries do not all count the same in the means of this evaluation", where="gate",
+                fix="evaluate without weights, undefined='skip' and profiles",
+            )  # fmt: skip
         names = [str(measure) for measure in evaluation.measures]
-        firsts = dict(_firsts(ranked(run), top))
-        prints = _judgment_prints(truth)
+        firsts = {} if run is None else dict(_firsts(run, top))
+        prints = {} if truth is None else _judgment_prints(truth)
+        rows = zip(evaluation.query_ids, evaluation.per_query.tolist(), strict=True)
         queries = {
             query: BaselineQuery(
                 values=dict(zip(names, values, strict=True)),
-                top=firsts.get(query, ()),
-                judgments=prints[query],
+                top=None if run is None else firsts.get(query, ()),
+                judgments=prints.get(query),
             )
-            for query, values in zip(
-                evaluation.query_ids, evaluation.per_query.tolist(), strict=True
-            )
+            for query, values in rows
         }
         return cls(
-            run_name=run.name,
+            run_name=evaluation.run_name,
             version=metadata.version("rankgauge"),
-            depth=int(np.diff(run.table.offsets).max(initial=0)),
-            measures={str(m): _definition(m) for m in evaluation.measures},
+            depth=None if run is None else int(np.diff(run.table.offsets).max(initial=0)),
+            measures={str(m): _definition(m, evaluation) for m in evaluation.measures},
             queries=dict(sorted(queries.items())),
         )
 
-    def with_noise(self, noise: Noise) -> Baseline:
-        """The same baseline, with what is known about its noise."""
-        return Baseline(self.run_name, self.version, self.depth, self.measures, self.queries, noise)
+    def accepted(
+        self, evaluation: Evaluation, max_failed: float, repeats: Sequence[Evaluation]
+    ) -> Baseline:
+        """Return the same with its noise; refuse a run that is not fit to be a baseline."""
+        failure = self.failure(evaluation, max_failed)
+        if failure:
+            raise InputError(
+                f"{failure}: no baseline", where=f"run {self.run_name!r}",
+                fix="fix the run, or raise max_failed in the rules",
+            )  # fmt: skip
+        for fault in faults(evaluation):
+            raise InputError(
+                f"{fault.message} ({fault.code}): no baseline", where=f"run {self.run_name!r}",
+                fix=fault.fix,
+            )  # fmt: skip
+        return replace(self, noise=Noise.of(repeats)) if repeats else self
 
     def empty(self) -> list[str]:
-        """The queries without any ranking."""
-        return [query for query, seen in self.queries.items() if not seen.top]
+        """The queries known to have no ranking."""
+        return [query for query, seen in self.queries.items() if seen.top == ()]
+
+    def failure(self, evaluation: Evaluation, max_failed: float) -> str:
+        """Say how many queries have no ranking if that is more than allowed; else empty."""
+        empty, queries = self.empty(), len(self.queries)
+        number = len(empty)
+        if self.depth is None:
+            number = evaluation.counts.get("missing_from_run", 0)
+        if number <= max_failed * queries:
+            return ""
+        shown = f"{number / queries:.1%}" + (f": {some(empty)}" if empty else "")
+        return (
+            f"{many(number, 'query')} of {queries} have no ranking ({shown}), more than "
+            f"max_failed = {max_failed:g} allows"
+        )
 
     def mean(self, measure: str | Measure, queries: Iterable[str] | None = None) -> float:
         """The mean of a measure over these queries (all, if none are named).
@@ -196,7 +309,7 @@ class Baseline:
         seen = self.queries[query]
         line: dict[str, Any] = {
             "values": {name: None if math.isnan(v) else v for name, v in seen.values.items()},
-            "top": list(seen.top),
+            "top": None if seen.top is None else list(seen.top),
             "judgments": seen.judgments,
         }
         if self.noise is not None:
@@ -228,7 +341,7 @@ class Baseline:
             InputError: If there is no such file, or a newer version of rankgauge wrote it.
         """
         name = str(path)
-        text = text_of(
+        text = read_text(
             path,
             missing="there is no baseline yet",
             fix="run once with --update-baseline on the version that is in use, look at the "
@@ -312,8 +425,8 @@ def _built(data: Mapping[str, Any]) -> Baseline:
     for query, line in data["queries"].items():
         queries[query] = BaselineQuery(
             values={name: _value(line["values"][name]) for name in names},
-            top=tuple(map(str, line["top"])),
-            judgments=str(line["judgments"]),
+            top=None if line["top"] is None else tuple(map(str, line["top"])),
+            judgments=None if line["judgments"] is None else str(line["judgments"]),
         )
     noise = None
     if data["noise"] is not None:
@@ -328,7 +441,7 @@ def _built(data: Mapping[str, Any]) -> Baseline:
     return Baseline(
         run_name=str(data["run"]),
         version=str(data["rankgauge"]),
-        depth=int(data["depth"]),
+        depth=None if data["depth"] is None else int(data["depth"]),
         measures={name: str(data["measures"][name]) for name in names},
         queries=dict(sorted(queries.items())),
         noise=noise,
@@ -372,12 +485,23 @@ def _judgment_prints(truth: Qrels) -> dict[str, str]:
     return prints
 
 
-def _definition(measure: Measure) -> str:
-    """A fingerprint of all that is declared about a measure, and of how ties are broken."""
+def _definition(measure: Measure, evaluation: Evaluation) -> str:
+    """A fingerprint of all that is declared about a measure, and of the policies."""
+    policies = evaluation.policies
     declared = measure.declaration
-    words = {**declared.defaults, **dict(measure.params)}
+    words = measure.arguments
     said = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
-    said += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, "trec"]
+    said += [
+        repr(declared.bounds),
+        declared.better,
+        declared.mean,
+        declared.undefined,
+        policies.ties,
+    ]
+    # Unusual ones only: a baseline of the usual ones keeps its fingerprint.
+    said += [policies.unjudged] if policies.unjudged != "not relevant" else []
+    said += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
+    said += [evaluation.profile.name] if evaluation.profile is not None else []
     return _sha256(_json(said))[:_SHORT]
 
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.core.files import read_text
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
 from rankgauge.errors import FormatError, InputError, MismatchError
-from rankgauge.gates.checks import GateCheck
-from rankgauge.gates.files import text_of
+from rankgauge.gates.result import GateCheck
 
 __all__ = ["latency_checks"]
 
@@ -135,7 +135,7 @@ def _latencies(given: Any, name: str) -> dict[str, float]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
-    text = text_of(path)
+    text = read_text(path)
     for number, row in enumerate(csv.reader(text.splitlines()), start=1):
         if not row or (number == 1 and not _is_number(row[-1])):
             continue  # a header

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rankgauge.core.files import read_text
 from rankgauge.core.grammar import unknown
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
-from rankgauge.gates.files import text_of
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = ["Contract", "GateRules", "GatedMeasure"]
 
 
 _MARGIN = 0.02
-_MAX_FAILED = 0.05
+MAX_FAILED = 0.05
 _K = 10
 _DEFAULT_MEASURE = "nDCG@10"
 _DEFAULT_BASELINE = "gate-baseline.json"
@@ -153,7 +153,7 @@ class _Place:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    text = text_of(path, fix="check the path of the rules")
+    text = read_text(path, fix="check the path of the rules")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -233,9 +233,7 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
         table.get("measures", {_DEFAULT_MEASURE: {}}), place.at("measures"),
         '[measures], then "nDCG@10" = { margin = 0.02 }',
     )  # fmt: skip
-    failed = _number(
-        table.get("max_failed", _MAX_FAILED), place.at("max_failed"), "write 0.05, say"
-    )
+    failed = _number(table.get("max_failed", MAX_FAILED), place.at("max_failed"), "write 0.05, say")
     if not 0 <= failed < 1:
         raise _impossible(failed, place.at("max_failed"), "write a share of at least 0, below 1")
     anchor = _path(table.get("anchor"), place.at("anchor"), folder)

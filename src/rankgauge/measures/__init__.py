@@ -1,28 +1,30 @@
 """The measures: each is declared once, as a pure function of a judged run.
 
-Importing this package registers them; :func:`~rankgauge.parse` finds them by name.
+Importing this package registers them; :func:`~rankgauge.parse` finds them by name. Each is an
+attribute of the package: ``rankgauge.measures.BPM(goal=2) @ 10``.
 """
 
+# Importing a family declares its measures.
 from rankgauge.measures import (
-    binary,
-    coverage,
-    diversity,
-    graded,
-    incomplete,
-    order,
-    preference,
-    sampled,
-    user_models,
+    binary as binary,
+    counts as counts,
+    diversity as diversity,
+    graded as graded,
+    incomplete as incomplete,
+    preferences as preferences,
+    user_models as user_models,
 )
+from rankgauge.measures.declaration import DECLARED
+from rankgauge.measures.measure import Measure, list_measures, parse
 
-__all__ = [
-    "binary",
-    "coverage",
-    "diversity",
-    "graded",
-    "incomplete",
-    "order",
-    "preference",
-    "sampled",
-    "user_models",
-]
+__all__ = ["Measure", "list_measures", "parse", *DECLARED]  # noqa: PLE0604 - all are text
+
+
+def __getattr__(name: str) -> Measure:
+    if name in DECLARED:
+        return Measure(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

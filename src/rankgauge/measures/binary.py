@@ -9,7 +9,7 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.tie_means import (
+from rankgauge.measures.ties import (
     chance_of_success,
     expected_ap,
     expected_gmap,
@@ -17,10 +17,11 @@ from rankgauge.measures.tie_means import (
 )
 
 _LEVELS = tuple(level / 10 for level in range(11))
+_RESIDUAL = ("RBPres", "RBP residual", "rbp_resid")
 _MULTIPLES = tuple(fifth / 5 for fifth in range(1, 11))
 
 
-@measure(trec="P_{k}", also=("Precision",), expected="linear")
+@measure(trec="P_{k}", also=("Precision",), tie_mean="linear")
 def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Precision: the share of the first k ranks that hold a relevant document.
 
@@ -36,7 +37,7 @@ def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     return run.found(rel, k) / k
 
 
-@measure(trec="recall_{k}", also=("Recall",), expected="linear")
+@measure(trec="recall_{k}", also=("Recall",), tie_mean="linear")
 def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Recall: the share of the relevant documents that stand in the first k ranks.
 
@@ -53,7 +54,7 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     return run.found(rel, k) / run.divisor(rel)
 
 
-@measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), expected="linear")
+@measure(trec="relative_P_{k}", also=("R_cap", "CappedRecall"), tie_mean="linear")
 def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Relative precision: precision at k as a share of the best that it can be; capped recall.
 
@@ -72,8 +73,9 @@ def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
 @measure(
     stated=("beta",),
-    expected="linear",
-    also={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}, "F-measure": {}},
+    tie_mean="linear",
+    also=("F-measure",),
+    shown={"F1": {"beta": 1}, "F2": {"beta": 2}, "F0.5": {"beta": 0.5}},
 )
 def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
     r"""F-measure: the harmonic mean of precision and recall at k; beta weighs recall.
@@ -90,7 +92,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
     return _f_measure(found, run.relevant(rel), np.full(len(found), k), beta)
 
 
-@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), expected=chance_of_success)
+@measure(trec="success_{k}", also=("Hit", "HitRate", "HR"), tie_mean=chance_of_success)
 def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     r"""Success (hit rate): 1 if a relevant document stands in the first k ranks, else 0.
 
@@ -106,7 +108,7 @@ def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 @measure(
     trec="recip_rank",
     also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
-    expected=expected_reciprocal,
+    tie_mean=expected_reciprocal,
 )
 def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
@@ -127,11 +129,10 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
 
 @measure(
-    trec="map",
-    trec_cut="map_cut_{k}",
+    trec=("map", "map_cut_{k}"),
     also=("MAP", "AveragePrecision"),
-    expected=expected_ap,
-    upset={"norm": "retrieved"},
+    tie_mean=expected_ap,
+    variants={("norm", "retrieved"): {"monotone": False}},
 )
 def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R") -> Values:
     r"""Average precision: the mean of the precisions at the ranks of the relevant documents.
@@ -157,7 +158,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R")
     return total / run.divisor(rel)
 
 
-@measure(trec="gm_map", mean="geometric", also=("gm_map",), expected=expected_gmap)
+@measure(trec="gm_map", mean="geometric", also=("gm_map",), tie_mean=expected_gmap)
 def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Average precision whose mean over queries is geometric (no value below 0.00001).
 
@@ -192,7 +193,7 @@ def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     return _defined(np.array([math.log(ratio) for ratio in odds.tolist()]), relevant)
 
 
-@measure(trec="Rprec", also=("R-Precision", "RPrecision"), expected="linear")
+@measure(trec="Rprec", also=("R-Precision", "RPrecision"), tie_mean="linear")
 def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""R-precision: precision at rank R, the number of relevant documents of the query.
 
@@ -208,7 +209,7 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     return run.among(run.hits(rel), run.relevant(rel)) / run.divisor(rel)
 
 
-@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, expected="linear")
+@measure(trec="Rprec_mult_{mult:.2f}", at="mult", curve=_MULTIPLES, tie_mean="linear")
 def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     r"""Precision at a multiple of R: precision at rank mR, R being the relevant documents.
 
@@ -227,7 +228,7 @@ def RprecMult(run: JudgedRun, *, mult: float, rel: Level = 1) -> Values:
     return _defined(found / looked_at, run.relevant(rel))
 
 
-@measure(trec="set_P", also=("SetPrecision",), expected="same")
+@measure(trec="set_P", also=("SetPrecision",), tie_mean="same")
 def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set precision: the share of all retrieved documents that are relevant.
 
@@ -243,7 +244,7 @@ def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
     return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
 
 
-@measure(trec="set_recall", also=("SetRecall",), expected="same")
+@measure(trec="set_recall", also=("SetRecall",), tie_mean="same")
 def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set recall: the share of the relevant documents that were retrieved at any rank.
 
@@ -259,7 +260,7 @@ def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
     return run.found(rel) / run.divisor(rel)
 
 
-@measure(trec="set_relative_P", expected="same")
+@measure(trec="set_relative_P", tie_mean="same")
 def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set relative precision: set precision as a share of the best that it can be.
 
@@ -274,7 +275,7 @@ def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
     return run.found(rel) / np.minimum(run.divisor(rel), np.maximum(run.retrieved, 1))
 
 
-@measure(trec="set_F", expected="same")
+@measure(trec="set_F", tie_mean="same")
 def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
     r"""Set F-measure: the harmonic mean of set precision and set recall; beta weighs recall.
 
@@ -290,7 +291,7 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
     return _f_measure(run.found(rel), run.relevant(rel), run.retrieved, beta)
 
 
-@measure(trec="set_map", expected="same")
+@measure(trec="set_map", tie_mean="same")
 def SetAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""Set average precision: set precision times set recall.
 
@@ -341,43 +342,44 @@ def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
     return _defined(run.total(found) / len(_LEVELS), run.relevant(rel))
 
 
-@measure(stated=("p",), also=("rank-biased precision",), expected="linear")
-def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: Level = 1) -> Values:
+@measure(
+    stated=("p",),
+    also={"rank-biased precision": {}} | {name: {"residual": True} for name in _RESIDUAL},
+    tie_mean="linear",
+    variants={
+        ("residual", True): {
+            "better": "lower", "reads": "judged", "without": ("judged_only",)
+        }
+    },
+)  # fmt: skip
+def RBP(
+    run: JudgedRun,
+    *,
+    p: float = 0.8,
+    k: int | None = None,
+    rel: Level = 1,
+    residual: bool = False,
+) -> Values:
     r"""Rank-biased precision: what a reader finds who goes on to the next rank with chance p.
 
     $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$
 
-    Use: a model of the reader matters, or judgments are incomplete (see RBPres for how much of the
-    value is not known).
+    The residual is how much that could rise if all unjudged documents, also those below the ranking
+    or below k, were relevant: the true RBP lies between RBP and RBP + residual.
+
+    $$ RBP(residual)@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
+
+    Use: a model of the reader matters, or judgments are incomplete (the residual says how much of
+    the value is not known).
     Beware: values for different p cannot be compared; few relevant documents keep it far below 1.
+    The residual does not say what is likely, only what is possible.
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """
-    return (1 - p) * run.total(np.where(run.hits(rel), _patience(run, p, k), 0.0))
-
-
-@measure(
-    better="lower",
-    stated=("p",),
-    also=("RBP residual", "rbp_resid"),
-    reads="judged",
-    judged_only=False,
-    expected="linear",
-)
-def RBPres(run: JudgedRun, *, p: float = 0.8, k: int | None = None) -> Values:
-    r"""Residual of RBP: how much the value could rise if all unjudged documents were relevant.
-
-    $$ RBPres@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
-
-    It covers unjudged documents and what lies below the ranking or below k: the true RBP lies
-    between RBP and RBP + RBPres.
-
-    Use: beside RBP, to see what incomplete judgments leave open.
-    Beware: it does not say what is likely, only what is possible.
-    Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
-    effectiveness, TOIS 27.
-    """
-    return 1 - (1 - p) * run.total(np.where(run.judged, _patience(run, p, k), 0.0))
+    weights = _patience(run, p, k)
+    if residual:
+        return 1 - (1 - p) * run.total(np.where(run.judged, weights, 0.0))
+    return (1 - p) * run.total(np.where(run.hits(rel), weights, 0.0))
 
 
 def _defined(values: Values, whole: IntArray) -> Values:

@@ -1,137 +1,182 @@
-"""What is said once about a measure: the declaration, and the registry of all of them."""
+"""The declaration of a measure, and the registry of all of them.
+
+A declaration is what identifies a measure: its name, parameters, direction, bounds, kind of mean,
+and what it reads. Most have a kernel, which computes the values from a judged run. A measure whose
+values come from elsewhere (a judge of answers, a log of clicks) is registered without one.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
 
 from rankgauge.core.grammar import VOCABULARY, Value, plain_key
-from rankgauge.data.judged_run import Values
 from rankgauge.errors import UnknownName
 
 __all__ = [
-    "DECLARED", "NAMES", "SPECIAL", "TREC", "Declaration", "Expected", "Kernel", "Reads", "measure",
+    "DECLARED", "NAMES", "SPECIAL", "TREC", "Declaration", "Kernel", "TieMean", "Traits", "Values",
+    "measure", "register",
 ]  # fmt: skip
 
+Values: TypeAlias = npt.NDArray[np.float64]
 Kernel: TypeAlias = Callable[..., Values]
-Expected: TypeAlias = Kernel | Literal["", "linear", "same"]
-Reads: TypeAlias = Literal["binary", "grades", "judged", "subtopics", "samples", "preferences"]
+TieMean: TypeAlias = Kernel | Literal["", "linear", "same"]
+Params: TypeAlias = Mapping[str, Value]
 
-# What only judgments with more columns say; each has a noun in `rankgauge.data.special_judgments`.
+# Judgments with more columns than a grade; each has a class in `rankgauge.data`.
 SPECIAL = ("subtopics", "samples", "preferences")
 
 
-class Declaration(NamedTuple):
-    """What is said once about a measure, and feeds parser, docs, command line and tests.
+class Traits(TypedDict, total=False):
+    """Fields of a `Declaration` that a decorator states, or a variant has otherwise."""
 
-    Attributes:
-        name: The name, as the field writes it.
-        kernel: ``(JudgedRun, *, words) -> (Q,) float64``, NaN where undefined.
-        defaults: Its words with their defaults; `required` has those without.
-        required: Words that must be given.
-        at: The word that stands behind ``@``.
-        trec: The name of its twin in trec_eval; ``{k}`` stands for the cut-off. Empty without one.
-        trec_cut: The same with a cut-off, where trec_eval has another name for that.
-        also: Other names people write, with the parameters that they stand for.
-        bounds: Smallest and largest possible value.
-        better: Whether higher or lower is better; ``neither`` for counts.
-        mean: How values are averaged.
-        undefined: What an undefined value does in the mean.
-        reads: Whether it reads ``grades`` (gains), only relevant or not (``binary``), or whether
-            a document was judged at all (``judged``); or judgments that say more than a grade
-            (`SPECIAL`), such as ``subtopics``: then its kernel sees another noun than `JudgedRun`.
-        curve: Values of `at` that a bare name stands for.
-        stated: Words that the name always states, since tools differ in their default.
-        expected: How its mean over all orders of equal scores is found: ``linear``, by the kernel
-            itself from an averaged run, since it only adds up what ranks are worth; ``same``, no
-            order changes it; or by a function as the kernel. Empty where there is no closed form.
-        unless: Words with a value with which there is none.
-        monotone: Whether a document of a higher grade further up never makes it worse, so that the
-            orders by grade are the best and the worst.
-        upset: Words with a value with which it may.
-    """
-
-    name: str
-    kernel: Kernel
-    defaults: Mapping[str, Value]
-    required: tuple[str, ...]
     at: str
-    trec: str
-    trec_cut: str
-    also: Mapping[str, Mapping[str, Value]]
+    shown: Mapping[str, Params]
     bounds: tuple[float, float]
     better: Literal["higher", "lower", "neither"]
     mean: Literal["arithmetic", "geometric", "sum"]
     undefined: Literal["zero", "skip"]
-    reads: Reads
+    reads: str
     curve: tuple[float, ...]
     stated: tuple[str, ...]
-    expected: Expected
-    unless: Mapping[str, Value]
+    tie_mean: TieMean
     monotone: bool
-    upset: Mapping[str, Value]
+    variants: Mapping[tuple[str, Value], Traits]
+    without: tuple[str, ...]
+
+
+class Declaration(NamedTuple):
+    """The identity of a measure: it feeds parser, documentation, command line and tests.
+
+    Attributes:
+        name: The name, as the field writes it.
+        doc: Its page: formula, when to use it, source.
+        defaults: Its parameters with their defaults; `required` has those without.
+        required: Parameters that must be given.
+        kernel: Values from what it reads: ``(data, *, parameters) -> (Q,) float64``, NaN where
+            undefined. None if the values come from elsewhere.
+        at: The parameter that stands behind ``@``.
+        trec: Names of the same measure in trec_eval, with the parameters that they stand for;
+            ``{k}`` stands for the cut-off.
+        also: Other names that are read, with the parameters that they stand for.
+        shown: Names that are written for some parameters: ``F(beta=2)`` is ``F2``.
+        bounds: Smallest and largest possible value.
+        better: Whether higher or lower is better; ``neither`` for counts.
+        mean: How values are averaged.
+        undefined: What an undefined value does in the mean.
+        reads: Of a judged run: ``grades``, only relevant or not (``binary``), or whether a document
+            was judged at all (``judged``). Or something else: one of `SPECIAL`, or what another
+            package computes it from, such as ``verdicts``.
+        curve: Values of `at` that a bare name stands for.
+        stated: Parameters that the name always states, since tools differ in their default.
+        tie_mean: How the mean over all orders of equal scores is found: ``linear``, by the kernel
+            from an averaged run, since it only adds up what ranks are worth; ``same``, no order
+            changes it; or by a function like the kernel. Empty where there is no closed form.
+        monotone: Whether a document of a higher grade further up never makes it worse, so that the
+            orders by grade are the best and the worst.
+        variants: What is different for a value of a parameter.
+        without: Of a variant, the parameters that it does not take.
+    """
+
+    name: str
+    doc: str
+    defaults: Params
+    required: tuple[str, ...] = ()
+    kernel: Kernel | None = None
+    at: str = "k"
+    trec: Mapping[str, Params] = MappingProxyType({})
+    also: Mapping[str, Params] = MappingProxyType({})
+    shown: Mapping[str, Params] = MappingProxyType({})
+    bounds: tuple[float, float] = (0.0, 1.0)
+    better: Literal["higher", "lower", "neither"] = "higher"
+    mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic"
+    undefined: Literal["zero", "skip"] = "zero"
+    reads: str = "binary"
+    curve: tuple[float, ...] = ()
+    stated: tuple[str, ...] = ()
+    tie_mean: TieMean = ""
+    monotone: bool = True
+    variants: Mapping[tuple[str, Value], Traits] = MappingProxyType({})
+    without: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Every word the measure takes."""
-        return (*self.required, *self.defaults)
+        """All parameters."""
+        return (*self.required, *(word for word in self.defaults if word not in self.without))
 
-    @property
-    def doc(self) -> str:
-        """Formula, range, when to use it, source."""
-        return inspect.cleandoc(self.kernel.__doc__ or "")
+    def variant(self, params: Params) -> Declaration:
+        """The declaration for these parameters."""
+        found = self
+        for (word, value), traits in self.variants.items():
+            if params.get(word, self.defaults.get(word)) == value:
+                found = found._replace(**traits)
+        return found
 
 
 DECLARED: dict[str, Declaration] = {}
-NAMES: dict[str, tuple[str, Mapping[str, Value]]] = {}
-TREC: dict[str, tuple[str, str]] = {}
+NAMES: dict[str, tuple[str, Params]] = {}
+TREC: dict[str, tuple[str, Params, str]] = {}
 
 
-def measure(  # noqa: PLR0913 - what is said once is said here
+def register(declared: Declaration) -> None:
+    """Make a measure known to the parser, the documentation and the command line.
+
+    Raises:
+        UnknownName: For a parameter that the vocabulary does not have.
+    """
+    for word in declared.words:
+        if word not in VOCABULARY:
+            raise UnknownName(f"{declared.name}: {word!r} is not in the vocabulary")
+    DECLARED[declared.name] = declared
+    for name, params in {declared.name: {}, **declared.also, **declared.shown}.items():
+        NAMES[plain_key(name)] = (declared.name, params)
+    for twin, params in declared.trec.items():
+        stem, _, cut = twin.partition("{")
+        TREC[stem] = (declared.name, params, declared.at if cut else "")
+
+
+def measure(
     *,
-    trec: str = "",
-    trec_cut: str = "",
-    also: Mapping[str, Mapping[str, Value]] | Iterable[str] = (),
-    bounds: tuple[float, float] = (0.0, 1.0),
-    better: Literal["higher", "lower", "neither"] = "higher",
-    mean: Literal["arithmetic", "geometric", "sum"] = "arithmetic",
-    undefined: Literal["zero", "skip"] = "zero",
-    reads: Reads = "binary",
-    at: str = "k",
-    curve: tuple[float, ...] = (),
-    stated: tuple[str, ...] = (),
+    trec: str | Iterable[str] | Mapping[str, Params] = (),
+    also: Iterable[str] | Mapping[str, Params] = (),
     judged_only: bool = True,
-    expected: Expected = "",
-    unless: Mapping[str, Value] | None = None,
-    monotone: bool = True,
-    upset: Mapping[str, Value] | None = None,
+    **traits: Unpack[Traits],
 ) -> Callable[[Kernel], Kernel]:
-    """Declare a measure: the function's name is its name, its keywords are its parameters."""
+    """Declare a kernel over judged runs: its name and keywords are those of the measure.
+
+    Args:
+        trec: See `Declaration`; names alone stand for the measure without parameters.
+        also: The same.
+        judged_only: Whether it takes the parameter of this name.
+        traits: Other fields of the `Declaration`.
+    """
 
     def declare(kernel: Kernel) -> Kernel:
         words = list(inspect.signature(kernel).parameters.values())[1:]
-        strange = [word.name for word in words if word.name not in VOCABULARY]
-        if strange:
-            raise UnknownName(f"{kernel.__name__}: {strange[0]!r} is not in the vocabulary")
-        defaults: dict[str, Value] = {
-            word.name: word.default for word in words if word.default is not word.empty
-        }
+        defaults = {word.name: word.default for word in words if word.default is not word.empty}
         if judged_only:
             defaults["judged_only"] = False
-        names = also if isinstance(also, Mapping) else {name: {} for name in also}
-        declared = Declaration(
-            kernel.__name__, kernel, defaults,
-            tuple(word.name for word in words if word.default is word.empty),
-            at, trec, trec_cut, names, bounds, better, mean, undefined, reads, curve, stated,
-            expected, unless or {}, monotone, upset or {},
-        )  # fmt: skip
-        DECLARED[declared.name] = declared
-        for name, params in {declared.name: {}, **names}.items():
-            NAMES[plain_key(name)] = (declared.name, params)
-        for twin in filter(None, (trec, trec_cut)):
-            stem, _, cut = twin.partition("{")
-            TREC[stem] = (declared.name, at if cut else "")
+        register(
+            Declaration(
+                kernel.__name__,
+                inspect.cleandoc(kernel.__doc__ or ""),
+                defaults,
+                tuple(word.name for word in words if word.default is word.empty),
+                kernel,
+                trec=_with_params((trec,) if isinstance(trec, str) else trec),
+                also=_with_params(also),
+                **traits,
+            )
+        )
         return kernel
 
     return declare
+
+
+def _with_params(names: Iterable[str] | Mapping[str, Params]) -> Mapping[str, Params]:
+    return names if isinstance(names, Mapping) else {name: {} for name in names}

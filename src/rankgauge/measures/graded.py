@@ -28,7 +28,7 @@ class _Scale(NamedTuple):
     b: float | None = None
 
 
-@measure(bounds=(0.0, math.inf), reads="grades", expected="linear")
+@measure(bounds=(0.0, math.inf), reads="grades", tie_mean="linear")
 def DCG(
     run: JudgedRun,
     *,
@@ -55,12 +55,10 @@ def DCG(
 
 
 @measure(
-    trec="ndcg",
-    trec_cut="ndcg_cut_{k}",
+    trec=("ndcg", "ndcg_cut_{k}"),
     reads="grades",
-    expected="linear",
-    unless={"ideal": "topk"},
-    upset={"ideal": "topk"},
+    tie_mean="linear",
+    variants={("ideal", "topk"): {"tie_mean": "", "monotone": False}},
 )
 def nDCG(
     run: JudgedRun,
@@ -141,7 +139,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     return np.where(best > 0, found / np.where(best > 0, best, 1.0), np.nan)
 
 
-@measure(reads="grades", also=("nCG",), expected="linear")
+@measure(reads="grades", also=("nCG",), tie_mean="linear")
 def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = None) -> Values:
     r"""Normalised cumulated gain: the gains of the first k ranks as a share of the most possible.
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY, Spelled, Value, plain_key, spell, split
-from rankgauge.data.join import join
-from rankgauge.data.judged_run import JudgedRun, Values
-from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.measures.declaration import DECLARED, NAMES, SPECIAL, TREC, Declaration, Kernel
+from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
-__all__ = ["Measure", "Metric", "list_measures", "parse", "parse_all"]
+__all__ = ["Measure", "list_measures", "parse", "parse_all"]
 
 _SMALLEST = 1e-5
 # Grades are looked at one by one up to here.
@@ -37,14 +34,6 @@ _WORDS = {
     "beta": "p",
     "T": "goal",
 }
-
-
-class Metric(NamedTuple):
-    """One value: of one query, by one measure (the name is that of the ir_measures idiom)."""
-
-    query_id: str
-    measure: Measure
-    value: float
 
 
 @dataclass(frozen=True)
@@ -66,20 +55,27 @@ class Measure:
     name: str
     params: tuple[tuple[str, Value], ...] = ()
 
-    @property
+    @cached_property
     def declaration(self) -> Declaration:
-        """What is declared about it."""
-        return DECLARED[self.name]
+        """Its name, direction, bounds, kind of mean, and what it reads, for these parameters."""
+        return DECLARED[self.name].variant(dict(self.params))
+
+    @property
+    def arguments(self) -> dict[str, Value]:
+        """All parameters with their values, the defaults included."""
+        declared = self.declaration
+        words = {**declared.defaults, **dict(self.params)}
+        return {word: words[word] for word in words if word in declared.words}
 
     @property
     def level(self) -> float | None:
         """The grade from which a document counts; None where every grade above 0 does."""
-        rel = dict(self.params).get("rel", self.declaration.defaults.get("rel"))
+        rel = self.arguments.get("rel")
         return float(rel) if isinstance(rel, int | float) else None
 
     def __getattr__(self, word: str) -> Value:
         if word in VOCABULARY and word in self.declaration.words:
-            return dict(self.params).get(word, self.declaration.defaults.get(word))
+            return self.arguments.get(word)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,9 +88,8 @@ class Measure:
     @cached_property
     def _text(self) -> str:
         declared, bound = self.declaration, dict(self.params)
-        for name, params in declared.also.items():
-            # F(beta=2) has a name of its own in the field: F2.
-            if params and params.items() <= bound.items():
+        for name, params in declared.shown.items():
+            if params.items() <= bound.items():
                 rest = [(word, value) for word, value in self.params if word not in params]
                 return spell(name, rest, declared.at)
         return spell(self.name, self.params, declared.at)
@@ -112,15 +107,12 @@ class Measure:
         Raises:
             UnknownName: For a parameter it does not have, or a value that is not possible.
         """
-        declared = self.declaration
+        declared = DECLARED[self.name]
         bound = dict(self.params)
         for given, raw in params.items():
             word = given if given in declared.words else _WORDS.get(given, given)
             if word not in declared.words:
-                raise UnknownName(
-                    f"{self.name} takes no {given!r}",
-                    fix=f"it takes {', '.join(sorted(declared.words))}",
-                )
+                raise _refused(self.name, given, declared)
             if raw is None and declared.defaults.get(word, 0) is None:
                 bound.pop(word, None)
                 continue
@@ -132,7 +124,11 @@ class Measure:
             for word, value in bound.items()
             if word in (*declared.required, *declared.stated) or value != declared.defaults[word]
         }
-        return Measure(self.name, tuple(sorted(kept.items())))
+        found = Measure(self.name, tuple(sorted(kept.items())))
+        for word in kept:
+            if word not in found.declaration.words:
+                raise _refused(str(found), word, found.declaration)
+        return found
 
     def complete(self) -> Measure:
         """The measure itself, if nothing that it needs is missing.
@@ -151,29 +147,27 @@ class Measure:
                     f"{self.name} needs {word}: {VOCABULARY[word].meaning}",
                     fix=f"write {example}{whole}",
                 )
-        if bound.get("norm") == "k" and "k" not in bound:
-            raise UnknownName(f"{self}: norm=k needs a cut-off", fix=f"write {self}@10")
-        if bound.get("ideal") == "topk" and "k" not in bound:
-            raise UnknownName(f"{self}: ideal=topk needs a cut-off", fix=f"write {self}@10")
+        for word, value in (("norm", "k"), ("ideal", "topk")):
+            if bound.get(word) == value and "k" not in bound:
+                raise UnknownName(f"{self}: {word}={value} needs a cut-off", fix=f"write {self}@10")
         return self
 
-    def values(self, run: Any) -> Values:
+    def values(self, data: Any) -> Values:
         """(Q,) its value for each query of a judged run, NaN where undefined.
 
         Args:
-            run: A `JudgedRun`, or what the measure reads in its place (see `Declaration.reads`).
+            data: A `JudgedRun`, or what the measure reads in its place (see `Declaration.reads`).
+
+        Raises:
+            InputError: If its values come from elsewhere.
         """
         kernel, words, judged_only = self._call
-        return kernel(run.judged_only() if judged_only else run, **words)
+        return kernel(data.judged_only() if judged_only else data, **words)
 
     @property
-    def averages(self) -> bool:
+    def has_tie_mean(self) -> bool:
         """Whether there is a closed form for its mean over all orders of equal scores."""
-        declared = self.declaration
-        words = {**declared.defaults, **dict(self.params)}
-        return bool(declared.expected) and not any(
-            words[word] == value for word, value in declared.unless.items()
-        )
+        return bool(self.declaration.tie_mean)
 
     @property
     def monotone(self) -> bool:
@@ -181,24 +175,17 @@ class Measure:
 
         Then the orders by grade, ``best`` and ``worst``, are the ends of what it could be.
         """
-        declared = self.declaration
-        words = {**declared.defaults, **dict(self.params)}
-        gain = words.get("gain")
-        rising = not isinstance(gain, tuple) or _rising(dict(gain))
-        return (
-            declared.monotone
-            and rising
-            and not any(words[word] == value for word, value in declared.upset.items())
-        )
+        gain = dict(self.params).get("gain")
+        return self.declaration.monotone and not (isinstance(gain, tuple) and not _rising(gain))
 
-    def expected(self, run: JudgedRun) -> Values:
+    def tie_mean(self, run: Any) -> Values:
         """(Q,) its mean over all orders of each group of equal scores, NaN where undefined.
 
         Raises:
             InputError: If there is no closed form for it.
         """
-        how = self.declaration.expected
-        if not self.averages or how == "":
+        how = self.declaration.tie_mean
+        if how == "":
             raise InputError(
                 f"{self} has no closed form for the mean over all orders of equal scores",
                 fix="leave it out, take other ties, or have it estimated: draws=1000",
@@ -211,10 +198,16 @@ class Measure:
 
     @cached_property
     def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
-        """The kernel, its words, and whether it sees judged documents only."""
-        words = {**self.declaration.defaults, **dict(self.params)}
+        """The kernel, its parameters, and whether it sees judged documents only."""
+        declared = self.declaration
+        if declared.kernel is None:
+            raise InputError(
+                f"{self} is not computed from a run: it reads {declared.reads}",
+                fix="leave it out here; its values come from elsewhere",
+            )
+        words = self.arguments
         judged_only = bool(words.pop("judged_only", False))
-        return self.declaration.kernel, words, judged_only
+        return declared.kernel, words, judged_only
 
     def mean(
         self,
@@ -268,7 +261,9 @@ class Measure:
         counted: Values = np.nan_to_num(values, nan=0.0)
         return counted
 
-    def apart(self, values: Values, others: Values, *, skip_undefined: bool = False) -> Values:
+    def differences(
+        self, values: Values, others: Values, *, skip_undefined: bool = False
+    ) -> Values:
         """Differences, query by query, as they count; NaN where one of the two is left out.
 
         Of a measure with a geometric mean they are differences of natural logarithms (floor 1e-5):
@@ -276,7 +271,7 @@ class Measure:
         What only rounding sets apart is 0.
 
         Example:
-            >>> parse("RR").apart(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
+            >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
             [-0.5, -1.0]
         """
         one = self.counted(values, skip_undefined=skip_undefined)
@@ -286,11 +281,11 @@ class Measure:
         found: Values = one - other
         return np.where(np.abs(found) <= TOLERANCE, 0.0, found)
 
-    def gains(self, differences: Values) -> Values:
+    def improvements(self, differences: Values) -> Values:
         """The differences with the sign that is above 0 where the run is better.
 
         Example:
-            >>> parse("FirstRel").gains(np.array([-1.0, 2.0])).tolist()
+            >>> parse("FirstRel").improvements(np.array([-1.0, 2.0])).tolist()
             [1.0, -2.0]
         """
         return -differences if self.declaration.better == "lower" else differences
@@ -315,69 +310,24 @@ class Measure:
         """The name of the same measure in trec_eval, empty if it has none."""
         declared, bound = self.declaration, dict(self.params)
         at = bound.pop(declared.at, None)
-        twin = declared.trec if at is None else declared.trec_cut or declared.trec
-        if bound or (at is not None and "{" not in twin):
-            return ""
-        name = twin.format(**{declared.at: at})
-        # iprec_at_recall_0.12 is not the twin of IPrec@0.123.
-        return name if at is None or name.endswith(f"_{at}") or parse(name) == self else ""
-
-    def iter_calc(self, qrels: Any, run: Any) -> Iterator[Metric]:
-        """The value of each judged query, one after the other (the idiom of ir_measures).
-
-        Args:
-            qrels: Anything that :meth:`Qrels.of` takes.
-            run: Anything that :meth:`Run.of` takes.
-
-        Yields:
-            ``Metric(query_id, measure, value)``; an undefined value is 0.0. A curve (``IPrec``)
-            yields one for each of its points.
-
-        Example:
-            >>> list((parse("P@1")).iter_calc({"q1": {"d1"}}, {"q1": ["d1"]}))
-            [Metric(query_id='q1', measure=P@1, value=1.0)]
-        """
-        query_ids, found = self._of_queries(qrels, run)
-        for measured, values in found:
-            for query, value in zip(query_ids, values.tolist(), strict=True):
-                yield Metric(query, measured, 0.0 if math.isnan(value) else value)
-
-    def _of_queries(
-        self, qrels: Any, run: Any
-    ) -> tuple[tuple[str, ...], list[tuple[Measure, Values]]]:
-        """The judged queries, and the measure (or all points of its curve) with their values."""
-        special = None
-        if self.declaration.reads in SPECIAL:
-            from rankgauge.data.special_judgments import detailed
-
-            special = detailed(self.declaration.reads, qrels)
-        truth, found = Qrels.of(qrels if special is None else special), Run.of(run)
-        joined = join(truth, found, ties="trec", table=found.without_repeats("error"))
-        results = [(measured, np.zeros(len(truth))) for measured in _expanded(self)]
-        rows = np.arange(len(truth))
-        blocks = joined.blocks(rows) if special is None else special.blocks(joined, rows)
-        for places, block in blocks:
-            for measured, values in results:
-                values[places] = measured.values(block)
-        return truth.query_ids, results
-
-    def calc_aggregate(self, qrels: Any, run: Any) -> float:
-        """The mean over all judged queries (the idiom of ir_measures), as ``evaluate`` has it.
-
-        Raises:
-            UnknownName: For a curve, which has no one mean.
-
-        Example:
-            >>> parse("RR").calc_aggregate({"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
-            0.5
-        """
-        parse(self)  # refuses a curve
-        ((measured, values),) = self._of_queries(qrels, run)[1]
-        return measured.mean(values.tolist())
+        for twin, params in declared.trec.items():
+            if params == bound and ("{" in twin) == (at is not None):
+                name = twin.format(**{declared.at: at})
+                # iprec_at_recall_0.12 is not the twin of IPrec@0.123.
+                if at is None or name.endswith(f"_{at}") or parse(name) == self:
+                    return name
+        return ""
 
 
-def _rising(gains: Mapping[float, float]) -> bool:
+def _refused(name: str, word: str, declared: Declaration) -> UnknownName:
+    return UnknownName(
+        f"{name} takes no {word!r}", fix=f"it takes {', '.join(sorted(declared.words))}"
+    )
+
+
+def _rising(pairs: Iterable[tuple[float, float]]) -> bool:
     """Whether a higher whole grade is never worth less; one without a gain is worth itself."""
+    gains = dict(pairs)
     above = math.floor(max(gains)) + 1
     grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
     return all(gains.get(a, a) <= gains.get(b, b) for a, b in pairwise(grades))
@@ -511,14 +461,15 @@ def _bound(text: str, name: str, params: Mapping[str, Value], spelled: Spelled) 
 
 def _trec_twin(text: str) -> Measure | None:
     """The measure of a trec_eval name, None if it is none."""
-    if text in TREC and not TREC[text][1] and text not in DECLARED:
-        return Measure(TREC[text][0])
+    if text in TREC and not TREC[text][2] and text not in DECLARED:
+        name, params, _ = TREC[text]
+        return Measure(name)(**params)
     stem, joint, at = (text.replace(".", "_", 1) if "." in text else text).rpartition("_")
     if text.startswith(("iprec_at_recall_", "Rprec_mult_")):
         stem, joint, at = text.rpartition("_")
     if joint and stem + "_" in TREC and _DIGITS.fullmatch(at):
-        name, word = TREC[stem + "_"]
-        return Measure(name)(**{word: at})
+        name, params, word = TREC[stem + "_"]
+        return Measure(name)(**params, **{word: at})
     return None
 
 

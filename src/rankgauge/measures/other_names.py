@@ -313,7 +313,7 @@ def no_such_name(spelled: Spelled) -> UnknownName:
         for row in tools.values():
             if row.means and _is_offered(row.means):
                 known.setdefault(key, row.means)
-    for twin, (name, _) in TREC.items():
+    for twin, (name, *_) in TREC.items():
         known.setdefault(plain_key(twin), name)
     at = _CUT.fullmatch(got)
     cut = spelled.at or (at and at[2])

@@ -67,7 +67,7 @@ _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
     Spelling("rbp", "RBP(p=0.9)", cut=False,
              why="version 10 weighs by grades, and scales them by numbers that it never sets: "
              "compare where grades are 0 and 1 only"),
-    Spelling("rbp_resid", "RBPres(p=0.9)", cut=False,
+    Spelling("rbp_resid", "RBP(p=0.9,residual=true)", cut=False,
              why="version 10 has 0 where all that was retrieved is judged"),
     *_why("it is the name of the run", "it stands at the head of its column", "runid"),
     *_why("it is the number of queries", "it stands under every table", "num_q"),

@@ -18,7 +18,7 @@ import numpy as np
 
 from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
 from rankgauge.errors import InputError
-from rankgauge.measures.declaration import measure
+from rankgauge.measures.declaration import Traits, measure
 
 # How far cwl_eval and the authors look.
 _FAR = 1000
@@ -58,12 +58,24 @@ class _Path(NamedTuple):
         return self.gained / self.unit
 
 
+_RESIDUAL = ("residual", True)
+# The weights of ranks do not depend on gains: the residual asks only what was judged.
+_WEIGHED_RESIDUAL: Traits = {
+    "better": "lower", "reads": "judged", "without": ("judged_only",),
+}  # fmt: skip
 # Of each stretch: the chance to come through it from its first rank, and the looks expected in it.
 _Leaps: TypeAlias = tuple[Values, Values]
 _Model: TypeAlias = Callable[[_Path], _Leaps]
 
 
-@measure(reads="grades", stated=("goal",))
+@measure(
+    reads="grades",
+    stated=("goal",),
+    also={"INSTres": {"residual": True}},
+    variants={
+        _RESIDUAL: {"better": "lower", "monotone": False, "without": ("judged_only",)},
+    },
+)
 def INST(
     run: JudgedRun,
     *,
@@ -71,6 +83,7 @@ def INST(
     k: int = _FAR,
     rel: Level | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Values:
     r"""Adaptive inverse squares: what a look gains a reader who tires on the way to a goal.
 
@@ -81,38 +94,26 @@ def INST(
     top is given, grade / top. k ranks are read at most, 1,000 if left out. Ranks without a judged
     document are passed in one leap, so that this depth costs nothing.
 
+    The residual is how much it could rise if every unjudged document, also those below the ranking,
+    gained 1: $INST_{unjudged = 1} - INST$. It says what is possible, not what is likely.
+
     Use: how many documents are wanted is known, and differs: one for a fact, many for a survey.
     Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
     Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
-    SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS.
+    SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS; for the
+    residual, Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and
+    behavior into the measurement of search effectiveness, TOIS 35.
     """
-    return _rate(run, _Worth(rel, top), k, _towards(goal))
+    return _value(run, _Worth(rel, top), k, _towards(goal), residual=residual)
 
 
-@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
-def INSTres(
-    run: JudgedRun,
-    *,
-    goal: float = 1,
-    k: int = _FAR,
-    rel: Level | None = None,
-    top: float | None = None,
-) -> Values:
-    r"""Residual of INST: how much it could rise if every unjudged document gained 1.
-
-    $$ INSTres = INST_{unjudged = 1} - INST $$
-
-    It covers unjudged documents and what lies below the ranking, down to rank k.
-
-    Use: beside INST, to see what incomplete judgments leave open.
-    Beware: it does not say what is likely, only what is possible.
-    Source: Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and behavior
-    into the measurement of search effectiveness, TOIS 35.
-    """
-    return _residual(run, _Worth(rel, top), k, _towards(goal))
-
-
-@measure(reads="grades", stated=("goal",), expected="linear")
+@measure(
+    reads="grades",
+    stated=("goal",),
+    tie_mean="linear",
+    also={"INSQres": {"residual": True}},
+    variants={_RESIDUAL: _WEIGHED_RESIDUAL},
+)
 def INSQ(
     run: JudgedRun,
     *,
@@ -120,6 +121,7 @@ def INSQ(
     k: int = _FAR,
     rel: Level | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Values:
     r"""Inverse squares: what a look gains a reader who is likelier to go on the further down.
 
@@ -129,34 +131,27 @@ def INSQ(
     T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
     top is given, grade / top. k ranks are read at most, 1,000 if left out.
 
+    The residual, how much it could rise if every unjudged document gained 1, is 1 minus the weights
+    of the ranks judged.
+
     Use: as RBP, where readers who have come far are taken to be the patient ones.
     Beware: values for different goals or cut-offs cannot be compared.
     Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
     """
-    worth = _Worth(rel, top)
-    return run.total(_gains(run, worth) * _squares(run, goal, k))
+    weights = _squares(run, goal, k)
+    if residual:
+        return np.maximum(1 - run.total(np.where(run.judged, weights, 0.0)), 0.0)
+    return run.total(_gains(run, _Worth(rel, top)) * weights)
 
 
-@measure(better="lower", reads="judged", stated=("goal",), judged_only=False, expected="linear")
-def INSQres(run: JudgedRun, *, goal: float = 1, k: int = _FAR) -> Values:
-    r"""Residual of INSQ: how much it could rise if every unjudged document gained 1.
-
-    $$ INSQres = 1 - \sum_{i \le k,\; judged} W(i) $$
-
-    W(i) is the weight of rank i in INSQ. It covers unjudged documents and what lies below the
-    ranking, down to rank k.
-
-    Use: beside INSQ, to see what incomplete judgments leave open.
-    Beware: it does not say what is likely, only what is possible.
-    Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
-    ADCS.
-    """
-    known = run.total(np.where(run.judged, _squares(run, goal, k), 0.0))
-    return np.maximum(1 - known, 0.0)
-
-
-@measure(reads="grades", stated=("goal",), monotone=False)
+@measure(
+    reads="grades",
+    stated=("goal",),
+    monotone=False,
+    also={"BPMres": {"residual": True}},
+    variants={_RESIDUAL: {"better": "lower", "without": ("judged_only",)}},
+)
 def BPM(
     run: JudgedRun,
     *,
@@ -164,6 +159,7 @@ def BPM(
     goal: float = 1,
     rel: Level | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Values:
     r"""Bejeweled player model: what a look gains a reader who stops with enough, or at rank k.
 
@@ -172,70 +168,48 @@ def BPM(
     T is the goal: the gain that is wanted. A document gains 1 from rel on (1 if left out) or, where
     top is given, grade / top. This is the static form, in which neither T nor k change on the way.
 
+    The residual is how much it could rise if every unjudged document, also those below the ranking,
+    gained 1: $BPM_{unjudged = 1} - BPM$.
+
     Use: both what is wanted and how much work is spent have a limit.
     Beware: what stands behind the goal does not count at all.
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
-    model, SIGIR.
+    model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
-    return _rate(run, _Worth(rel, top), k, _until(goal))
+    return _value(run, _Worth(rel, top), k, _until(goal), residual=residual)
 
 
-@measure(better="lower", reads="grades", stated=("goal",), judged_only=False, monotone=False)
-def BPMres(
+@measure(
+    reads="grades",
+    tie_mean="linear",
+    also={"SDCGres": {"residual": True}},
+    variants={_RESIDUAL: _WEIGHED_RESIDUAL},
+)
+def SDCG(
     run: JudgedRun,
     *,
     k: int,
-    goal: float = 1,
     rel: Level | None = None,
     top: float | None = None,
+    residual: bool = False,
 ) -> Values:
-    r"""Residual of BPM: how much it could rise if every unjudged document gained 1.
-
-    $$ BPMres@k = BPM@k_{unjudged = 1} - BPM@k $$
-
-    It covers unjudged documents and what lies below the ranking, down to rank k.
-
-    Use: beside BPM, to see what incomplete judgments leave open.
-    Beware: it does not say what is likely, only what is possible.
-    Source: Zhang et al. (2017), Evaluating web search with a Bejeweled player model, SIGIR; Moffat
-    et al. (2017), TOIS 35, for residuals.
-    """
-    return _residual(run, _Worth(rel, top), k, _until(goal))
-
-
-@measure(reads="grades", expected="linear")
-def SDCG(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
     r"""Scaled DCG: DCG as a share of that of k documents of the top grade.
 
     $$ SDCG@k = \frac{\sum_{i \le k} gain_i / \log_2 (i + 1)}{\sum_{i \le k} 1 / \log_2 (i + 1)} $$
 
     A document gains 1 from rel on (1 if left out) or, where top is given, grade / top. The reader
-    goes on with C(i) = log(i+1) / log(i+2), and stops at rank k.
+    goes on with C(i) = log(i+1) / log(i+2), and stops at rank k. The residual, how much it could
+    rise if every unjudged document gained 1, is 1 minus the weights of the ranks judged.
 
     Use: as nDCG, where the relevant documents that nobody judged should not make it higher.
     Beware: few relevant documents keep it far below 1; k may be a million at most.
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
     """
+    if residual:
+        seen = run.total(np.where(run.judged, run.discounts(k), 0.0))
+        return np.maximum(1 - seen / _discounted(k), 0.0)
     return run.total(_gains(run, _Worth(rel, top)) * run.discounts(k)) / _discounted(k)
-
-
-@measure(better="lower", reads="judged", judged_only=False, expected="linear")
-def SDCGres(run: JudgedRun, *, k: int) -> Values:
-    r"""Residual of SDCG: how much it could rise if every unjudged document gained 1.
-
-    $$ SDCGres@k = 1 - \sum_{i \le k,\; judged} \frac{1 / \log_2 (i + 1)}
-    {\sum_{j \le k} 1 / \log_2 (j + 1)} $$
-
-    It covers unjudged documents and what lies below the ranking, down to rank k.
-
-    Use: beside SDCG, to see what incomplete judgments leave open.
-    Beware: it does not say what is likely, only what is possible.
-    Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
-    effectiveness metrics, CIKM.
-    """
-    seen = run.total(np.where(run.judged, run.discounts(k), 0.0))
-    return np.maximum(1 - seen / _discounted(k), 0.0)
 
 
 @measure(reads="grades")
@@ -334,10 +308,13 @@ def _rate(run: JudgedRun, worth: _Worth, k: int, model: _Model, *, unknown: floa
     return run.total(weight * path.gain) / run.total(weight)
 
 
-def _residual(run: JudgedRun, worth: _Worth, k: int, model: _Model) -> Values:
-    best = _rate(run, worth, k, model, unknown=1.0)
+def _value(run: JudgedRun, worth: _Worth, k: int, model: _Model, *, residual: bool) -> Values:
+    """The gain expected of a look; or how much it could rise if all unjudged documents gained 1."""
+    value = _rate(run, worth, k, model)
+    if not residual:
+        return value
     # What rounding leaves is no more than nothing.
-    return np.maximum(best - _rate(run, worth, k, model), 0.0)
+    return np.maximum(_rate(run, worth, k, model, unknown=1.0) - value, 0.0)
 
 
 def _path(run: JudgedRun, worth: _Worth, k: int, unknown: float) -> _Path:

@@ -1,1 +1,6 @@
 """How other tools come to their numbers, each as steps away from ours."""
+
+from rankgauge.profiles.deviations import Case, Deviation, Profile
+from rankgauge.profiles.registry import PROFILES, profile_of
+
+__all__ = ["PROFILES", "Case", "Deviation", "Profile", "profile_of"]

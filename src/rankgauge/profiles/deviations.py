@@ -67,7 +67,8 @@ class Profile:
             there is nothing to say.
 
     Example:
-        >>> from rankgauge import PROFILES, parse
+        >>> from rankgauge import parse
+        >>> from rankgauge.profiles import PROFILES
         >>> [deviation.name for deviation in PROFILES["pytrec_eval"].deviations(parse("nDCG@10"))]
         ['32-bit scores', 'only queries of the run']
     """

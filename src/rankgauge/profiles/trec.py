@@ -51,7 +51,7 @@ _PYTREC_EVAL = Offer(
 _TREC_EVAL_9 = Offer("trec_eval 9", _WORDS, _NEAR)
 _TREC_EVAL_10 = Offer(
     "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR,
-    {"RBP": _UNWRITTEN, "RBPres": _UNWRITTEN},
+    {"RBP": _UNWRITTEN},
 )  # fmt: skip
 
 

@@ -1,1 +1,25 @@
 """Plain tables and plots, drawn for terminals, Markdown, LaTeX, HTML, CSV, JSON, and SVG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.rendering.charts import (
+        PLOTS as PLOTS,
+        PlotKind as PlotKind,
+        plot as plot,
+        plot_history as plot_history,
+        plot_measures as plot_measures,
+    )
+    from rankgauge.rendering.plotting import Panel as Panel, Plot as Plot, Series as Series
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "charts": "PLOTS PlotKind plot plot_history plot_measures",
+        "plotting": "Panel Plot Series",
+    },
+)

@@ -96,7 +96,7 @@ class _Shown:
         """That the plot needs values of measures that are not there."""
         return InputError(
             f"the plot {self.kind!r} needs {what}, which was not evaluated",
-            fix=f"evaluate(judgments, run, rankgauge.plot_measures({self.kind!r}))",
+            fix=f"evaluate(judgments, run, rankgauge.rendering.plot_measures({self.kind!r}))",
         )
 
     def aligned(self) -> tuple[str, ...]:
@@ -292,7 +292,9 @@ def _column(run: Measured, measure: Measure) -> Values:
 def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
     """Differences by query, one minus other, of the queries that count for both."""
     skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
-    apart = measure.apart(_column(one, measure), _column(other, measure), skip_undefined=skipped)
+    apart = measure.differences(
+        _column(one, measure), _column(other, measure), skip_undefined=skipped
+    )
     return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 
-from rankgauge.core.grammar import VOCABULARY, Value
+from rankgauge.core.grammar import VOCABULARY
 from rankgauge.measures.declaration import Declaration
-from rankgauge.measures.measure import Measure, parse_all
-from rankgauge.measures.measure import list_measures as all_measures
+from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.other_names import written
 from rankgauge.rendering.tables import Table, render
 
@@ -96,7 +95,7 @@ def _described(declared: Declaration) -> Iterator[str]:
         if default is None and word in declared.defaults:
             how = "all of them if left out" if word == "k" else "may be left out"
         yield f"  {word:<12} {VOCABULARY[word].meaning} ({how}; {VOCABULARY[word].domain})"
-    also = ", ".join(declared.also)
+    also = ", ".join((*declared.also, *declared.shown))
     if also:
         yield f"Also written: {also}."
     yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
@@ -113,21 +112,28 @@ def over_ties(declared: Declaration) -> str:
         >>> over_ties(Measure("SetP").declaration)
         'their order never changes it'
     """
-    ends = "" if declared.monotone else "; a better order may have a lower value"
-    if not declared.monotone and declared.better == "lower":
-        ends = "; a better order may have a higher value"
-    but = _with(declared.unless)
-    upset = f"; with {_with(declared.upset)} a better order may have a lower value"
-    ends = upset if declared.upset else ends
-    if declared.expected == "same":
+    if declared.tie_mean == "same":
         return "their order never changes it"
-    if declared.expected:
-        return f"the mean over all orders is exact{f', but with {but}' if but else ''}{ends}"
+    ends = _upset(declared)
+    for (word, value), traits in declared.variants.items():
+        if not traits.get("monotone", True) and declared.monotone:
+            ends = f"; with {word}={value}{_upset(declared._replace(**traits))[1:]}"
+    if declared.tie_mean:
+        but = "".join(
+            f", but with {word}={value}"
+            for (word, value), traits in declared.variants.items()
+            if traits.get("tie_mean") == ""
+        )
+        return f"the mean over all orders is exact{but}{ends}"
     return f"no exact mean over all orders; it can be estimated from orders drawn at random{ends}"
 
 
-def _with(words: Mapping[str, Value]) -> str:
-    return ", ".join(f"{word}={value}" for word, value in words.items())
+def _upset(declared: Declaration) -> str:
+    if declared.monotone:
+        return ""
+    return (
+        f"; a better order may have a {'higher' if declared.better == 'lower' else 'lower'} value"
+    )
 
 
 def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
@@ -148,5 +154,4 @@ def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
 
 
 def _twin(declared: Declaration) -> str:
-    twins = dict.fromkeys(filter(None, (declared.trec, declared.trec_cut)))
-    return ", ".join(twin.replace(":.2f}", "}") for twin in twins)
+    return ", ".join(twin.replace(":.2f}", "}") for twin in declared.trec)

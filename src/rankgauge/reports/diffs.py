@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import get_args
 
-from rankgauge.comparison.run_diff import QueryDiff, RunDiff
-from rankgauge.comparison.side_by_side import Place
+from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
 from rankgauge.core.grammar import unknown
 from rankgauge.rendering.tables import Cell, Form, Table, render
 
@@ -158,7 +157,7 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
         yield f"relevant, came into the top {diff.depth}: {_listed(query.came_in, 'was')}"
 
 
-def _listed(places: Iterable[Place], word: str) -> str:
+def _listed(places: Iterable[DocumentDiff], word: str) -> str:
     return ", ".join(
         f"{at.document} (grade {_grade(at)}, "
         f"{at.move if at.other_rank is None else f'{word} {at.other_rank}'})"
@@ -166,11 +165,11 @@ def _listed(places: Iterable[Place], word: str) -> str:
     )
 
 
-def _relevant(diff: RunDiff, at: Place | None) -> bool:
+def _relevant(diff: RunDiff, at: DocumentDiff | None) -> bool:
     return at is not None and at.grade is not None and at.grade >= diff.level
 
 
-def _documents(ranking: Sequence[Place], *, narrow: bool) -> list[tuple[str, str]]:
+def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[str, str]]:
     """Ids with their titles: beside each other if there is room, else on a second line."""
     if not narrow:
         return [(f"{at.document}: {at.text}" if at.text else at.document, "") for at in ranking]
@@ -186,13 +185,13 @@ def _documents(ranking: Sequence[Place], *, narrow: bool) -> list[tuple[str, str
     return cells
 
 
-def _grade(at: Place | None) -> str:
+def _grade(at: DocumentDiff | None) -> str:
     if at is None:
         return ""
     return _UNJUDGED if at.grade is None else f"{at.grade:g}"
 
 
-def _moved(at: Place | None) -> str:
+def _moved(at: DocumentDiff | None) -> str:
     """Where it stands in the other ranking, with an arrow from A to B."""
     if at is None:
         return ""

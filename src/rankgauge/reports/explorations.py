@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
-from rankgauge.benchmark.exploration_result import Exploration
+from rankgauge.benchmark.exploration import Exploration
 from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection
 from rankgauge.rendering.tables import Form, Table, render

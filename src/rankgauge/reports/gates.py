@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from rankgauge.core.escaping import templates
 from rankgauge.core.grammar import unknown
-from rankgauge.gates.checks import GateCheck, Verdict
-from rankgauge.gates.verdict import GateResult
+from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import render
 from rankgauge.reports.annotations import MOST, annotation
 
@@ -18,7 +17,7 @@ GateForm: TypeAlias = Literal["table", "markdown", "html", "json", "junit", "git
 
 _SUMMARY = 1 << 20
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
-_KINDS: dict[Verdict, str] = {
+_KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
     "INCONCLUSIVE": "warning",

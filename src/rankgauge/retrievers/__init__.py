@@ -7,29 +7,32 @@ tell them apart.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankgauge.core.http_client import Endpoint as Endpoint
-    from rankgauge.core.http_client import EndpointError as EndpointError
+    from rankgauge.core.http_client import Endpoint as Endpoint, EndpointError as EndpointError
     from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.bounds import Oracle as Oracle
-    from rankgauge.retrievers.bounds import Random as Random
+    from rankgauge.retrievers.bounds import Oracle as Oracle, Random as Random
     from rankgauge.retrievers.chroma import Chroma as Chroma
-    from rankgauge.retrievers.chunked import Chunked as Chunked
-    from rankgauge.retrievers.chunked import FixedChunker as FixedChunker
-    from rankgauge.retrievers.chunked import RecursiveChunker as RecursiveChunker
-    from rankgauge.retrievers.chunked import SentenceChunker as SentenceChunker
-    from rankgauge.retrievers.chunked import TokenChunker as TokenChunker
+    from rankgauge.retrievers.chunked import (
+        Chunked as Chunked,
+        FixedChunker as FixedChunker,
+        RecursiveChunker as RecursiveChunker,
+        SentenceChunker as SentenceChunker,
+        TokenChunker as TokenChunker,
+    )
     from rankgauge.retrievers.dense import Dense as Dense
-    from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch
-    from rankgauge.retrievers.elasticsearch import OpenSearch as OpenSearch
+    from rankgauge.retrievers.elasticsearch import (
+        Elasticsearch as Elasticsearch,
+        OpenSearch as OpenSearch,
+    )
     from rankgauge.retrievers.embeddings import EmbeddingEndpoint as EmbeddingEndpoint
-    from rankgauge.retrievers.encoders import Encoder as Encoder
-    from rankgauge.retrievers.encoders import HashingEncoder as HashingEncoder
-    from rankgauge.retrievers.encoders import Model2VecEncoder as Model2VecEncoder
     from rankgauge.retrievers.encoders import (
+        Encoder as Encoder,
+        HashingEncoder as HashingEncoder,
+        Model2VecEncoder as Model2VecEncoder,
         SentenceTransformersEncoder as SentenceTransformersEncoder,
     )
     from rankgauge.retrievers.filtered import Filtered as Filtered
@@ -41,39 +44,21 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
     from rankgauge.retrievers.milvus import Milvus as Milvus
     from rankgauge.retrievers.pgvector import PGVector as PGVector
+    from rankgauge.retrievers.protocol import (
+        Hits as Hits,
+        Retriever as Retriever,
+        hits_of as hits_of,
+    )
     from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
     from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
-    from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
-    from rankgauge.retrievers.rerankers import RerankEndpoint as RerankEndpoint
-    from rankgauge.retrievers.saved import SavedRun as SavedRun
+    from rankgauge.retrievers.rerankers import (
+        CrossEncoderReranker as CrossEncoderReranker,
+        RerankEndpoint as RerankEndpoint,
+    )
+    from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
-_HOMES: dict[str, tuple[str, ...]] = {
-    "bm25": ("BM25",),
-    "bounds": ("Oracle", "Random"),
-    "chroma": ("Chroma",),
-    "chunked": ("Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker"),
-    "dense": ("Dense",),
-    "elasticsearch": ("Elasticsearch", "OpenSearch"),
-    "embeddings": ("EmbeddingEndpoint",),
-    "encoders": ("Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder"),
-    "filtered": ("Filtered",),
-    "haystack": ("Haystack",),
-    "http": ("HTTPRetriever",),
-    "hybrid": ("Hybrid",),
-    "lancedb": ("LanceDB",),
-    "langchain": ("LangChain",),
-    "llama_index": ("LlamaIndex",),
-    "milvus": ("Milvus",),
-    "pgvector": ("PGVector",),
-    "pyterrier": ("PyTerrier",),
-    "qdrant": ("Qdrant",),
-    "rerank": ("Rerank",),
-    "rerankers": ("CrossEncoderReranker", "RerankEndpoint"),
-    "saved": ("SavedRun",),
-    "tantivy": ("Tantivy",),
-}  # fmt: skip
 # What plans and settings call them; a type's options are the parameters of its class.
 TYPES: dict[str, str] = {
     "bm25": "BM25",
@@ -109,21 +94,34 @@ TYPES: dict[str, str] = {
     "tantivy": "Tantivy",
     "token": "TokenChunker",
 }
-_HOME_OF = {
-    name: f"rankgauge.retrievers.{home}" for home, names in _HOMES.items() for name in names
-}
-_HOME_OF |= dict.fromkeys(("Endpoint", "EndpointError"), "rankgauge.core.http_client")
-
-__all__ = ["TYPES", *_HOME_OF]  # noqa: PLE0604 - all are text
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'rankgauge.retrievers' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".core.http_client": "Endpoint EndpointError",
+        "bm25": "BM25",
+        "bounds": "Oracle Random",
+        "chroma": "Chroma",
+        "chunked": "Chunked FixedChunker RecursiveChunker SentenceChunker TokenChunker",
+        "dense": "Dense",
+        "elasticsearch": "Elasticsearch OpenSearch",
+        "embeddings": "EmbeddingEndpoint",
+        "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder",
+        "filtered": "Filtered",
+        "haystack": "Haystack",
+        "http": "HTTPRetriever",
+        "hybrid": "Hybrid",
+        "lancedb": "LanceDB",
+        "langchain": "LangChain",
+        "llama_index": "LlamaIndex",
+        "milvus": "Milvus",
+        "pgvector": "PGVector",
+        "protocol": "Hits Retriever hits_of",
+        "pyterrier": "PyTerrier",
+        "qdrant": "Qdrant",
+        "rerank": "Rerank",
+        "rerankers": "CrossEncoderReranker RerankEndpoint",
+        "saved_run": "SavedRun",
+        "tantivy": "Tantivy",
+    },
+)
+__all__ += ["TYPES"]

@@ -130,7 +130,7 @@ class Chunked(MadeOfOthers):
         )
 
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
-        """Where the first k chunks of each query stand, for :func:`rankgauge.span_scores`."""
+        """Return the spans of the first k chunks of each query (see `span_scores`)."""
         places = self._indexed()
         answers = search(self._retriever, queries, k)
         return [[Span(*places.of(name)) for name in hits.ids] for hits in answers]

@@ -23,8 +23,6 @@ from collections.abc import (
     KeysView,
     Mapping,
     Sequence,
-)
-from collections.abc import (
     Set as AbstractSet,
 )
 from concurrent.futures import ThreadPoolExecutor
@@ -39,9 +37,24 @@ from rankgauge.formats.columns import RUN
 from rankgauge.formats.numbers import lost_number
 
 __all__ = [
-    "Hits", "LoopBlocked", "Retriever", "abandon_blocked_loop", "aligned", "answers_of", "awaited",
-    "describe_error", "has_index", "hits_of", "holds", "index_documents", "indexing_seconds",
-    "is_async", "listed_hits", "rows_of_hits", "search", "settings_of",
+    "Hits",
+    "LoopBlocked",
+    "Retriever",
+    "abandon_blocked_loop",
+    "aligned",
+    "awaited",
+    "describe_error",
+    "has_index",
+    "hits_of",
+    "holds",
+    "index_documents",
+    "indexing_seconds",
+    "is_async",
+    "listed_hits",
+    "responses_of",
+    "rows_of_hits",
+    "search",
+    "settings_of",
 ]  # fmt: skip
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
@@ -499,7 +512,7 @@ def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
     Raises:
         InputError: If it returns what is no ranking, or not one for each query.
     """
-    found = answers_of(retriever)(queries, k)
+    found = responses_of(retriever)(queries, k)
     if inspect.isawaitable(found):
         found = awaited(found)
     return [hits_of(one, k) for one in aligned(found, len(queries))]
@@ -523,7 +536,7 @@ def aligned(found: Any, wanted: int) -> Sequence[Any]:
     )
 
 
-def answers_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Query], int], Any]:
+def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Query], int], Any]:
     """A function of queries and k that asks the retriever and returns what it returned.
 
     What it returns holds one ranking for each query; it is awaitable where the retriever is async.

@@ -297,7 +297,7 @@ def _places(
     """The place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(
-            float(measure.gains(np.array([one[column] - values[name][column]]))[0]) > TOLERANCE
+            measure.improvements(np.array([one[column] - values[name][column]]))[0] > TOLERANCE
             for one in values.values()
         )
         for column, measure in enumerate(measures)

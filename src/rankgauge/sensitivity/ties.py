@@ -252,7 +252,7 @@ def tie_report(
         "worst": by("worst", plan.measures),
         "best": by("best", plan.measures),
     }
-    closed = [measure for measure in plan.measures if measure.averages]
+    closed = [measure for measure in plan.measures if measure.has_tie_mean]
     if closed:
         evaluations["mean"] = by("mean", closed)
     value = evaluations["value"]
@@ -287,7 +287,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
             value=means["value"][name],
             worst=means["worst"][name],
             best=means["best"][name],
-            mean=means["mean"][name] if measure.averages else None,
+            mean=means["mean"][name] if measure.has_tie_mean else None,
             queries=int(np.count_nonzero(apart[:, column])),
             whole=measure.monotone,
         )

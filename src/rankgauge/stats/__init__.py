@@ -22,7 +22,7 @@ from rankgauge.stats.paired_tests import (
     t_test,
     wilcoxon,
 )
-from rankgauge.stats.power import detectable_difference, power, queries_needed
+from rankgauge.stats.power_analysis import detectable_difference, power, queries_needed
 from rankgauge.stats.randomization import (
     Randomised,
     max_t,

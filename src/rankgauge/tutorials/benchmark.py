@@ -7,8 +7,7 @@ from typing import Any
 
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.run import BenchmarkRun
-from rankgauge.comparison.comparison import compare_evaluations
-from rankgauge.comparison.differences import Design
+from rankgauge.comparison.comparison import compare
 from rankgauge.core.escaping import for_markdown
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
@@ -167,9 +166,8 @@ def _winner(ordered: list[tuple[BenchmarkResult, BenchmarkRun]]) -> str:
     asked = len(run.queries)
     if asked < 2:
         return f"{said}\n\nNote: one query cannot tell a difference from noise."
-    found = compare_evaluations(
-        evaluations, Design((parse("RR"),), best["retriever"])
-    ).difference(next_best["retriever"])  # fmt: skip
+    compared = compare(evaluations, baseline=best["retriever"])
+    found = compared.difference(next_best["retriever"])
     if found.verdict == "worse":
         return said
     sure = "" if found.p is None else f" (p = {found.p:.2f})"

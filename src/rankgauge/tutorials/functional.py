@@ -33,8 +33,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from typing import Any, TypeAlias
 
 from rankgauge.core.ids import Blame, Ids, near_match, show_id

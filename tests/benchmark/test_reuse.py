@@ -3,7 +3,7 @@
 import pytest
 
 from rankgauge import InputError
-from rankgauge.benchmark.identity import identity_of
+from rankgauge.benchmark.reuse import identify
 
 
 class Declares:
@@ -23,22 +23,22 @@ class Looks:
 
 
 def test_what_is_said_of_a_retriever_goes_before_what_it_says():
-    found = identity_of(Declares(type="bm25", k1=0.9), {"k1": 1.2, "b": 0.4}, "mine")
+    found = identify(Declares(type="bm25", k1=0.9), {"k1": 1.2, "b": 0.4}, "mine")
     assert found.settings == {"type": "bm25", "k1": 1.2, "b": 0.4}
     assert (found.declared, found.word) == (True, "bm25")
 
 
 def test_equal_settings_are_one_whatever_the_run_is_called():
-    one, other = (identity_of(Declares(k=1), None, name) for name in ("a", "b"))
+    one, other = (identify(Declares(k=1), None, name) for name in ("a", "b"))
     assert one == other
 
 
 def test_what_declares_nothing_is_told_apart_by_its_name_and_that_of_the_run():
-    one, other = (identity_of(Looks("d1"), None, name) for name in ("a", "b"))
+    one, other = (identify(Looks("d1"), None, name) for name in ("a", "b"))
     assert one.settings == {"callable": f"{__name__}.Looks", "run": "a"}
     assert (one.settings != other.settings, one.declared, one.word) == (True, False, "looks")
 
 
 def test_settings_are_plain_values():
     with pytest.raises(InputError, match="no plain values"):
-        identity_of(Declares(model=object()), None, "mine")
+        identify(Declares(model=object()), None, "mine")

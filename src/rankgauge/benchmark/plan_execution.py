@@ -1,4 +1,4 @@
-"""Configurations of a planned retriever, tried side by side as the plan says."""
+"""Plans executed: their retrievers run, repeated, and their configurations explored."""
 
 from __future__ import annotations
 
@@ -6,21 +6,151 @@ import copy
 import inspect
 import itertools
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
-from rankgauge.benchmark.exploration import explore
-from rankgauge.benchmark.exploration_result import Exploration
+from rankgauge.benchmark.exploration import Exploration, explore
 from rankgauge.benchmark.plan import BenchmarkPlan
+from rankgauge.benchmark.reuse import Again
+from rankgauge.benchmark.run import BenchmarkRun, Errors
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import unknown
-from rankgauge.errors import FormatError, UnknownName
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 
-__all__ = ["explore_plan"]
+__all__ = ["PlanOutcome", "explore_plan", "repeat_plan", "run_plan"]
 
-_KEYS = ("retriever", "measure", "method", "trials", "budget", "tuning_share", "seed", "space")
-_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
+_EXPLORE_CHOICES = ("method", "trials", "budget", "tuning_share", "seed")
+_EXPLORE_KEYS = ("retriever", "measure", "space", *_EXPLORE_CHOICES)
+
+
+@dataclass(frozen=True)
+class PlanOutcome:
+    """The result of a plan.
+
+    Attributes:
+        bench: The benchmark with its runs.
+        failed: Why retrievers could not be run at all, by name.
+    """
+
+    bench: Benchmark
+    failed: Mapping[str, RankgaugeError]
+
+
+def run_plan(
+    plan: BenchmarkPlan,
+    *,
+    only: Iterable[str] = (),
+    again: Again = "missing",
+    store: str | os.PathLike[str] | None = None,
+    timed: int | None = None,
+    progress: bool | None = None,
+) -> PlanOutcome:
+    """Run the retrievers of a plan.
+
+    Args:
+        plan: The plan.
+        only: Names of the retrievers that are run; all of the plan if left out.
+        again: Which queries are asked, as for :meth:`Benchmark.run`.
+        store: Another folder for the responses.
+        timed: How many queries are timed, where not as the plan says.
+        progress: Whether to show how far it has come.
+
+    Raises:
+        InputError: If the collection cannot be loaded, or no query has judgments.
+    """
+    chosen = plan.chosen(only)
+    plan.check()
+    bench = plan.load(store=store, progress=progress)
+    build = plan.builder(bench)
+    built: dict[str, Any] = {}
+    failed: dict[str, RankgaugeError] = {}
+    for planned in chosen:
+        try:
+            built[planned.name] = build(planned.name)
+        except (FormatError, UnknownName):
+            raise  # the plan is at fault: nothing is run before it is fixed
+        except RankgaugeError as error:
+            failed[planned.name] = error
+    for planned in chosen:
+        if planned.name in failed:
+            continue
+        try:
+            bench.run(
+                planned.name,
+                built[planned.name],
+                settings=planned.settings,
+                limits=planned.limits,
+                again=again,
+                timed=plan.timed if timed is None else timed,
+                prices=planned.prices,
+            )
+        except RankgaugeError as error:
+            # One that cannot be made or indexed must not cost the others.
+            failed[planned.name] = error
+    if failed and not bench.runs:
+        raise next(iter(failed.values()))
+    return PlanOutcome(bench, failed)
+
+
+def repeat_plan(
+    plan: BenchmarkPlan,
+    first: Benchmark,
+    times: int,
+    measure: str,
+    *,
+    errors: Errors = "refuse",
+) -> Iterator[str]:
+    """Run the retrievers again from nothing, and say whether they give the same each time.
+
+    Args:
+        plan: The plan.
+        first: What was made before; it counts as the first time.
+        times: How often in all.
+        measure: The measure whose values are compared.
+        errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
+
+    Returns:
+        A sentence for each retriever.
+
+    Raises:
+        InputError: With less than two times.
+    """
+    if times < 2:
+        raise InputError(f"got {times} for repeat", where="repeat", fix="give 2 or more")
+    runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
+    for number in range(2, times + 1):
+        # In another store: every query is to be asked anew.
+        store = first.store / f"repeat-{number}"
+        made = run_plan(plan, only=tuple(runs), again="all", store=store, timed=0)
+        for name, run in made.bench.runs.items():
+            runs[name].append(run)
+    for name, made_runs in runs.items():
+        yield _repeated(name, made_runs, measure, errors)
+    for number in range(2, times + 1):
+        shutil.rmtree(Path(first.store) / f"repeat-{number}", ignore_errors=True)
+
+
+def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Errors) -> str:
+    times = len(runs)
+    if len({fingerprint(run.ranked(errors)) for run in runs}) == 1:
+        return f"{name}: the same rankings and scores, {times} times"
+    evaluations = [run.evaluate(measure, errors=errors) for run in runs]
+    means = [mean for one in evaluations for mean in one.mean().values()]
+    first, *others = (evaluation.per_query[:, 0] for evaluation in evaluations)
+    changed = sum(
+        any(abs(float(other[row]) - float(value)) > TOLERANCE for other in others)
+        for row, value in enumerate(first)
+    )
+    return (
+        f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {times} times; its "
+        f"value differs for {changed} of {len(first)} queries"
+    )
 
 
 def explore_plan(
@@ -51,12 +181,12 @@ def explore_plan(
 
     Args:
         plan: The plan.
-        store: Another folder for the answers.
+        store: Another folder for the responses.
         timed: How many queries are timed with each configuration; 0 for none.
         progress: Whether to show how far each run has come.
 
     Returns:
-        What came of the search, and the benchmark with its collection.
+        The result of the search, and the benchmark with its collection.
 
     Raises:
         FormatError: If the table is missing, or does not fit the retriever.
@@ -64,8 +194,8 @@ def explore_plan(
     """
     said = plan.explore
     for key in said:
-        if key not in _KEYS:
-            raise unknown("key of explore", key, _KEYS)
+        if key not in _EXPLORE_KEYS:
+            raise unknown("key of explore", key, _EXPLORE_KEYS)
     name, space = said.get("retriever"), said.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
@@ -96,7 +226,7 @@ def explore_plan(
         space,
         measure=said.get("measure") or next(iter(plan.measures), "nDCG@10"),
         start=start,
-        **{key: said[key] for key in _CHOICES if key in said},
+        **{key: said[key] for key in _EXPLORE_CHOICES if key in said},
     )
     return found, bench
 

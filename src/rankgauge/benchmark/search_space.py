@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.core.arguments import is_number
+from rankgauge.core.libraries import library
+from rankgauge.errors import InputError
 
 __all__ = ["Grid", "Sampler", "Space", "key_of"]
 
@@ -112,12 +114,12 @@ class Grid:
         """The next one."""
         return next(self._rest, None)
 
-    def told(self, configuration: Mapping[str, Any], value: float) -> None:
-        """It does not learn."""
+    def record(self, configuration: Mapping[str, Any], value: float) -> None:
+        """Ignore it: a grid does not learn."""
 
 
 class Sampler:
-    """What Optuna's TPE proposes, each configuration once.
+    """Configurations that Optuna's TPE proposes, each once.
 
     Settings with three numbers or more are ordered to it, others are names.
 
@@ -126,13 +128,7 @@ class Sampler:
     """
 
     def __init__(self, space: Space, seed: int, *, lower: bool) -> None:
-        try:
-            import optuna
-        except ImportError:
-            raise MissingExtra(
-                "optuna is not installed, which proposes configurations",
-                where="method='optuna'", fix="pip install 'rankgauge[tuning]', or method='grid'",
-            ) from None  # fmt: skip
+        optuna: Any = library("optuna", extra="tuning", of="method='optuna'")
         self._optuna = optuna
         self._space = Space({n: _ordered(v) for n, v in space.axes.items()}, space.fixed)
         self._kinds = {n: self._distribution(v) for n, v in self._space.axes.items()}
@@ -151,12 +147,12 @@ class Sampler:
 
     def _distribution(self, values: Sequence[Any]) -> Any:
         kinds = self._optuna.distributions
-        if len(values) > 2 and all(map(_is_number, values)):
+        if len(values) > 2 and all(map(is_number, values)):
             return kinds.IntDistribution(0, len(values) - 1)
         return kinds.CategoricalDistribution(tuple(range(len(values))))
 
     def propose(self) -> Mapping[str, Any] | None:
-        """One that was not told of yet; None if there is none."""
+        """One whose value is not recorded yet; None if there is none."""
         for _ in range(_PATIENCE):
             asked = self._study.ask(self._kinds)
             configuration = self._space.at(asked.params)
@@ -164,15 +160,15 @@ class Sampler:
             if known is None:
                 self._asked = asked
                 return configuration
-            self._tell(asked, known)
+            self._tell_optuna(asked, known)
         return next((one for one in self._space if key_of(one) not in self._known), None)
 
-    def told(self, configuration: Mapping[str, Any], value: float) -> None:
+    def record(self, configuration: Mapping[str, Any], value: float) -> None:
         """Its value; NaN for one that failed."""
         self._known[key_of(configuration)] = value
         places = self._space.places(configuration)
         if self._asked is not None and self._asked.params == places:
-            self._tell(self._asked, value)
+            self._tell_optuna(self._asked, value)
         elif not math.isnan(value):
             made = self._optuna.trial.create_trial(
                 params=places, distributions=self._kinds, value=value
@@ -180,7 +176,7 @@ class Sampler:
             self._study.add_trial(made)
         self._asked = None
 
-    def _tell(self, asked: Any, value: float) -> None:
+    def _tell_optuna(self, asked: Any, value: float) -> None:
         if math.isnan(value):
             self._study.tell(asked, state=self._optuna.trial.TrialState.FAIL)
         else:
@@ -188,8 +184,4 @@ class Sampler:
 
 
 def _ordered(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sorted(values)) if all(map(_is_number, values)) else values
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return tuple(sorted(values)) if all(map(is_number, values)) else values

@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from rankgauge import BenchmarkPlan, Qrels, RankgaugeError, evaluate, explore_plan, sample_path
+from rankgauge import BenchmarkPlan, Qrels, RankgaugeError, evaluate, sample_path
+from rankgauge.benchmark import explore_plan
 
 SAMPLE = sample_path("plan.toml")
 HEAD = f"collection = '{SAMPLE.parent}'\ntimed = 0\n"

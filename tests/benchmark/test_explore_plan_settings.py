@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from rankgauge import BenchmarkPlan, FormatError, UnknownName, explore_plan, sample_path
+from rankgauge import BenchmarkPlan, FormatError, UnknownName, sample_path
+from rankgauge.benchmark import explore_plan
 
 PLAN = f"""
 collection = '{sample_path("plan.toml").parent}'

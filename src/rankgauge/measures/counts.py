@@ -9,10 +9,10 @@ import numpy as np
 
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Level, Values
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.tie_means import expected_first
+from rankgauge.measures.ties import expected_first
 
 
-@measure(better="neither", reads="judged", judged_only=False, expected="linear")
+@measure(better="neither", reads="judged", judged_only=False, tie_mean="linear")
 def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
     r"""The share of the first k retrieved documents that stand in the judgments.
 
@@ -34,7 +34,7 @@ def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
     return np.where(looked_at > 0, known / np.maximum(looked_at, 1), np.nan)
 
 
-@measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, expected="linear")
+@measure(trec="unj_{k}", better="lower", reads="judged", judged_only=False, tie_mean="linear")
 def Unjudged(run: JudgedRun, *, k: int) -> Values:
     r"""The share of the first k ranks that hold a document nobody judged.
 
@@ -57,7 +57,7 @@ def Unjudged(run: JudgedRun, *, k: int) -> Values:
     better="neither",
     bounds=(0.0, math.inf),
     judged_only=False,
-    expected="same",
+    tie_mean="same",
 )
 def NumRet(run: JudgedRun) -> Values:
     """How many documents were retrieved; the mean is the sum over queries.
@@ -75,7 +75,7 @@ def NumRet(run: JudgedRun) -> Values:
     better="neither",
     bounds=(0.0, math.inf),
     judged_only=False,
-    expected="same",
+    tie_mean="same",
 )
 def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     """How many documents are relevant, retrieved or not; the mean is the sum over queries.
@@ -92,7 +92,7 @@ def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     mean="sum",
     bounds=(0.0, math.inf),
     judged_only=False,
-    expected="linear",
+    tie_mean="linear",
 )
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """How many relevant documents stand in the first k; the mean is the sum over queries.
@@ -110,7 +110,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
     better="lower",
     bounds=(0.0, math.inf),
     judged_only=False,
-    expected="linear",
+    tie_mean="linear",
     monotone=False,
 )
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
@@ -123,7 +123,7 @@ def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Val
     return np.asarray(run.among(run.judged, k) - run.found(rel, k), dtype=np.float64)
 
 
-@measure(trec="utility", bounds=(-math.inf, math.inf), expected="same")
+@measure(trec="utility", bounds=(-math.inf, math.inf), tie_mean="same")
 def Utility(
     run: JudgedRun,
     *,
@@ -155,7 +155,7 @@ def Utility(
     undefined="skip",
     bounds=(1.0, math.inf),
     also=("first_relevant_rank",),
-    expected=expected_first,
+    tie_mean=expected_first,
 )
 def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""The rank of the first relevant document.

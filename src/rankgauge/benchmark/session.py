@@ -1,0 +1,391 @@
+"""One retriever run over the queries of a benchmark: what is reused, asked, timed and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rankgauge.benchmark.execution import TimeLimit, ask, call_within
+from rankgauge.benchmark.journal import Journal, Response, query_key
+from rankgauge.benchmark.latency import Latency, measure_latency, used
+from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.progress import busy, shown
+from rankgauge.benchmark.reuse import Again, Reuse, identify
+from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, TallyCounter, is_to
+from rankgauge.core.arguments import is_number
+from rankgauge.core.provenance import versions
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Collection, Document, Query
+from rankgauge.data.model import Qrels
+from rankgauge.data.subsets import drawn
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.retrievers.protocol import (
+    describe_error,
+    has_index,
+    holds,
+    index_documents,
+    indexing_seconds,
+)
+
+__all__ = ["Corpus", "RunOptions", "Session", "attribute_of"]
+
+_SAVED = "saved-run"  # reading it from memory is no latency
+_MOST_IDS = 5_000_000
+_NOTED_EVERY = 1.0  # seconds
+
+
+class Corpus:
+    """The documents of a benchmark, and the retriever that indexed them last."""
+
+    def __init__(self, collection: Collection, *, progress: bool | None) -> None:
+        self.collection = collection
+        self._progress = progress
+        self._source = _Documents(collection.documents)
+        self._indexed: tuple[Any, IndexCost] | None = None
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, str]:
+        """Of the documents, and of their order: an index may break ties by it."""
+        found = self.collection
+        return (
+            (found.documents_fingerprint, found.order_fingerprint) if found.documents else ("", "")
+        )
+
+    @cached_property
+    def ids(self) -> frozenset[str] | None:
+        """The ids of the documents, where there are some, and not too many to hold."""
+        documents = self.collection.documents
+        return frozenset(documents) if 0 < len(documents) <= _MOST_IDS else None
+
+    def index(self, retriever: Any, most: float | None) -> IndexCost | None:
+        """Have a retriever index the documents, once, in so many seconds at most.
+
+        Raises:
+            RankgaugeError: If it fails, takes too long, or there are no documents.
+        """
+        if not has_index(retriever):
+            return None
+        # Another benchmark, or a retriever it is part of, may have given it other documents.
+        if self._indexed and self._indexed[0] is retriever and (
+            holds(retriever, self._source) is not False
+        ):  # fmt: skip
+            return self._indexed[1]
+        where = f"{type(retriever).__name__}.index"
+        if not self._source:
+            raise InputError(
+                "the retriever wants to index documents, and the benchmark has none", where=where,
+                fix="give the benchmark a collection with documents",
+            )  # fmt: skip
+        what = f"indexing {many(len(self._source), 'document')}"
+        try:
+            with busy(what, wanted=self._progress), used() as took:
+                call_within(most, lambda: index_documents(retriever, self._source))
+        except (RankgaugeError, KeyboardInterrupt):
+            raise
+        except TimeLimit:
+            raise RankgaugeError(
+                f"indexing took longer than {most:g} s and was left behind", where=where,
+                fix="give it more time: Limits(index_timeout=...)",
+            ) from None  # fmt: skip
+        except BaseException as error:
+            # Also SystemExit: it ends the retriever, and not the other runs.
+            raise RankgaugeError(
+                f"indexing failed: {describe_error(error)}", where=where,
+                fix="see the error above this one in the traceback, raised by the retriever",
+            ) from error  # fmt: skip
+        size, recall = attribute_of(retriever, "size"), attribute_of(retriever, "recall")
+        # Parts that were indexed for another retriever are paid for here as well, in time; what
+        # memory they took then was measured together with other things.
+        seconds = indexing_seconds(retriever) or 0.0
+        cost = IndexCost(
+            seconds=max(took.seconds, seconds),
+            size=size if isinstance(size, int) else None,
+            peak=None if seconds > took.seconds else took.peak,
+            recall=recall if isinstance(recall, float) else None,
+        )
+        self._indexed = (retriever, cost)
+        return cost
+
+
+class _Documents(Iterable[Document]):
+    """Documents that can be iterated again and again: one object, which is indexed once."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self._documents = documents
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self._documents.values())
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a benchmark decides for all its runs."""
+
+    k: int
+    qrels: Qrels
+    queries: Mapping[str, Query]
+    store: Path
+    keeper: object
+    progress: bool | None
+
+
+class Session:
+    """The run of one retriever.
+
+    Attributes:
+        identity: What the retriever declares.
+    """
+
+    def __init__(  # noqa: PLR0917 - what a run needs
+        self,
+        corpus: Corpus,
+        options: RunOptions,
+        name: str,
+        retriever: Any,
+        limits: Limits,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._corpus, self._options = corpus, options
+        self._name, self._retriever, self._limits = name, retriever, limits
+        self.identity = identify(retriever, settings, name)
+        documents, order = corpus.fingerprints
+        declared = {
+            "documents": documents, "order": order, "k": options.k,
+            "retriever": self.identity.settings, "declared": self.identity.declared,
+        }  # fmt: skip
+        text = json.dumps(declared, sort_keys=True, ensure_ascii=False)
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+        folder = options.store / f"{self.identity.word}-{key}"
+        self._journal = Journal(folder, k=options.k, keeper=options.keeper)
+        self._counter = TallyCounter(corpus.ids)
+        self._index: IndexCost | None = None
+        self._prepared = False
+        self._remarks: list[str] = []
+
+    def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
+        """Ask what has no response yet, time it, and return the whole run."""
+        queries = self._options.queries
+        with self._journal as journal:
+            journal.open(fresh=again == "all")
+            self._reuse = Reuse(self._retriever, journal, again, declared=self.identity.declared)
+            self._remarks += filter(None, [self._reuse.remark])
+            try:
+                reused = self._ask(failed=again in {"failed", "resume"})
+                if reused:
+                    self._remarks.append(
+                        f"{reused} of {many(len(queries), 'response')} reused from "
+                        f"{journal.folder}: {self._reuse.reason}"
+                    )
+                self._time(timed)
+            finally:
+                if self._prepared:
+                    self._reuse.note_code(changed=True)
+            tally, failures = self._counted(reused)
+            # With failures there is something left to do: the responses are used again.
+            finished = not (tally.failed or tally.missing)
+            journal.note(finished=finished)
+            if finished:
+                journal.forget_earlier()
+        head = journal.head
+        index, latency = head.get("index"), self._latency()
+        return BenchmarkRun(
+            name=self._name,
+            settings=self._settings(latency),
+            qrels=self._options.qrels,
+            tally=tally,
+            failures=failures,
+            latency=latency if timed else None,
+            index=None if index is None else IndexCost(**index),
+            seconds=head.get("seconds", 0.0),
+            usage=head.get("usage", {}),
+            asked=head.get("asked", 0),
+            prices=prices,
+            remarks=(*journal.notes, *self._remarks),
+            journal=journal,
+            queries=queries,
+            stamp=head["stamp"],
+        )
+
+    def _ask(self, *, failed: bool) -> int:
+        """Ask the queries that have no response yet; return how many had one."""
+        journal, queries = self._journal, self._options.queries
+        known = journal.known(failed=not failed)
+        done = sum((one.id, query_key(one)) in known for one in queries.values()) if known else 0
+        if done == len(queries):
+            return done
+        self._prepare()
+        left = (
+            one for one in queries.values() if not known or (one.id, query_key(one)) not in known
+        )
+        journal.note(
+            finished=False, name=self._name, retriever=self.identity.settings, k=self._options.k,
+            started=journal.head.get("started") or datetime.now(UTC).isoformat(timespec="seconds"),
+            limits=self._limits.record(),
+        )  # fmt: skip
+        costs = _CostNotes(self._retriever, journal)
+        progress = self._options.progress
+        with shown(self._name, len(queries), done=done, wanted=progress) as bar:
+
+            def record(response: Response) -> None:
+                journal.append(response)
+                self._counter.add(response)
+                costs.step()
+                bar.step(failed=response.hits is None)
+
+            try:
+                ask(self._retriever, left, self._options.k, limits=self._limits, record=record)
+            finally:
+                costs.note()
+        if costs.failure:
+            self._remarks.append(f"WARNING: what the queries used up is not known: {costs.failure}")
+        return done
+
+    def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
+        queries, counter = self._options.queries, self._counter
+        if reused:
+            # Earlier responses count, too; and a failure that was asked again counts once.
+            counter = TallyCounter(self._corpus.ids)
+            for response in self._journal.responses(is_to(queries)):
+                counter.add(response)
+        return counter.result(len(queries), reused)
+
+    def _time(self, timed: int) -> None:
+        """Ask some queries one at a time, unless their latency is in the journal already."""
+        queries = self._options.queries
+        kept = self._journal.head.get("latency")
+        if kept and not kept["seconds"].keys() <= queries.keys():
+            kept = None  # of other queries, asked with the same store
+        enough = kept and len(kept["seconds"]) + kept["failures"] >= min(timed, len(queries))
+        if timed < 1 or self.identity.word == _SAVED or enough:
+            return
+        self._prepare()
+        # Drawn, the same ones each time: the first ones of a file are often of one kind.
+        lot = drawn((query.encode() for query in queries), 0)[:timed]
+        chosen = [queries[query.decode()] for query in lot]
+        what, progress = f"{self._name}: latency", self._options.progress
+        with shown(what, len(chosen), wanted=progress, between=True) as bar:
+            found = measure_latency(
+                self._retriever, chosen, self._options.k, limits=self._limits, bar=bar
+            )
+        self._journal.note(latency=asdict(found))
+
+    def _prepare(self) -> None:
+        """Index, if that has not been done in this process."""
+        if not self._prepared:
+            self._reuse.note_code()
+        self._prepared = True
+        cost = self._corpus.index(self._retriever, self._limits.index_timeout)
+        if cost is not None and cost is not self._index:
+            self._index = cost
+            self._journal.note(index=asdict(cost))
+
+    def _latency(self) -> Latency | None:
+        kept = self._journal.head.get("latency")
+        return None if kept is None else Latency(**kept)
+
+    def _settings(self, latency: Latency | None) -> Mapping[str, Any]:
+        """What made the run, for the record."""
+        head, collection = self._journal.head, self._corpus.collection
+        timing = {"seconds": head.get("seconds", 0.0)}
+        if latency is not None:
+            timing["latency"] = latency.record()
+        if head.get("index"):
+            timing["index"] = dict(head["index"])
+        code = {"code": self._reuse.code} if self._reuse.code else {}
+        return {
+            "retriever": {**self.identity.settings, **code},
+            "k": self._options.k,
+            "collection": {
+                "name": collection.name,
+                "documents": len(collection.documents),
+                "fingerprint": self._corpus.fingerprints[0],
+            },
+            "limits": dict(head.get("limits", {})),
+            "started": head.get("started", ""),
+            "timing": timing,
+            "versions": versions(),
+            "machine": {
+                "system": platform.system(), "processor": platform.machine(),
+                "cores": os.cpu_count(),
+            },
+        }  # fmt: skip
+
+
+class _CostNotes:
+    """Notes in a journal what asking has taken, so that a process that is killed loses little.
+
+    Attributes:
+        failure: Why it is not known what was used up; empty if it is, or nobody says.
+    """
+
+    def __init__(self, retriever: Any, journal: Journal) -> None:
+        self._retriever = retriever
+        self._journal = journal
+        self._began = self._noted = time.monotonic()
+        self._earlier = dict(journal.head)
+        self._asked = 0
+        self.failure = ""
+        self._before = self._used()
+
+    def step(self) -> None:
+        """Count one response."""
+        self._asked += 1
+        if time.monotonic() - self._noted > _NOTED_EVERY:
+            self.note()
+
+    def note(self) -> None:
+        """Write it down, together with how many responses it was for."""
+        self._noted = time.monotonic()
+        earlier = self._earlier.get("usage", {})
+        used = self._used()
+        facts: dict[str, Any] = {
+            "seconds": self._earlier.get("seconds", 0.0) + self._noted - self._began
+        }
+        if not self.failure:
+            facts["usage"] = {
+                unit: earlier.get(unit, 0) + amount - self._before.get(unit, 0)
+                for unit, amount in used.items()
+            }
+            facts["asked"] = self._earlier.get("asked", 0) + self._asked
+        self._journal.note(**facts)
+
+    def _used(self) -> Mapping[str, float]:
+        """What the retriever has used up so far, if it says."""
+        try:
+            usage = getattr(self._retriever, "usage", None)
+            found = usage() if callable(usage) else {}
+            amounts = dict(found) if isinstance(found, Mapping) else {}
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the code of the retriever may do anything
+            self.failure = f"usage() failed: {describe_error(error)}"
+            return {}
+        for unit, amount in amounts.items():
+            if type(unit) is not str or not is_number(amount):
+                self.failure = (
+                    f"usage() failed: got {amount!r:.40} for {unit!r:.40}, wanted a number"
+                )
+                return {}
+        return amounts
+
+
+def attribute_of(retriever: Any, name: str) -> Any:
+    """What a retriever may say beyond its rankings; None if it does not, or fails to."""
+    try:
+        return getattr(retriever, name, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a property of a retriever may do anything
+        return None

@@ -1,0 +1,81 @@
+"""Checks of arguments: numbers and names, refused with what is possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from rankgauge.core.grammar import plain_key, unknown
+from rankgauge.errors import InputError
+
+__all__ = ["choice", "integer", "is_number", "number"]
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number (a boolean is not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:
+    """Return a whole number.
+
+    Args:
+        name: The argument.
+        given: Its value.
+        least: The smallest that is possible; None for any.
+        most: The largest that is possible; None for any.
+
+    Raises:
+        InputError: If it is not a whole number, or out of range.
+    """
+    fits = isinstance(given, int) and not isinstance(given, bool)
+    if fits and (least is None or given >= least) and (most is None or given <= most):
+        return int(given)
+    bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
+    raise InputError(
+        f"{name}={given!r:.60} is not possible", where=name, fix=f"give a whole number{bounds}"
+    )
+
+
+def number(
+    name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False
+) -> float:
+    """Return a finite number.
+
+    Args:
+        name: The argument.
+        given: Its value.
+        low: The smallest that is possible.
+        high: The largest that is possible.
+        above: Whether it must be above `low`.
+
+    Raises:
+        InputError: If it is not a finite number, or out of range.
+    """
+    if is_number(given) and low <= given <= high and not (above and given == low):
+        return float(given)
+    bounds = f"above {low:g}" if above else f"from {low:g}"
+    bounds += "" if high == math.inf else f" to {high:g}"
+    raise InputError(
+        f"{name}={given!r:.60} is not possible", where=name, fix=f"give a number {bounds}"
+    )
+
+
+def choice(name: str, given: Any, known: Iterable[str]) -> str:
+    """Return one of several names, found in any spelling of case and joints.
+
+    Raises:
+        UnknownName: If it is none of these.
+
+    Example:
+        >>> choice("search", "Exact", ("exact", "usearch"))
+        'exact'
+    """
+    names = list(known)
+    found = {plain_key(one): one for one in names}.get(
+        plain_key(given) if isinstance(given, str) else ""
+    )
+    if found is None:
+        raise unknown(name, str(given), names)
+    return found

@@ -1,0 +1,34 @@
+"""Names of a package that are loaded when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+
+    Args:
+        package: Its ``__name__``.
+        homes: Each module, relative to the package, with its public names separated by spaces.
+            The modules themselves are loaded on first use, too.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> Any:
+        if name not in home_of and name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(f".{home_of.get(name, name)}", package)
+        value = getattr(module, name) if name in home_of else module
+        setattr(sys.modules[package], name, value)
+        return value
+
+    names = [*home_of]
+    return names, load, lambda: sorted({*names, *filter(str.isidentifier, homes)})

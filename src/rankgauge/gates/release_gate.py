@@ -1,0 +1,320 @@
+"""``gate()``: whether this run may replace the one before."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from typing import Any, Literal
+
+from rankgauge.comparison.differences import select
+from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.findings import INPUT_KINDS
+from rankgauge.core.text import many
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.gates.baseline import Baseline, Noise, faults
+from rankgauge.gates.latency import latency_checks
+from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
+from rankgauge.gates.result import GateCheck, GateResult
+from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
+from rankgauge.measures.measure import Measure
+
+__all__ = ["gate"]
+
+_FEW_QUERIES = 25
+_HOLES = 0.05
+
+
+def gate(
+    qrels: Any,
+    run: Any = None,
+    rules: Any = None,
+    *,
+    baseline: Baseline | str | os.PathLike[str] | None,
+    anchor: Baseline | str | os.PathLike[str] | None = None,
+    noise: Iterable[Any] = (),
+    latency: tuple[Any, Any] | None = None,
+) -> GateResult:
+    """Compare a run with rules and a baseline: PASS, FAIL or INCONCLUSIVE, or NOT COMPARABLE.
+
+    First the contracts of single queries, then the floors of means, then non-inferiority: PASS if
+    the one-sided 95% lower bound of the mean paired gain (t) is above minus the margin; otherwise
+    FAIL if its upper bound (99%, Holm over all measures and references) is below 0; otherwise
+    INCONCLUSIVE, with the number of queries or the margin that would decide.
+
+    Before that the input is checked: where ids do not match the judgments, or scores look like
+    distances, the run is NOT COMPARABLE, and nothing else is looked at.
+
+    Args:
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
+            whatever produced it, and no run: its values decide; the notes say what is not checked.
+        run: The run: anything that :meth:`Run.of` takes.
+        rules: Anything that :meth:`GateRules.of` takes; without, nDCG@10 with a margin of 0.02.
+        baseline: What the run is compared with, or its path. None checks contracts and floors only.
+        anchor: A second baseline that stays where it is, so that small losses cannot add up.
+        noise: Repeated runs (or evaluations of them) of the system of the baseline, two or more: a
+            margin within their differences is refused.
+        latency: Latencies of baseline and new run, measured in the same job (see the rules).
+
+    Raises:
+        InputError: If a margin is within the noise, there is nothing to compare the run with, or
+            an input cannot be worked with.
+
+    References:
+        Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
+        Holm: A simple sequentially rejective multiple test procedure, 1979.
+
+    Example:
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(30)}
+        >>> old = Baseline.from_run(qrels, {q: ["d1"] for q in qrels})
+        >>> gate(qrels, {q: ["d1", "d2"] for q in qrels}, {"depth": "any"}, baseline=old)
+        <GateResult 'run': PASS, 1 check>
+        >>> result = gate(qrels, {q: ["x", "d1"] for q in qrels}, {"depth": "any"}, baseline=old)
+        >>> result.verdict, result.exit_code()
+        ('FAIL', 1)
+    """
+    wanted = GateRules.of(rules)
+    measures = [gated.measure for gated in wanted.measures]
+    given: dict[Literal["baseline", "anchor"], Baseline] = {}
+    if baseline is not None:
+        given["baseline"] = _stored(baseline)
+    if anchor is not None:
+        given["anchor"] = _stored(anchor)
+    floors = [gated for gated in wanted.measures if gated.floor is not None]
+    if not (given or floors or wanted.contracts or wanted.latency):
+        raise InputError(
+            "there is no baseline, no floor and no contract: nothing to compare the run with",
+            where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
+        )  # fmt: skip
+    truth, found = None, None
+    try:
+        if isinstance(qrels, Evaluation):
+            evaluation = _alone(qrels, run, wanted)
+        else:
+            truth, found = Qrels.of(qrels), Run.of(run)
+            evaluation = evaluate(truth, found, measures)
+            found = ranked(found)
+    except MismatchError as error:
+        why = "".join(f"{part}; " for part in (error.what, error.fix) if part)
+        return GateResult(Run.of(run).name, (_refused("ids-do-not-match", why),))
+    new = Baseline.of_values(evaluation, truth, found)
+    repeats = [_repeat(one, truth, measures) for one in noise]
+    known = Noise.of(repeats) if repeats else given["baseline"].noise if baseline else None
+    _refuse_within(known, wanted)
+    faulty = list(_faults(new, evaluation, wanted))
+    if faulty:
+        return GateResult(new.run_name, tuple(faulty))
+    checks = list(_contracts(wanted.contracts, truth, found))
+    checks += [_floor(gated, new) for gated in floors]
+    references = []
+    for kind, stored in given.items():
+        why = refusal(kind, stored, new, wanted)
+        if why:
+            checks.append(GateCheck(kind, stored.run_name, "NOT COMPARABLE", why))
+            continue
+        queries = tuple(query for query in new.queries if query in stored.queries)
+        references.append(Reference(kind, stored, queries))
+    checks += loss_checks(references, new, wanted, noise=known, truth=truth, run=found)
+    checks += latency_checks(wanted.latency, latency)
+    return GateResult(
+        run_name=new.run_name,
+        checks=tuple(checks),
+        notes=tuple(_notes(references, new, wanted, known)),
+        warnings=tuple(_warnings(references, new, truth)),
+    )
+
+
+def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
+    """The gated measures of an evaluation that was given without judgments and run."""
+    if run is not None or rules.contracts:
+        raise InputError(
+            f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
+            fix="give judgments and run; or, without contracts, an evaluation alone",
+        )  # fmt: skip
+    return _only(evaluation, [gated.measure for gated in rules.measures])
+
+
+def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator[GateCheck]:
+    """What makes a run not comparable with anything."""
+    failure = new.failure(evaluation, rules.max_failed)
+    if failure:
+        why = f"{failure}: the run is broken or incomplete, and "
+        yield _refused("queries without a ranking", why)
+        return
+    for fault in faults(evaluation):
+        yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
+
+
+def _stored(given: Any) -> Baseline:
+    if isinstance(given, Baseline):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Baseline.read(given)
+    raise InputError(
+        f"got {type(given).__name__} where a baseline was wanted", where="gate",
+        fix="give a path, or Baseline.from_run(qrels, run_in_use)",
+    )  # fmt: skip
+
+
+def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
+    """An evaluation by the gated measures."""
+    missing = [str(measure) for measure in measures if measure not in evaluation.measures]
+    if missing:
+        raise InputError(
+            f"{evaluation.run_name!r} was not evaluated by {missing[0]}", where="rules",
+            fix=f"gate what was: {', '.join(map(str, evaluation.measures))}",
+        )  # fmt: skip
+    return select(evaluation, measures)
+
+
+def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Evaluation:
+    """The evaluation of a repeated run."""
+    if isinstance(given, Evaluation):
+        return _only(given, measures)
+    if truth is None:
+        raise InputError(
+            "repeated runs need the judgments", where="noise", fix="give evaluations of them"
+        )
+    return evaluate(truth, Run.of(given), measures)
+
+
+def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
+    """A margin that the baseline's own jitter passes or breaks decides nothing."""
+    if noise is None:
+        return
+    for gated in rules.measures:
+        band = noise.bands.get(str(gated.measure), 0.0)
+        if gated.margin <= band:
+            raise InputError(
+                f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of the "
+                f"same system differ by up to {band:.4f} (95% band): by chance alone the gate "
+                "could pass or fail",
+                where=rules.source,
+                fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
+                "more queries",
+            )
+
+
+def _refused(name: str, why: str) -> GateCheck:
+    return GateCheck("run", name, "NOT COMPARABLE", f"{why}nothing else was looked at")
+
+
+def _contracts(
+    contracts: Iterable[Contract], truth: Qrels | None, run: Run | None
+) -> Iterator[GateCheck]:
+    """Check single queries; `run` has its documents in rank order."""
+    if truth is None or run is None:
+        return
+    for contract in contracts:
+        query = contract.query
+        if query not in truth and query not in run:
+            raise InputError(
+                f"query {query!r} is neither judged nor in the run", where="contracts",
+                fix="check its id, or remove the contract",
+            )  # fmt: skip
+        ranks = {doc: rank for rank, doc in enumerate(run.get(query, {}), start=1)}
+        broken = "; ".join(_broken(contract, ranks))
+        if broken:
+            yield GateCheck("contract", query, "FAIL", f"query {query!r}: {broken}")
+        else:
+            yield GateCheck("contract", query, "PASS", f"query {query!r} keeps its contract")
+
+
+def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
+    def at(doc: str) -> str:
+        return f"is at rank {ranks[doc]}" if doc in ranks else "was not retrieved"
+
+    if not ranks:
+        yield "it has no ranking"
+    for doc, most in contract.must_rank_at_most.items():
+        if ranks.get(doc, most + 1) > most:
+            yield f"document {doc!r} {at(doc)}, its contract says {most} or better"
+    for doc in contract.must_include:
+        if ranks.get(doc, contract.k + 1) > contract.k:
+            yield f"document {doc!r} {at(doc)}, it must be in the first {contract.k}"
+    for doc in contract.forbidden:
+        if ranks.get(doc, contract.k + 1) <= contract.k:
+            yield f"document {doc!r} {at(doc)}, where it is forbidden"
+
+
+def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
+    mean, floor = new.mean(gated.measure), gated.floor or 0.0
+    lower = gated.measure.declaration.better == "lower"
+    short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
+    said = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
+    if math.isnan(mean):
+        short, said = True, "undefined in every query, so not within"
+    return GateCheck(
+        kind="floor",
+        name=str(gated.measure),
+        verdict="FAIL" if short else "PASS",
+        sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
+    )
+
+
+def _notes(
+    references: list[Reference], new: Baseline, rules: GateRules, noise: Noise | None
+) -> Iterator[str]:
+    for reference in references:
+        stored = reference.stored
+        text = f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), 'query')}"
+        left = len(new.queries) - len(reference.queries)
+        gone = len(stored.queries) - len(reference.queries)
+        if left or gone:
+            text += f" in both ({left} new and {gone} gone ones left out: queries=intersection)"
+        if stored.version != metadata.version("rankgauge"):
+            text += f"; made by rankgauge {stored.version}"
+        if None in {stored.depth, new.depth}:
+            text += "; judgments and rankings were not at hand: whether they fit is not checked"
+        elif stored.depth != new.depth:
+            text += f"; longest ranking {stored.depth}, now {new.depth}"
+        yield text
+    empty = new.empty()
+    if empty:
+        yield f"{many(len(empty), 'query')} without a ranking, counted as found nothing"
+    if references:
+        yield (
+            f"rules: {rules.source}; paired t, one-sided: PASS if the lower bound (95%) is above "
+            "minus the margin, else FAIL if the upper bound (99%, Holm over "
+            f"{many(len(references) * len(rules.measures), 'check')}) is below 0"
+        )
+    if noise is not None:
+        bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
+        yield (
+            f"{noise.runs} runs of one system differ by up to: {bands} (95% band of means); "
+            "queries that differ by less than these runs do count as ties"
+        )
+
+
+def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -> Iterator[str]:
+    for reference in references:
+        queries = reference.queries
+        if len(queries) < _FEW_QUERIES:
+            yield (
+                f"{many(len(queries), 'query')} in common with the {reference.kind} are few: "
+                "one query weighs much"
+            )
+        if truth is None or reference.stored.depth is None:
+            continue
+        before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
+        if now < before - _HOLES:
+            yield (
+                f"of the first documents {now:.0%} are judged, in the {reference.kind} "
+                f"{before:.0%}: what is not judged counts as not relevant, so a loss may be a "
+                "lack of judgments"
+            )
+
+
+def _judged(baseline: Baseline, queries: Iterable[str], truth: Qrels) -> float:
+    """The share of first documents that are judged."""
+    judged = shown = 0
+    for query in queries:
+        grades, top = truth[query], baseline.queries[query].top or ()
+        judged += sum(doc in grades for doc in top)
+        shown += len(top)
+    return judged / shown if shown else 1.0

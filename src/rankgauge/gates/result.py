@@ -1,0 +1,214 @@
+"""The result of a gate: a verdict, and the checks that it follows from."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, Literal, TypeAlias
+
+from rankgauge.core.escaping import for_json, for_terminal
+from rankgauge.core.text import many
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import Cell, Table, to_html
+
+__all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss"]
+
+GateVerdict: TypeAlias = Literal["PASS", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
+
+# From the best to the worst, each with its exit code.
+_CODES: dict[GateVerdict, int] = {"PASS": 0, "INCONCLUSIVE": 0, "NOT COMPARABLE": 4, "FAIL": 1}
+_SEVERITY = {verdict: place for place, verdict in enumerate(_CODES)}
+_STRICT_INCONCLUSIVE = 3
+_SCHEMA = "rankgauge/gate/1"
+_SHOWN = 9
+
+
+@dataclass(frozen=True)
+class QueryLoss:
+    """A query that lost.
+
+    Attributes:
+        query: The query.
+        before: Its value in the baseline.
+        after: Its value now.
+        moved: The changed ranks of its relevant documents; empty where rankings are not at hand.
+    """
+
+    query: str
+    before: float
+    after: float
+    moved: str = ""
+
+
+@dataclass(frozen=True)
+class GateNumbers:
+    """A run compared with a baseline by one measure.
+
+    Gains are positive where the run is better, also where lower values are.
+
+    Attributes:
+        measure: The measure.
+        baseline_mean: Its mean in the baseline, over the compared queries.
+        mean: Its mean now.
+        gain: The mean gain.
+        lower: One-sided 95% bound: the true gain is above it.
+        upper: One-sided bound of `upper_level`: the true gain is below it.
+        upper_level: 99%, or more where several measures are gated (Holm).
+        margin: The loss that is accepted.
+        p_worse: One-sided p-value of "there is no loss", corrected by Holm.
+        queries: Number of compared queries.
+        wins: Queries in which the run is better.
+        ties: Queries in which it is the same (within the jitter, if that is known).
+        losses: Queries in which it is worse.
+        queries_needed: About how many queries would decide; None if decided, or above ten million.
+        losers: The queries that lost most, the worst first.
+    """
+
+    measure: Measure
+    baseline_mean: float
+    mean: float
+    gain: float
+    lower: float
+    upper: float
+    upper_level: float
+    margin: float
+    p_worse: float
+    queries: int
+    wins: int
+    ties: int
+    losses: int
+    queries_needed: int | None = None
+    losers: tuple[QueryLoss, ...] = ()
+
+
+@dataclass(frozen=True)
+class GateCheck:
+    """One check of a gate.
+
+    Attributes:
+        kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor`` or ``latency``.
+        name: What was checked: a measure, a query, a quantile.
+        verdict: ``PASS``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
+        sentence: The verdict in words.
+        note: More for a reviewer; may be empty.
+        numbers: The numbers behind the verdict, where a measure was compared with a baseline.
+    """
+
+    kind: Literal["run", "contract", "floor", "baseline", "anchor", "latency"]
+    name: str
+    verdict: GateVerdict
+    sentence: str
+    note: str = ""
+    numbers: GateNumbers | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class GateResult:
+    """The verdict of a gate, and every check that it follows from.
+
+    Made by :func:`gate`. Displays itself as tables in a notebook.
+
+    Attributes:
+        run_name: The run.
+        checks: The checks, in order.
+        notes: How it was decided, and notes on interpretation.
+        warnings: Reasons to doubt the verdict.
+    """
+
+    run_name: str
+    checks: tuple[GateCheck, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of the checks; from bad to good FAIL, NOT COMPARABLE, INCONCLUSIVE, PASS."""
+        return max((check.verdict for check in self.checks), key=_SEVERITY.__getitem__)
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """0 for PASS, 1 FAIL, 4 NOT COMPARABLE; INCONCLUSIVE is 0, or 3 if `strict`."""
+        if strict and self.verdict == "INCONCLUSIVE":
+            return _STRICT_INCONCLUSIVE
+        return _CODES[self.verdict]
+
+    def explanation(self) -> str:
+        """The verdict and its reasons, for a reviewer without statistics."""
+        lines = [f"{self.verdict}: {self.run_name}"]
+        lines += [f"- {text}" for text in self.sentences()]
+        lines += [f"- WARNING: {text}" for text in self.warnings]
+        return "\n".join(map(for_terminal, lines))
+
+    def sentences(self) -> list[str]:
+        """The results of the checks, the worst first; contracts that hold are counted only."""
+        kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
+        said = [
+            f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
+            for check in sorted(self.checks, key=lambda c: -_SEVERITY[c.verdict])
+            if check.kind != "contract" or check.verdict != "PASS"
+        ]
+        return said + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
+
+    def table(self) -> Table:
+        """One line for each check, with the reasons below."""
+        return Table(
+            columns=(
+                "check", "verdict", "before", "now", "gain", "between", "margin", "win/tie/loss",
+            ),
+            rows=tuple(map(_row, self.checks)),
+            title=f"{self.verdict}: {self.run_name}",
+            notes=(*self.sentences(), *(f"WARNING: {text}" for text in self.warnings), *self.notes),
+        )  # fmt: skip
+
+    def losers_table(self, most: int = _SHOWN) -> Table:
+        """The queries that lost most, for each measure that did not pass."""
+        rows: list[tuple[Cell, ...]] = [
+            (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
+            for check in self.checks
+            if check.numbers is not None and check.verdict != "PASS"
+            for q in check.numbers.losers[:most]
+        ]
+        columns = ("check", "query", "before", "now", "relevant documents that fell")
+        return Table(columns, tuple(rows), title="Queries that lost most", digits=3)
+
+    def to_json(self) -> str:
+        """The result as JSON by the published schema ``gate-1.json``; NaN and infinity are null."""
+        data = {
+            "schema": _SCHEMA,
+            "rankgauge": metadata.version("rankgauge"),
+            "run": self.run_name,
+            "verdict": self.verdict,
+            "checks": [_plain(check) for check in self.checks],
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table()) + to_html(self.losers_table())
+
+    def __repr__(self) -> str:
+        return f"<GateResult {self.run_name!r}: {self.verdict}, {many(len(self.checks), 'check')}>"
+
+
+def _row(check: GateCheck) -> tuple[Cell, ...]:
+    name = f"{check.kind} {check.name}"
+    n = check.numbers
+    if n is None:
+        return (name, check.verdict, None, None, None, None, None, None)
+    bounds = f"{n.lower:+.3f} and {n.upper:+.3f}" if math.isfinite(n.lower) else None
+    return (
+        name, check.verdict, f"{n.baseline_mean:.3f}", f"{n.mean:.3f}", f"{n.gain:+.3f}", bounds,
+        f"{n.margin:g}", f"{n.wins}/{n.ties}/{n.losses}",
+    )  # fmt: skip
+
+
+def _plain(check: GateCheck) -> dict[str, Any]:
+    data = asdict(check)
+    if check.numbers is not None:
+        data["numbers"] = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in data["numbers"].items()
+        } | {"measure": str(check.numbers.measure)}
+    return data

@@ -1,0 +1,238 @@
+"""Measures of preferences and of order: which of two documents a ranking has first."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray
+from rankgauge.data.judged_run import JudgedRun, Level, Values
+from rankgauge.errors import InputError
+from rankgauge.measures.declaration import measure
+
+if TYPE_CHECKING:
+    # Loaded where there are preferences.
+    from rankgauge.data.preferences import PreferenceRun
+
+# The depth of the reference implementation.
+_FAR = 1000
+_MOST_RANKS = 10**6
+# The names of trec_eval for what is counted, and for whose preferences count.
+_COUNTS = {"preferences": "simp", "pairs": "pair", "groups": "avgjg", "balanced": "avgjg_Rnonrel"}
+_SCOPES = {"all": "", "both": "_ret", "any": "_imp"}
+
+
+@measure(
+    reads="preferences",
+    judged_only=False,
+    trec={
+        f"prefs_{name}{ending}": {
+            word: value
+            for word, value, default in (("count", count, "preferences"), ("scope", scope, "all"))
+            if value != default
+        }
+        for count, name in _COUNTS.items()
+        for scope, ending in _SCOPES.items()
+        if (count, scope) != ("balanced", "any")
+    },
+)
+def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all") -> Values:
+    r"""Preferences kept: the share of the preferences of the judgments that a ranking keeps.
+
+    $$ Prefs = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
+    {\sum_g |\{ A \succ_g B \}|} $$
+
+    g are the groups of judgments: what two of them prefer counts twice. A document that was not
+    retrieved is below all that were; where neither was, the preference is not kept. With
+    ``scope=both`` only preferences count of which both documents were retrieved, with
+    ``scope=any`` those of which at least one was. Undefined without such a preference.
+
+    With ``count=pairs`` it is a mean over the pairs of documents P, A the one that is above:
+
+    $$ Prefs_{pairs} = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
+    {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
+
+    With ``count=groups`` it is the mean over the groups of the share kept of each, so that one who
+    gave many preferences weighs no more than another; a group without any counts 0.
+
+    With ``count=balanced`` it is such a mean with as many other documents as relevant ones. Of R
+    relevant documents (grade above 0) and N others in a group: where N is more, only the first R
+    others of the ranking count; where it is less, R (R - N) preferences are added, kept where the
+    relevant document was retrieved. Undefined where a group has nothing to count.
+
+    Use: judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change,
+    where a missing document says little.
+    Beware: with ``scope=all`` preferences of which neither document was retrieved pull it down;
+    with the others, what it is divided by depends on the run. trec_eval puts equal scores the other
+    way round for these measures. ``count=balanced`` is counted as trec_eval does, which is not what
+    it says of itself: where N is more than R and a group has one sub-group, each of the R is also
+    compared with all N, itself too, so that a perfect ranking may come near 0; with ``scope=both``,
+    where R is more, what is added is divided by all relevant documents, retrieved or not.
+    Source: Carterette, Bennett, Chickering and Dumais (2008), Here or there: preference judgments
+    for relevance, ECIR; as the measures prefs_simp, prefs_pair, prefs_avgjg and
+    prefs_avgjg_Rnonrel of trec_eval, with the endings _ret (both) and _imp (any).
+    """
+    if count == "balanced":
+        return _balanced(run, scope)
+    counts = run.pairs()[:, None] if count == "pairs" else run.counts()
+    both, one, of_both, of_one, of_none = np.moveaxis(counts, 2, 0)
+    kept, given = both, of_both
+    if scope != "both":
+        kept, given = both + one, of_both + of_one + (of_none if scope == "all" else 0)
+    if count == "groups":
+        return _mean_of_groups(run, kept, given)
+    kept, given = JudgedRun.total(kept), JudgedRun.total(given)
+    return np.where(given > 0, kept / np.maximum(given, 1), np.nan)
+
+
+def _balanced(run: PreferenceRun, scope: str) -> Values:
+    if scope == "any":
+        raise InputError(
+            "Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both"
+        )
+    kept, given = np.moveaxis(run.evened(), 2, 0)[2 * (scope == "both") :][:2]
+    # Of the groups that a query does not have nothing is said.
+    there = np.arange(given.shape[1]) < run.groups()[:, None]
+    shares = _mean_of_groups(run, kept, given)
+    return np.where((there & (given == 0)).any(axis=1), np.nan, shares)
+
+
+def _mean_of_groups(run: PreferenceRun, kept: IntArray, given: IntArray) -> Values:
+    """The mean share over the groups; NaN where none has anything to share."""
+    shares = np.where(given > 0, kept / np.maximum(given, 1), 0.0)
+    groups = np.maximum(run.groups(), 1)
+    return np.where((given > 0).any(axis=1), JudgedRun.total(shares) / groups, np.nan)
+
+
+@measure(
+    reads="preferences", trec="prefs_num_prefs_poss", bounds=(0.0, math.inf), better="neither",
+    mean="sum", judged_only=False,
+)  # fmt: skip
+def NumPrefs(run: PreferenceRun) -> Values:
+    """How many preferences the judgments hold; the mean is the sum over queries.
+
+    Use: beside Prefs, to see of how many it is a share.
+    Beware: it depends on the judgments only.
+    Source: measure prefs_num_prefs_poss of trec_eval.
+    """
+    return _sum_of_groups(run.counts()[:, :, 2:])
+
+
+@measure(
+    reads="preferences", bounds=(0.0, math.inf), mean="sum", judged_only=False,
+    trec={"prefs_num_prefs_ful": {}, "prefs_num_prefs_ful_ret": {"scope": "both"}},
+)  # fmt: skip
+def NumPrefsKept(run: PreferenceRun, *, scope: str = "all") -> Values:
+    """How many preferences a ranking keeps; the mean is the sum over queries.
+
+    With ``scope=both``, how many of those of which both documents were retrieved.
+
+    Use: Prefs as a count.
+    Beware: queries with many preferences decide it.
+    Source: measures prefs_num_prefs_ful and prefs_num_prefs_ful_ret of trec_eval.
+    """
+    return _sum_of_groups(run.counts()[:, :, : 1 if scope == "both" else 2])
+
+
+def _sum_of_groups(counts: IntArray) -> Values:
+    return JudgedRun.total(counts.reshape(len(counts), -1))
+
+
+@measure(reads="grades", stated=("p",), also=("Compatibility",))
+def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = True) -> Values:
+    r"""Compatibility: the highest rank-biased overlap with any ideal ranking.
+
+    $$ Compat = \max_{I} \frac{RBO(I)}{RBO_I(I)}, \qquad RBO(I) =
+    \frac{\sum_{i \le k} p^{\,i-1} |I_{\le i} \cap D_{\le i}| / i}{\sum_{i \le k} p^{\,i-1}} $$
+
+    An ideal ranking I holds the documents with a grade above 0 by descending grade, those of one
+    grade in any order; the nearest to the ranking D has them as D has. RBO is added up to rank k,
+    1,000 if left out. It is divided by the overlap of I with itself, which is below 1 where few
+    documents have a grade above 0 (``normalize=false``: not divided). Undefined where none has.
+
+    Use: grades stand for an order, such as one of preferences, and not for gains.
+    Beware: tools differ in the depth and in how they order documents of one grade that were not
+    retrieved; where these get the score 0, as in ir_measures, negative scores change the value.
+    Source: Clarke, Vtyurina and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
+    Smucker and Vtyurina (2020), Offline evaluation by maximum similarity to an ideal ranking, CIKM.
+    """
+    if k > _MOST_RANKS:
+        raise InputError(
+            f"Compat@{k} adds up {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
+        )
+    below, upto, whole = _overlaps(p, k)
+    wanted = run.judged & (run.grade > 0)
+    ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
+    # Both rankings hold a document from the lower of its two ranks on.
+    lower = np.minimum(np.maximum(run.rank, ideal), k + 1)
+    found = run.total(np.where(wanted, below[lower], 0.0))
+    relevant = run.count(run.ideal > 0)
+    best = upto[np.minimum(relevant, k)] if normalize else whole
+    return np.where(relevant > 0, found / np.where(relevant > 0, best, 1.0), np.nan)
+
+
+@measure(also=("PairwiseAccuracy",), variants={("among", "retrieved"): {"monotone": False}})
+def PairAcc(
+    run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
+) -> Values:
+    r"""Pairwise accuracy: how likely a relevant document stands above one that is not relevant.
+
+    $$ PairAcc = \frac{1}{R N} \sum_{r} | \{ n : rank(r) < rank(n) \} | $$
+
+    Pairs are made of the R relevant and the N documents judged not relevant. What is not in the
+    first k (all ranks if left out) stands below what is; a relevant document that is not there
+    stands above none. With ``among=retrieved`` pairs are made of the documents in the first k,
+    where what nobody judged counts as not relevant. Undefined without a pair.
+
+    Use: to see how well scores tell relevant documents from others, as in training.
+    Beware: it does not ask where in the ranking a pair stands; with positive judgments only there
+    is no pair. ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
+    Source: Mann and Whitney (1947), On a test of whether one of two random variables is
+    stochastically larger than the other, Annals of Mathematical Statistics 18: where all judged
+    documents are retrieved, it is the area under the ROC curve.
+    """
+    found = run.hits(rel, k)
+    upto = np.cumsum(found, axis=1, dtype=np.int64)
+    number = run.found(rel, k)
+    if among == "retrieved":
+        others = run.depth(k) - number
+        above = np.where(found, run.rank - upto, 0)
+        whole = number * others
+    else:
+        seen = run.judged if k is None else run.judged & run.within(k)
+        others = run.non_relevant(rel)
+        above = np.cumsum(seen & ~found, axis=1, dtype=np.int64)
+        whole = run.relevant(rel) * others
+    right = run.total(np.where(found, others[:, None] - above, 0))
+    return np.where(whole > 0, right / np.maximum(whole, 1), np.nan)
+
+
+@lru_cache(maxsize=16)
+def _overlaps(p: float, k: int) -> tuple[Values, Values, float]:
+    """What a document adds that both rankings hold from a rank on; this for the first ranks; 1."""
+    weights = np.full(k, p)
+    weights[0] = 1.0
+    weights = np.multiply.accumulate(weights)
+    below = np.zeros(k + 2)
+    # The smallest first.
+    below[k:0:-1] = np.cumsum((weights / np.arange(1, k + 1))[::-1])
+    return below, np.cumsum(below), float(np.cumsum(weights)[-1])
+
+
+def _ideal_ranks(run: JudgedRun) -> IntArray:
+    """(Q, J) the rank of each document in the ideal ranking that is nearest to this one."""
+    grade = np.where(run.judged, run.grade, -1.0)
+    order = np.argsort(-grade, axis=1, kind="stable")
+    # All judged documents, where of one grade those of the ranking come first.
+    every = np.argsort(-np.concatenate([grade, run.ideal], axis=1), axis=1, kind="stable")
+    place, merged = np.argsort(order, axis=1), np.argsort(every, axis=1)
+    higher = merged[:, : grade.shape[1]] - place
+    ordered = np.take_along_axis(grade, order, axis=1)
+    starts = np.zeros(ordered.shape, dtype=np.int64)
+    columns = np.arange(ordered.shape[1])
+    starts[:, 1:] = np.where(ordered[:, 1:] != ordered[:, :-1], columns[1:], 0)
+    first = np.maximum.accumulate(starts, axis=1)
+    return higher + place - np.take_along_axis(first, place, axis=1) + 1

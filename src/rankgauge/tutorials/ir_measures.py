@@ -1,0 +1,56 @@
+"""The functions of ir_measures: ``calc_aggregate`` and ``iter_calc``, thin over ``evaluate``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.measures.measure import Measure
+
+__all__ = ["Metric", "calc_aggregate", "iter_calc"]
+
+
+class Metric(NamedTuple):
+    """One value: of one query, by one measure."""
+
+    query_id: str
+    measure: Measure
+    value: float
+
+
+def iter_calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> Iterator[Metric]:
+    """Yield the value of each judged query by each measure; an undefined value is 0.0.
+
+    Args:
+        measures: Measures or their names; a curve (``IPrec``) stands for all of its points.
+        qrels: Anything that :meth:`Qrels.of` takes.
+        run: Anything that :meth:`Run.of` takes.
+
+    Example:
+        >>> list(iter_calc(["P@1"], {"q1": {"d1"}}, {"q1": ["d1"]}))
+        [Metric(query_id='q1', measure=P@1, value=1.0)]
+    """
+    found = evaluate(qrels, run, measures)
+    for column, measure in enumerate(found.measures):
+        values = measure.counted(found.per_query[:, column])
+        for query, value in zip(found.query_ids, values.tolist(), strict=True):
+            yield Metric(query, measure, 0.0 if math.isnan(value) else value)
+
+
+def calc_aggregate(measures: Sequence[str | Measure], qrels: Any, run: Any) -> dict[Measure, float]:
+    """Return the mean of each measure over all judged queries.
+
+    Args:
+        measures: Measures or their names.
+        qrels: Anything that :meth:`Qrels.of` takes.
+        run: Anything that :meth:`Run.of` takes.
+
+    Example:
+        >>> calc_aggregate(["RR"], {"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
+        {RR: 0.5}
+    """
+    found = evaluate(qrels, run, measures)
+    means = found.mean()
+    return {measure: means[str(measure)] for measure in found.measures}
