@@ -92,7 +92,7 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
         ([("q", "d", 1)], "wanted query, subtopic, document, grade", "give rows"),
         ([("q", "s", "d", "x")], "grade 'x' is text, not a number", "as a number"),
         ([("q", "s", "d", float("nan"))], "NaN is not a finite number", "leave out"),
-        ([("q", "s", "d", 1), ("q", "s", "d", 0)], "judged twice for subtopic 's'", "keep one"),
+        ([("q", "s", "d", 1), ("q", "s", "d", 0)], "duplicate document 'd'", "keep one"),
         ([("q", "0", "d", 1)], "these judgments have no subtopics: each is of '0'", "q1 2 d1 1"),
         ({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, "documents were wanted", "write"),
         (7, "got int, wanted judgments by subtopic", "give a mapping"),
@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_refused_with_what_mends_it(source: Any, what: str,
     [
         ("a", "q1 a d1 1\nq1 a d1\n", "a, line 2: got 3 fields, wanted 4"),
         ("a", "q1 a d1 one\n", "a, line 1: grade 'one' is text"),
-        ("a", LINES + "\nq1 b d2 1\n", "a, lines 3 and 6: document 'd2' is judged twice"),
+        ("a", LINES + "\nq1 b d2 1\n", "a, lines 3 and 6: duplicate document 'd2' for subtopic"),
         ("a", "\n", "there is no line to read"),
         ("a.csv", "query,subtopic,doc\n", "the columns are 'query', 'subtopic', 'doc'"),
         ("a.csv", "query,subtopic,doc,grade\nq,s,d\n", "a.csv, line 2: got 3 columns, wanted 4"),
@@ -314,7 +314,7 @@ def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: P
     pytest.importorskip("sqlalchemy")
     judged = SubtopicQrels.of(JUDGED)
     with rankgauge.History.open(tmp_path / "history.db") as history:
-        entry = history.save(evaluate(judged, RUN, "alpha_nDCG@10"), judged)
+        entry = history.add(evaluate(judged, RUN, "alpha_nDCG@10"), judged)
         assert entry.qrels == fingerprint(judged)
 
 
