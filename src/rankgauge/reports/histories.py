@@ -10,7 +10,7 @@ from rankgauge.core.escaping import for_json
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.history import Change, Entry, Trend
+from rankgauge.history import HistoryComparison, HistoryEntry, Trend
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Form, Table, render
 
@@ -21,7 +21,7 @@ _SHORT = 8
 
 
 def report_entries(
-    entries: Sequence[Entry],
+    entries: Sequence[HistoryEntry],
     form: str = "table",
     *,
     measures: Iterable[str | Measure] | None = None,
@@ -54,7 +54,7 @@ def report_entries(
     return render(Table(columns, rows, notes=tuple(_list_notes(entries, shown))), form, color=color)
 
 
-def report_entry(entry: Entry, form: str = "table", *, color: bool = False) -> str:
+def report_entry(entry: HistoryEntry, form: str = "table", *, color: bool = False) -> str:
     """All that is known of a saved evaluation, without its values per query.
 
     Args:
@@ -80,7 +80,7 @@ def report_entry(entry: Entry, form: str = "table", *, color: bool = False) -> s
     return "\n".join(render(table, form, color=color) for table in tables)
 
 
-def report_change(change: Change, form: str = "table", *, color: bool = False) -> str:
+def report_change(change: HistoryComparison, form: str = "table", *, color: bool = False) -> str:
     """Two saved evaluations compared, one line a measure.
 
     Args:
@@ -122,7 +122,9 @@ def _check(form: str) -> None:
         raise unknown("form", form, get_args(Form))
 
 
-def _names(entries: Sequence[Entry], measures: Iterable[str | Measure] | None) -> tuple[str, ...]:
+def _names(
+    entries: Sequence[HistoryEntry], measures: Iterable[str | Measure] | None
+) -> tuple[str, ...]:
     kept = dict.fromkeys(name for entry in entries for name in entry.means)
     if measures is None:
         return (_PRIMARY,) if _PRIMARY in kept else tuple(entries[-1].means)[:1] if entries else ()
@@ -145,7 +147,7 @@ def _without_empty(
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
 
-def _row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
+def _row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
     return (
         entry.id,
         f"{entry.time:%Y-%m-%d %H:%M}",
@@ -153,12 +155,12 @@ def _row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
         entry.label,
         entry.queries,
         *(entry.means.get(name) for name in names),
-        entry.qrels[:_SHORT],
+        (entry.qrels or "")[:_SHORT],
         entry.made_at,
     )
 
 
-def _raw_row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
+def _raw_row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
     return (
         entry.id,
         entry.time.isoformat(),
@@ -173,19 +175,19 @@ def _raw_row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
     )
 
 
-def _list_notes(entries: Sequence[Entry], shown: Sequence[Entry]) -> Iterable[str]:
+def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:
     if not entries:
         yield "nothing is kept"
     if len(shown) < len(entries):
         yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}"
-    judged = len({entry.qrels for entry in shown})
+    judged = len({entry.qrels for entry in shown} - {None})
     if judged > 1:
         yield f"{judged} different judgments: numbers made with different ones are not comparable"
     if any(entry.dirty for entry in shown):
         yield "* files were changed since this commit"
 
 
-def _known(entry: Entry) -> Iterable[tuple[str, str]]:
+def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "id", str(entry.id)
     yield "time", entry.time.isoformat(timespec="seconds")
     yield "run", entry.run
@@ -194,7 +196,7 @@ def _known(entry: Entry) -> Iterable[tuple[str, str]]:
     yield "policies", ", ".join(f"{name}={value}" for name, value in entry.policies.said().items())
     yield "settings", _json(entry.settings)
     yield "settings of the run", _json(entry.run_settings)
-    yield "fingerprint of the judgments", entry.qrels
+    yield "fingerprint of the judgments", entry.qrels or ""
     yield "fingerprint of the run", entry.ranking or ""
     yield "hash of the query ids", entry.query_set
     yield "commit", (entry.commit or "") + (" with changed files" if entry.dirty else "")

@@ -1,0 +1,335 @@
+"""A run evaluated as another tool would do it: measures with equal deviations together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.findings import Finding
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import distinct
+from rankgauge.core.policies import Policies
+from rankgauge.core.text import SHOWN
+from rankgauge.data.judged_run import BoolArray, Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.records import Records
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.notes import info, single_measure_note
+from rankgauge.evaluation.partial import finish, make_context, measure_block
+from rankgauge.evaluation.plan import Plan
+from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
+from rankgauge.measures.measure import Measure
+from rankgauge.profiles.deviations import Case, Deviation, Profile
+from rankgauge.profiles.registry import profile_of
+
+__all__ = ["evaluate_profile"]
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+# What a profile decides about; what else is given is done to the inputs before.
+_DECIDED = ("ties", "queries", "undefined", "unjudged")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Measures with equal deviations, evaluated together.
+
+    Attributes:
+        places: Their places among all measures.
+        measures: They themselves, as the tool means them.
+        deviations: For each the names of its deviations.
+        evaluation: Their values.
+    """
+
+    places: tuple[int, ...]
+    measures: tuple[Measure, ...]
+    deviations: tuple[tuple[str, ...], ...]
+    evaluation: Evaluation
+
+
+def evaluate_profile(
+    profile: str | Profile,
+    measures: Sequence[Measure],
+    inputs: tuple[Any, Any],
+    policies: Policies,
+    *,
+    queries: Sequence[Any] | None = None,
+    usual: bool = False,
+) -> tuple[Evaluation, Qrels]:
+    """Evaluate a run as another tool would do it; return the judgments too.
+
+    Args:
+        profile: The tool's way.
+        measures: What is asked for.
+        inputs: Judgments and run, or records and None.
+        policies: What is decided besides; it must not contradict the profile.
+        queries: The queries that are averaged at most; all if None.
+        usual: Whether nobody asked for these measures: what the tool lacks of them is left out.
+
+    Raises:
+        UnknownName: For a measure that the tool does not have.
+        InputError: If the policies contradict the profile, or inputs are none for the tool.
+    """
+    found = profile_of(profile)
+    if usual:
+        measures = [measure for measure in measures if _has(found, measure)]
+    taken = [found.deviations(measure) for measure in measures]
+    source = _source(inputs)
+    clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
+    cases = [
+        Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean,
+             measure, policies)
+        for measure in measures
+    ]  # fmt: skip
+    _refuse_contradictions(found, cases, taken)
+    parts = [
+        _part([(n, cases[n], taken[n]) for n in places], source.qrels, queries)
+        for places in _alike(cases, taken)
+    ]
+    made = _join(found, measures, parts, source)
+    removed = len(source.run.table) - len(clean.table)
+    return replace(made, counts={**made.counts, "duplicates_removed": removed}), source.qrels
+
+
+def _has(found: Profile, measure: Measure) -> bool:
+    try:
+        found.deviations(measure)
+    except UnknownName:
+        return False
+    return True
+
+
+def _source(inputs: tuple[Any, Any]) -> Records:
+    qrels, run = inputs
+    if run is None:
+        return Records.of(qrels)
+    if isinstance(run, Iterator):
+        raise InputError(
+            "got blocks of a run with a profile", where="run",
+            fix="give the run in one piece: a path, a mapping or a data frame",
+        )  # fmt: skip
+    truth = Qrels.of(qrels)
+    return Records(truth, truth, Run.of(run))
+
+
+def _refuse_contradictions(
+    found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
+) -> None:
+    """What was chosen otherwise than by default has to be what the profile does."""
+    usual = Policies()
+    given = cases[0].policies
+    chosen = [
+        name for name in _DECIDED if getattr(given, name) not in {getattr(usual, name), "given"}
+    ]
+    for case, steps in zip(cases, taken, strict=True) if chosen else ():
+        of_tool = usual
+        for step in steps:
+            if step.of in {"order", "policy"}:
+                of_tool = step.change(case._replace(policies=of_tool)).policies
+        for name in chosen:
+            wanted, does = getattr(given, name), getattr(of_tool, name)
+            if wanted != does:
+                raise InputError(
+                    f"{name}={wanted} contradicts the profile {found.name}: for {case.measure} "
+                    f"it is {name}={does} there",
+                    fix=f"leave out one of the two: {name}, or the profile",
+                )
+
+
+def _alike(
+    cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
+) -> Iterable[tuple[int, ...]]:
+    """The places of measures that can be evaluated together."""
+    found: dict[Any, list[int]] = {}
+    for place, (case, steps) in enumerate(zip(cases, taken, strict=True)):
+        shared = tuple(step for step in steps if step.of != "measure")
+        found.setdefault((id(case.qrels), shared), []).append(place)
+    return [tuple(places) for places in found.values()]
+
+
+def _part(
+    members: Sequence[tuple[int, Case, tuple[Deviation, ...]]],
+    truth: Qrels,
+    chosen: Sequence[Any] | None,
+) -> _Part:
+    """Evaluate measures whose deviations differ in nothing but the measure."""
+    _, case, steps = members[0]
+    for step in steps:
+        if step.of != "measure":
+            case = step.change(case)
+    measures = []
+    for _, own, deviations in members:
+        for step in deviations:
+            if step.of == "measure":
+                own = step.change(own)  # noqa: PLW2901 - one step after the other
+        measures.append(own.measure)
+    plan = Plan(tuple(dict.fromkeys(measures)))
+    if chosen is not None:
+        # What the tool leaves out was judged all the same: no fault of who chose it.
+        chosen = [query for query in chosen if query in case.qrels or query not in truth]
+    context = make_context(case.qrels, plan, case.policies, chosen)
+    return _Part(
+        tuple(place for place, _, _ in members),
+        tuple(measures),
+        tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
+        finish(measure_block(case.run, context), context),
+    )
+
+
+def _join(
+    found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records
+) -> Evaluation:
+    """One evaluation of all parts."""
+    index = {query: number for number, query in enumerate(source.qrels.query_ids)}
+    rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]
+    numbers = distinct(np.concatenate(rows))
+    columns, kept = _columns(asked, parts)
+    values, left_out = _cells(parts, rows, numbers, kept)
+    measures = tuple(columns[place][0] for place in kept)
+    applied = AppliedProfile(
+        found.name,
+        found.tool,
+        tuple(str(asked[place]) for place in kept),
+        tuple(columns[place][1] for place in kept),
+    )
+    evaluations = [part.evaluation for part in parts]
+    # What happened to how many: of several parts the one where it happened to most.
+    counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
+    findings = [
+        *(one for e in evaluations for one in e.input_findings),
+        *map(info, source.notes),
+        *findings_of_notes(_notes(parts), [one for e in evaluations for one in e.findings]),
+        *single_measure_note(measures),
+        *map(info, _told(found, measures, applied)),
+    ]
+    return replace(
+        evaluations[0],
+        query_ids=tuple(source.qrels.query_ids[number] for number in numbers.tolist()),
+        measures=measures,
+        per_query=values,
+        undefined=np.isnan(values),
+        policies=_shared([e.policies for e in evaluations]),
+        counts=counts | {"queries": len(numbers)},
+        coverage={k: v for e in evaluations[::-1] for k, v in e.coverage.items()},
+        findings=tuple(dict.fromkeys(findings)),
+        profile=applied,
+        left_out=left_out,
+    )
+
+
+def _columns(
+    asked: Sequence[Measure], parts: Sequence[_Part]
+) -> tuple[dict[int, tuple[Measure, tuple[str, ...]]], list[int]]:
+    """Each measure as it was computed, with its deviations; and which have a column.
+
+    Two that mean the same there have one.
+    """
+    columns = {
+        place: (measure, steps)
+        for part in parts
+        for place, measure, steps in zip(part.places, part.measures, part.deviations, strict=True)
+    }
+    first: dict[Measure, int] = {}
+    for place in range(len(asked)):
+        first.setdefault(columns[place][0], place)
+    return columns, list(first.values())
+
+
+def _cells(
+    parts: Sequence[_Part], rows: Sequence[IntArray], numbers: IntArray, kept: Sequence[int]
+) -> tuple[Values, BoolArray | None]:
+    """(Q, M) the values, and where one does not count."""
+    values = np.full((len(numbers), len(kept)), np.nan)
+    counted = np.zeros(values.shape, dtype=bool)
+    mixed = len({part.evaluation.policies.undefined for part in parts}) > 1
+    for part, own in zip(parts, rows, strict=True):
+        at, evaluation = np.searchsorted(numbers, own), part.evaluation
+        for place, measure in zip(part.places, part.measures, strict=True):
+            if place in kept:
+                column = kept.index(place)
+                found = evaluation.per_query[:, evaluation.measures.index(measure)]
+                values[at, column] = found
+                skipped = mixed and evaluation.policies.undefined == "skip"
+                counted[at, column] = ~np.isnan(found) if skipped else True
+    return values, None if counted.all() else ~counted
+
+
+def _shared(found: Sequence[Policies]) -> Policies:
+    """What all of them share; our own where they differ."""
+    alike = {
+        part.name: getattr(found[0], part.name)
+        for part in fields(Policies)
+        if len({getattr(policies, part.name) for policies in found}) == 1
+    }
+    return Policies(**alike)
+
+
+def _notes(parts: Sequence[_Part]) -> Iterator[str]:
+    """What there is to say of all parts, each once; of one part alone with its measures.
+
+    A sentence that names its measures needs no others before it, and such sentences that say the
+    same of several measures are one. Where only the numbers differ, the first stands for all.
+    """
+    said: dict[str, list[str]] = {}
+    other: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
+    shapes: dict[str, str] = {}
+    for part in parts:
+        own = [str(measure) for measure in part.measures]
+        # What is wrong with the input, and what a single measure hides, is said of all parts.
+        for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
+            names, _, rest = note.partition(": ")
+            if rest and set(names.split(", ")) <= set(own):
+                named.setdefault(rest, []).extend(names.split(", "))
+                continue
+            first = shapes.setdefault(_NUMBER.sub("0", note), note)
+            (said if first == note else other).setdefault(first, []).extend(own)
+    every = sum(len(part.measures) for part in parts)
+    for note, of in said.items():
+        if note in other:
+            yield f"{note}; other numbers for {_listed(other[note])}"
+        elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
+            yield note
+        else:
+            yield f"{_listed(of)}: {note}"
+    for rest, of in named.items():
+        yield f"{_listed(of)}: {rest}"
+
+
+def _of_all(found: Finding) -> bool:
+    return bool(found.fix) or found.code == "M101"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names, of many the first few and how many there are."""
+    if len(names) <= 2 * SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
+
+
+def _told(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
+    """The profile in words."""
+    grouped: dict[tuple[str, ...], list[str]] = {}
+    for measure, names in zip(measures, applied.deviations, strict=True):
+        grouped.setdefault(names, []).append(str(measure))
+    shared = [name for name in next(iter(grouped)) if all(name in names for names in grouped)]
+    tool = f"as {found.tool} (profile {found.name})"
+    if shared and len(grouped) > 1:
+        yield f"{tool}, all measures: {'; '.join(shared)}"
+        tool = "besides"
+        grouped = {
+            tuple(name for name in names if name not in shared): of for names, of in grouped.items()
+        }
+        grouped.pop((), None)
+    for names, of in grouped.items():
+        yield f"{tool}: {_listed(of)}: {'; '.join(names) or 'as we do'}"
+    for measure, name in zip(measures, applied.asked, strict=True):
+        if str(measure) != name:
+            yield f"{name} of {found.name} is {measure} here"
+    if any(found.decimals(measure) is not None for measure in measures):
+        yield f"{found.name} rounds means to {found.digits} decimals; here they are not"
+    if found.beware:
+        yield f"{found.name}: {found.beware}"

@@ -1,0 +1,543 @@
+"""`History`: a store of evaluations."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rankgauge.core.database import Database, Schema
+from rankgauge.core.provenance import commit_of, versions
+from rankgauge.data.fingerprints import fingerprint
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.records import Records
+from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.history.comparison import HistoryComparison, compare_saved
+from rankgauge.history.entries import VALUES, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.history.trend import Trend, trend_of
+from rankgauge.measures.measure import Measure, parse
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["History", "history_schema"]
+
+_PLACE = ".rankgauge/history.db"
+_VARIABLE = "RANKGAUGE_HISTORY"
+_REVISION = "0001"
+_PATIENCE = 30.0
+_LONGEST = 200
+_FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
+# So many ids fit into one question to any database.
+_AT_ONCE = 500
+
+
+@lru_cache(maxsize=1)
+def history_schema() -> Schema:
+    """Return the tables of a history, and where their migrations are."""
+    from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, MetaData, String, Table, Text
+
+    tables = MetaData()
+    Table(
+        "rankgauge_queries",
+        tables,
+        Column("hash", String(64), primary_key=True),
+        Column("ids", LargeBinary, nullable=False),
+    )
+    Table(
+        "rankgauge_evaluations",
+        tables,
+        Column("id", Integer, primary_key=True, autoincrement=True),
+        Column("time", String(32), nullable=False),
+        Column("run", Text, nullable=False),
+        Column("queries", String(64), ForeignKey("rankgauge_queries.hash"), nullable=False),
+        Column("head", Text, nullable=False),
+        Column("seal", String(64), nullable=False),
+        sqlite_autoincrement=True,
+    )
+    Table(
+        "rankgauge_values",
+        tables,
+        Column(
+            "evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True,
+            autoincrement=False,
+        ),
+        Column("kind", String(12), primary_key=True),
+        Column("name", String(500), primary_key=True),
+        Column("body", LargeBinary, nullable=False),
+    )  # fmt: skip
+    return Schema("history", tables, Path(__file__).parent / "migrations", _REVISION)
+
+
+class History:
+    """A store of evaluations: keeps them, lists them, compares any two, follows a measure.
+
+    A file of SQLite, or a database of PostgreSQL for several machines, created by the first
+    evaluation that is added. Evaluations are never changed, and come back exactly, to the last bit.
+    Needs the extra ``history`` (SQLAlchemy and Alembic).
+
+    Example:
+        >>> import tempfile
+        >>> from rankgauge.evaluation.evaluation import evaluate
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
+        >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
+        >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")
+        >>> with History.open(tempfile.mkdtemp() + "/history.db") as history:
+        ...     first = history.add(old, qrels, label="1.0")
+        ...     second = history.add(new, qrels, label="1.1")
+        ...     found = history.compare(first, second).differences[0]
+        ...     same = history.load(first) == old
+        >>> found.difference, found.verdict, same
+        (0.5, 'better', True)
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+        """Open a store; a new one is created by the first evaluation that is added, not here.
+
+        Args:
+            where: The path of a file, or a URL: ``postgresql://user:password@host/database``. If
+                left out, what the variable ``RANKGAUGE_HISTORY`` says, else
+                ``.rankgauge/history.db`` in the current folder.
+            wait: Seconds to wait while another program writes.
+
+        Raises:
+            MissingExtra: If SQLAlchemy, or the driver of PostgreSQL, is not installed.
+            InputError: If the URL cannot be understood.
+        """
+        try:
+            import sqlalchemy as _  # noqa: F401 - asked for here, to say early that it is missing
+        except ImportError:
+            raise MissingExtra(
+                "a history needs SQLAlchemy, which is not installed",
+                fix="pip install 'rankgauge[history]'",
+            ) from None
+        place = where if where is not None else os.environ.get(_VARIABLE) or _PLACE
+        if not isinstance(place, str | Path):
+            raise InputError(
+                f"got {place!r:.60}, wanted a path or a URL",
+                where="history",
+                fix='give text: History.open("history.db")',
+            )
+        return cls(
+            Database(
+                os.fspath(place),
+                history_schema(),
+                patience=wait,
+                missing=_FIRST,
+            )
+        )
+
+    @property
+    def where(self) -> str:
+        """The path, or the URL without its password."""
+        return self._database.where
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<History {self.where}>"
+
+    # ---- add and delete
+
+    def add(
+        self,
+        evaluation: Evaluation,
+        qrels: Any = None,
+        *,
+        run: Any = None,
+        label: str = "",
+        settings: Mapping[str, Any] | None = None,
+        time: datetime | date | str | None = None,
+    ) -> HistoryEntry:
+        """Keep an evaluation: all of it or, if anything fails, nothing.
+
+        Args:
+            evaluation: An evaluation, whatever produced it.
+            qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
+                Their fingerprint is kept; evaluations with different ones are not comparable.
+                Without, nobody checks that.
+            run: The run it was made of, whose fingerprint is kept, too.
+            label: A word for people, such as ``release 2.1``.
+            settings: Whatever else shall be kept: text, finite numbers, lists and mappings of them.
+            time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
+                UTC), or either as ISO text. It is shown; the order is that of adding.
+
+        Returns:
+            Its metadata, with the number by which it is found again.
+
+        Raises:
+            MismatchError: If a query of the evaluation is not in the judgments.
+            InputError: If it cannot be kept, or the store cannot be written to.
+        """
+        if not isinstance(evaluation, Evaluation):
+            raise InputError(
+                f"got {type(evaluation).__name__}, wanted an evaluation",
+                where="history",
+                fix="give the result of evaluate()",
+            )
+        judgments, ranking = _fingerprints(evaluation, qrels, run)
+        packed = pack(
+            evaluation,
+            label=_label(label),
+            settings=_settings(settings),
+            qrels=judgments,
+            ranking=ranking,
+            versions=versions(),
+            commit=commit_of(Path()),
+        )
+        moment = _utc(time).isoformat(timespec="microseconds")
+        from sqlalchemy import insert, select
+
+        queries, evaluations, values = history_schema().tables.sorted_tables
+        row = {
+            "time": moment,
+            "run": _plain(evaluation.run_name),
+            "queries": packed.query_set,
+            "head": packed.head,
+            "seal": _seal(moment, packed.head),
+        }
+        with self._database.writing() as connection:
+            known = connection.scalar(
+                select(queries.c.hash).where(queries.c.hash == packed.query_set)
+            )
+            if known is None:
+                connection.execute(insert(queries).values(hash=packed.query_set, ids=packed.ids))
+            made = connection.execute(insert(evaluations).values(row))
+            key = made.inserted_primary_key
+            number = int(key[0]) if key else 0
+            connection.execute(
+                insert(values),
+                [
+                    {"evaluation": number, "kind": kind, "name": name, "body": body}
+                    for kind, name, body in packed.parts
+                ],
+            )
+        return read_entry(number, moment, packed.head)
+
+    def delete(self, which: int | HistoryEntry) -> HistoryEntry:
+        """Remove an evaluation for good and return its metadata; its number is not used again.
+
+        Raises:
+            InputError: If there is none of this number.
+        """
+        from sqlalchemy import delete, select
+
+        queries, evaluations, values = history_schema().tables.sorted_tables
+        with self._database.reading() as connection:
+            gone = self._entry(connection, which)
+        with self._database.writing() as connection:
+            connection.execute(delete(values).where(values.c.evaluation == gone.id))
+            connection.execute(delete(evaluations).where(evaluations.c.id == gone.id))
+            used = select(evaluations.c.queries)
+            connection.execute(delete(queries).where(queries.c.hash.not_in(used)))
+        return gone
+
+    # ---- read
+
+    def entries(
+        self, *, run: str | None = None, measure: str | Measure | None = None
+    ) -> tuple[HistoryEntry, ...]:
+        """Return the metadata of all evaluations, in the order in which they were added.
+
+        Args:
+            run: Only those of the run of this name.
+            measure: Only those that have this measure.
+
+        Raises:
+            InputError: If there is no store yet, or it cannot be read.
+        """
+        with self._database.reading() as connection:
+            found = tuple(self._entries(connection, run))
+        if measure is None:
+            return found
+        name = str(parse(measure))
+        return tuple(entry for entry in found if name in entry.means)
+
+    def entry(self, which: int | HistoryEntry) -> HistoryEntry:
+        """Return the metadata of one evaluation.
+
+        Raises:
+            InputError: If there is none of this number.
+        """
+        with self._database.reading() as connection:
+            return self._entry(connection, which)
+
+    def load(self, which: int | HistoryEntry) -> Evaluation:
+        """Return an evaluation, exactly as it was added.
+
+        Args:
+            which: Its number or its metadata.
+
+        Raises:
+            InputError: If there is none of this number, or it is damaged.
+        """
+        with self._database.reading() as connection:
+            return self._load(connection, self._entry(connection, which))
+
+    def compare(
+        self,
+        before: int | HistoryEntry,
+        after: int | HistoryEntry,
+        measures: str | Measure | Iterable[str | Measure] | None = None,
+        *,
+        anyway: bool = False,
+    ) -> HistoryComparison:
+        """Compare two evaluations on the queries they share.
+
+        Args:
+            before: The first.
+            after: The second, compared with the first.
+            measures: What is compared; the first is tested, the others are described. If left out
+                all that both have, nDCG@10 first if it is among them.
+            anyway: Compare also what was made with other judgments, policies or definitions; the
+                result then says what differs.
+
+        Raises:
+            MismatchError: If judgments, policies or definitions differ.
+            InputError: If they share fewer than two queries, or no measure.
+        """
+        wanted = [measures] if isinstance(measures, str | Measure) else measures
+        if wanted is not None:
+            wanted = list(wanted)
+            if not wanted:
+                raise InputError(
+                    "no measure was asked for", where="measures", fix='name one: "nDCG@10"'
+                )
+        with self._database.reading() as connection:
+            first, second = (self._entry(connection, which) for which in (before, after))
+            pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
+        return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
+
+    def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
+        """Follow a measure over time, in the order in which evaluations were added.
+
+        A break is where judgments, policies or queries changed: nothing is compared across it. The
+        latest evaluation is compared with the first and the best since the last break, query by
+        query (paired t interval), so that a decline in many small steps is seen, too.
+
+        Args:
+            measure: The measure.
+            run: Only evaluations of the run of this name.
+
+        Raises:
+            InputError: If no evaluation has the measure.
+        """
+        wanted = parse(measure)
+        with self._database.reading() as connection:
+            entries = list(self._entries(connection, run))
+            chosen = [entry for entry in entries if str(wanted) in entry.means]
+            if not chosen:
+                raise self._without(wanted, entries, run)
+            found = list(self._columns(connection, chosen, str(wanted)))
+        return trend_of(wanted, found)
+
+    # ---- rows
+
+    def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
+        from sqlalchemy import select
+
+        table = history_schema().tables.tables["rankgauge_evaluations"]
+        asked = select(table.c.id, table.c.time, table.c.head, table.c.seal)
+        if run is not None:
+            asked = asked.where(table.c.run == _plain(run))
+        for row in connection.execute(asked.order_by(table.c.id)):
+            yield self._read(*row)
+
+    def _entry(self, connection: Connection, which: int | HistoryEntry) -> HistoryEntry:
+        from sqlalchemy import func, select
+
+        number = which.id if isinstance(which, HistoryEntry) else which
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise InputError(
+                f"got {number!r:.60}, wanted the number of an evaluation",
+                where=self.where,
+                fix="see the numbers: rankgauge history list",
+            )
+        table = history_schema().tables.tables["rankgauge_evaluations"]
+        row = None
+        if 0 < number < 2**31:
+            row = connection.execute(
+                select(table.c.id, table.c.time, table.c.head, table.c.seal).where(
+                    table.c.id == number
+                )
+            ).first()
+        if row is None:
+            count = connection.scalar(select(func.count()).select_from(table)) or 0
+            raise InputError(
+                f"there is no evaluation {number} among the {count} that are kept",
+                where=self.where,
+                fix="see their numbers: rankgauge history list",
+            )
+        return self._read(*row)
+
+    def _read(self, number: int, time: str, head: str, seal: str) -> HistoryEntry:
+        if _seal(time, head) != seal:
+            raise self._database.damaged(f"evaluation {number} is not what was kept")
+        try:
+            return read_entry(number, time, head)
+        except ValueError as error:
+            raise self._broken(error) from None
+
+    def _load(self, connection: Connection, entry: HistoryEntry) -> Evaluation:
+        from sqlalchemy import select
+
+        table = history_schema().tables.tables["rankgauge_values"]
+        rows = connection.execute(
+            select(table.c.kind, table.c.name, table.c.body).where(table.c.evaluation == entry.id)
+        )
+        parts = {(kind, name): body for kind, name, body in rows}
+        try:
+            return unpack(entry, self._query_ids(connection, entry.query_set), parts)
+        except ValueError as error:
+            raise self._broken(error) from None
+
+    def _query_ids(self, connection: Connection, query_set: str) -> tuple[str, ...]:
+        from sqlalchemy import select
+
+        table = history_schema().tables.tables["rankgauge_queries"]
+        ids = connection.scalar(select(table.c.ids).where(table.c.hash == query_set))
+        if ids is None:
+            raise self._database.damaged("the ids of its queries are missing")
+        return unpack_ids(ids, query_set)
+
+    def _columns(
+        self, connection: Connection, entries: Sequence[HistoryEntry], name: str
+    ) -> Iterator[tuple[HistoryEntry, Evaluation]]:
+        """Each evaluation with the values of one measure only."""
+        from sqlalchemy import select
+
+        table = history_schema().tables.tables["rankgauge_values"]
+        ids: dict[str, tuple[str, ...]] = {}
+        for begin in range(0, len(entries), _AT_ONCE):
+            some = entries[begin : begin + _AT_ONCE]
+            asked = select(table.c.evaluation, table.c.body).where(
+                table.c.evaluation.in_([entry.id for entry in some]),
+                table.c.kind == VALUES,
+                table.c.name == name,
+            )
+            bodies = {row.evaluation: row.body for row in connection.execute(asked)}
+            for entry in some:
+                try:
+                    if entry.query_set not in ids:
+                        ids[entry.query_set] = self._query_ids(connection, entry.query_set)
+                    narrow = replace(entry, means={name: entry.means[name]})
+                    parts = {(VALUES, name): bodies[entry.id]} if entry.id in bodies else {}
+                    yield entry, unpack(narrow, ids[entry.query_set], parts)
+                except ValueError as error:
+                    raise self._broken(error) from None
+
+    def _broken(self, error: ValueError) -> RankgaugeError:
+        """What cannot be read back; a name this version does not know speaks for itself."""
+        return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
+
+    def _without(
+        self, wanted: Measure, entries: Sequence[HistoryEntry], run: str | None
+    ) -> InputError:
+        runs = dict.fromkeys(entry.run for entry in self.entries())
+        if run is not None and not entries:
+            return InputError(
+                f"no evaluation of a run called {run!r} is kept",
+                where=self.where,
+                fix=f"runs are: {', '.join(runs) or 'none'}",
+            )
+        names = dict.fromkeys(name for entry in entries for name in entry.means)
+        return InputError(
+            f"no evaluation that is kept has {wanted}",
+            where=self.where,
+            fix=f"kept are: {', '.join(names) or 'none'}",
+        )
+
+
+def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
+    """Of the judgments and of the run, if they are at hand."""
+    of_run = None if run is None else fingerprint(Run.of(run))
+    if qrels is None:
+        return None, of_run
+    truth = qrels.qrels if isinstance(qrels, Records) else Qrels.of(qrels)
+    for query in evaluation.query_ids:
+        if query not in truth:
+            raise MismatchError(
+                f"query {query!r} of the evaluation is not in these judgments",
+                where="history",
+                fix="give the judgments that the evaluation was made with",
+            )
+    if isinstance(qrels, Records):
+        both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
+        own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
+        return own, of_run or fingerprint(qrels.run)
+    judged = qrels if hasattr(type(qrels), "reads") else truth
+    return fingerprint(judged), of_run
+
+
+def _seal(time: str, head: str) -> str:
+    return hashlib.sha256(f"{time}\n{head}".encode()).hexdigest()
+
+
+def _plain(text: str) -> str:
+    """A name as any database takes it: without NUL and other control characters."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def _label(label: Any) -> str:
+    if not isinstance(label, str) or len(label) > _LONGEST or not label.isprintable():
+        raise InputError(
+            f"got {label!r:.60} for the label",
+            where="label",
+            fix=f"give one line of text of at most {_LONGEST} characters",
+        )
+    return label
+
+
+def _settings(settings: Any) -> Mapping[str, Any]:
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise InputError(
+            f"got {settings!r:.60} for the settings, wanted a mapping",
+            where="settings",
+            fix='give them as {"latency_ms": 12}',
+        )
+    return settings
+
+
+def _utc(time: datetime | date | str | None) -> datetime:
+    """The time in UTC; one without a zone is taken as UTC, a date as its midnight."""
+    if time is None:
+        return datetime.now(UTC)
+    try:
+        given: Any = datetime.fromisoformat(time) if isinstance(time, str) else time
+        if isinstance(given, date) and not isinstance(given, datetime):
+            given = datetime(given.year, given.month, given.day, tzinfo=UTC)
+        if isinstance(given, datetime):
+            return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass  # no date, or one that is out of range in UTC
+    raise InputError(
+        f"got {time!r:.60}, wanted a time",
+        where="time",
+        fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
+    )

@@ -1,0 +1,367 @@
+"""Saved evaluations in their order: a measure with its interval, breaks, and a decline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankgauge import stats
+from rankgauge.comparison.differences import Difference
+from rankgauge.core.text import many, some
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.history.comparison import difference_between, obstacles
+from rankgauge.history.entries import HistoryEntry
+from rankgauge.measures.measure import Measure
+from rankgauge.rendering.tables import Cell, Table, to_html
+
+if TYPE_CHECKING:
+    from rankgauge.rendering.plotting import Plot
+
+__all__ = ["Trend", "TrendPoint", "trend_of"]
+
+_ALPHA = 0.05
+_PLOT = 20
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """One evaluation in a trend.
+
+    Attributes:
+        entry: The evaluation.
+        mean: The mean of the measure.
+        low: Lower end of its 95 % interval over queries (t); NaN where there is none: a single
+            query, weights, or a mean that is neither arithmetic nor a sum.
+        high: Upper end.
+        change: The difference to the evaluation before; None for the first, and across a break.
+        breaks: Why it cannot be compared with the evaluation before; empty where it can.
+    """
+
+    entry: HistoryEntry
+    mean: float
+    low: float
+    high: float
+    change: Difference | None
+    breaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Trend:
+    """A measure over time. Made by :meth:`History.trend`.
+
+    Attributes:
+        measure: The measure.
+        points: The evaluations that have it, in the order in which they were saved.
+        warnings: A decline of the latest evaluation, in sentences.
+        notes: What else a reader has to know.
+    """
+
+    measure: Measure
+    points: tuple[TrendPoint, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def dates(self) -> tuple[datetime, ...]:
+        """When each evaluation was made."""
+        return tuple(point.entry.time for point in self.points)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each."""
+        return tuple(point.mean for point in self.points)
+
+    @property
+    def lows(self) -> tuple[float, ...]:
+        """The lower end of each interval; NaN where there is none."""
+        return tuple(point.low for point in self.points)
+
+    @property
+    def highs(self) -> tuple[float, ...]:
+        """The upper end of each interval; NaN where there is none."""
+        return tuple(point.high for point in self.points)
+
+    @property
+    def breaks(self) -> tuple[int, ...]:
+        """The places of points that cannot be compared with the one before."""
+        return tuple(place for place, point in enumerate(self.points) if point.breaks)
+
+    def table(self, last: int | None = None) -> Table:
+        """One line an evaluation, with a plot of the intervals, time going down.
+
+        Args:
+            last: Show the latest so many; all if left out. What is said below is said of all.
+        """
+        shown = self.points if last is None else self.points[-last:]
+        scale = _Scale.of(shown)
+        days = len({point.entry.time.date() for point in shown})
+        form = "%Y-%m-%d" if days == len(shown) else "%Y-%m-%d %H:%M"
+        runs = len({point.entry.run for point in self.points}) > 1
+        labels = any(point.entry.label or point.entry.made_at for point in shown)
+        middle = (("run",) if runs else ()) + (("label",) if labels else ())
+        rows: list[tuple[Cell, ...]] = []
+        for place, point in enumerate(shown):
+            if point.breaks and place:
+                rows.append(self._break_row(point, len(middle)))
+            entry = point.entry
+            rows.append(
+                (
+                    entry.id,
+                    entry.time.strftime(form),
+                    *((entry.run,) if runs else ()),
+                    *((entry.label or entry.made_at,) if labels else ()),
+                    point.mean,
+                    scale.drawn(point),
+                    _change_text(point.change),
+                )
+            )
+        left_out = len(self.points) - len(shown)
+        more = (f"the latest {len(shown)} of {len(self.points)} are shown",) if left_out else ()
+        return Table(
+            columns=(
+                "id",
+                "date",
+                *middle,
+                str(self.measure),
+                scale.head,
+                "change (95 % interval)",
+            ),
+            rows=tuple(rows),
+            notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
+        )
+
+    def plot(self, last: int | None = None) -> Plot:
+        """The means and their intervals over time; the line is broken where the trend is.
+
+        Spaced by date where each date is later than the one before, otherwise evenly.
+
+        Args:
+            last: Show the latest so many; all if left out.
+        """
+        from rankgauge.rendering.charts import plot_history
+
+        shown = self.points if last is None else self.points[-last:]
+        dates = [str(point.entry.time.date()) for point in shown]
+        if any(later <= earlier for earlier, later in pairwise(dates)):
+            # By date they would overlap, or not be in order: these are spaced evenly.
+            dates = [
+                f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
+            ]
+        known = any(math.isfinite(point.low) for point in shown)
+        return plot_history(
+            dates,
+            [point.mean for point in shown],
+            [point.low for point in shown] if known else (),
+            [point.high for point in shown] if known else (),
+            measure=str(self.measure),
+            breaks=[place for place, point in enumerate(shown) if point.breaks],
+        )
+
+    @staticmethod
+    def _break_row(point: TrendPoint, between: int) -> tuple[Cell, ...]:
+        # "" in the column of numbers keeps it a column of numbers.
+        empty = ("",) * between
+        why = "; ".join(text.partition(" (")[0] for text in point.breaks)
+        return ("", "", *empty, "", " not comparable ".center(_PLOT, "─"), why)
+
+    def data_table(self) -> Table:
+        """One line an evaluation, in plain numbers, for programs."""
+        return Table(
+            columns=(
+                "id", "time", "run", "label", "commit", "measure", "queries", "mean", "low", "high",
+                "change", "change_low", "change_high", "break",
+            ),
+            rows=tuple(
+                (
+                    point.entry.id,
+                    point.entry.time.isoformat(),
+                    point.entry.run,
+                    point.entry.label,
+                    point.entry.commit,
+                    str(self.measure),
+                    point.entry.queries,
+                    point.mean,
+                    point.low,
+                    point.high,
+                    *(
+                        (None, None, None)
+                        if point.change is None
+                        else (point.change.difference, point.change.low, point.change.high)
+                    ),
+                    "; ".join(point.breaks),
+                )
+                for point in self.points
+            ),
+        )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def __repr__(self) -> str:
+        return f"<Trend of {self.measure}: {many(len(self.points), 'evaluation')}>"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From values to the columns of a plot made of characters."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, points: Sequence[TrendPoint]) -> _Scale:
+        ends = [value for point in points for value in (point.low, point.mean, point.high)]
+        known = [value for value in ends if math.isfinite(value)]
+        return cls(min(known, default=0.0), max(known, default=0.0))
+
+    @property
+    def head(self) -> str:
+        left, right = f"{self.low:.3g}", f"{self.high:.3g}"
+        return left + right.rjust(max(_PLOT - len(left), len(right) + 1))
+
+    def drawn(self, point: TrendPoint) -> str:
+        if not math.isfinite(point.mean):
+            return ""
+        cells = [" "] * _PLOT
+        if math.isfinite(point.low):
+            left, right = self._place(point.low), self._place(point.high)
+            cells[left : right + 1] = "─" * (right + 1 - left)
+            cells[left] = cells[right] = "|"
+        cells[self._place(point.mean)] = "o"
+        return "".join(cells).rstrip()
+
+    def _place(self, value: float) -> int:
+        if self.high == self.low:
+            return _PLOT // 2
+        return round((value - self.low) / (self.high - self.low) * (_PLOT - 1))
+
+
+def _change_text(change: Difference | None) -> str:
+    if change is None:
+        return ""
+    if not change.wins + change.losses:
+        return "identical"
+    return f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+
+
+def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
+    """A trend from evaluations in the order of saving, of which each has the measure."""
+    points: list[TrendPoint] = []
+    for place, (entry, evaluation) in enumerate(found):
+        breaks: tuple[str, ...] = ()
+        change = None
+        if place:
+            before, one = found[place - 1]
+            breaks = tuple(_breaks(before, one, entry, evaluation))
+            change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
+        low, high = _interval(entry, evaluation, measure)
+        points.append(TrendPoint(entry, entry.means[str(measure)], low, high, change, breaks))
+    return Trend(measure, tuple(points), tuple(_decline(points, found)), tuple(_notes(points)))
+
+
+def _breaks(
+    before: HistoryEntry, one: Evaluation, after: HistoryEntry, other: Evaluation
+) -> Iterator[str]:
+    yield from obstacles(before, after)
+    if one.query_ids != other.query_ids and set(one.query_ids) != set(other.query_ids):
+        yield f"other queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
+
+
+def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
+    """Of the mean over queries; of a sum, that of the mean times the number of queries."""
+    values = measure.counted(
+        evaluation.per_query[:, evaluation.measures.index(measure)],
+        skip_undefined=evaluation.policies.undefined == "skip",
+    )
+    if evaluation.left_out is not None:
+        values = values[~evaluation.left_out[:, evaluation.measures.index(measure)]]
+    values = values[~np.isnan(values)]
+    how = measure.declaration.mean
+    if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
+        return math.nan, math.nan
+    found = stats.t_interval(values)
+    times = len(values) if how == "sum" else 1
+    return found.low * times, found.high * times
+
+
+def _decline(
+    points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]
+) -> Iterator[str]:
+    """Yield whether the latest evaluation is worse than the first or the best since a break.
+
+    The two tests share 5%: against the first, chosen beforehand, one half; against the best, which
+    the data chose, the other half, divided by the number of choices (Bonferroni).
+    """
+    begin = max((place for place, point in enumerate(points) if point.breaks), default=0)
+    measure = next(iter(found))[1].measures[0] if found else None
+    if measure is None or measure.declaration.better == "neither" or len(points) - begin < 2:
+        return
+    stretch = found[begin:]
+    latest = stretch[-1][1]
+    sign = -1.0 if measure.declaration.better == "lower" else 1.0
+    means = [np.nan_to_num(sign * point.mean, nan=-math.inf) for point in points[begin:-1]]
+    best = int(np.argmax(means))
+    choices = len({evaluation.per_query.tobytes() for _, evaluation in stretch[:-1]})
+    # The best that is also the first was chosen beforehand.
+    levels = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
+    for place in sorted(levels, reverse=True):
+        fall = difference_between(stretch[place][1], latest, measure, levels[place])
+        if fall is not None and fall.is_worse:
+            since, now = stretch[place][0], stretch[-1][0]
+            text = (
+                f"{now.name} is worse than {since.name} by {measure}: {fall.difference:+.3f} "
+                f"({100 * levels[place]:.4g} % interval {fall.low:+.3f} to {fall.high:+.3f})"
+            )
+            yield _decline_text(text, stretch[place:], points[begin + place :])
+            return
+
+
+def _decline_text(
+    text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]
+) -> str:
+    """A decline in words, and whether any single change between first and last shows it."""
+    since, latest = stretch[0][0], stretch[-1][0]
+    between = len(stretch) - 1
+    if between == 1:
+        return text + _commits(since, latest)
+    measure, level = stretch[0][1].measures[0], 1 - _ALPHA / between
+    parts = []
+    for (entry, one), (after, other), point in zip(stretch, stretch[1:], points[1:], strict=False):
+        found = point.change and difference_between(one, other, measure, level)
+        if found and found.is_worse:
+            commits = _commits(entry, after)
+            parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{commits})")
+    if parts:
+        return f"{text}; it fell {', '.join(parts)}"
+    return (
+        f"slow decline: {text}; none of the {between} steps between shows it by itself"
+        + _commits(since, latest)
+    )
+
+
+def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
+    if before.commit is None or after.commit is None or before.commit == after.commit:
+        return ""
+    return f", commits {before.commit[:8]}..{after.commit[:8]}"
+
+
+def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
+    runs = list(dict.fromkeys(point.entry.run for point in points))
+    if len(runs) > 1:
+        yield f"{len(runs)} runs in one line of time ({some(runs)}); choose one with --run"
+    if any(math.isfinite(point.low) for point in points):
+        yield (
+            "the line through each mean (o) is its 95 % interval over queries (t); changes are "
+            "judged query by query, so they may be sure where intervals overlap"
+        )
+    if any(math.isnan(point.low) for point in points):
+        yield "no interval: of a single query, of weighted means, of a geometric mean"
+    stretches = 1 + sum(1 for point in points if point.breaks)
+    if stretches > 1:
+        yield f"{stretches} stretches that are not comparable with each other"

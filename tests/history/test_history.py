@@ -1,0 +1,401 @@
+"""The store: what is kept comes back exactly, from a file and from a server."""
+
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import rankgauge
+from rankgauge import Evaluation, History, InputError, MismatchError, Policies, Run, evaluate, parse
+
+QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
+RUN = Run.of(
+    {f"q{n}": ["d2", "x", "d1"][n % 3 :] for n in range(6)}, name="mine", settings={"k1": [0.9]}
+)
+MEASURES = ["nDCG@10", "RR", "GMAP", "NumRet", "FirstRel"]
+
+
+def made(**choices) -> Evaluation:
+    return evaluate(QRELS, RUN, MEASURES, **choices)
+
+
+def full() -> Evaluation:
+    ids = list(QRELS)
+    return made(
+        weights={query: 0.1 * (n + 1) for n, query in enumerate(ids)},
+        groups={query: f"gröup {n % 2}" for n, query in enumerate(ids)},
+        undefined="skip",
+        ties="input",
+    )
+
+
+def bits(evaluation: Evaluation) -> bytes:
+    return np.ascontiguousarray(evaluation.per_query).tobytes()
+
+
+def test_what_is_saved_comes_back_to_the_last_bit(where):
+    with History.open(where) as history:
+        for evaluation in (made(), full()):
+            entry = history.add(evaluation, QRELS, run=RUN)
+            back = history.load(entry.id)
+            assert back == evaluation
+            assert bits(back) == bits(evaluation)
+            assert back.to_json() == evaluation.to_json()
+            assert back.mean() == evaluation.mean()
+
+
+def test_what_is_known_of_an_evaluation_is_what_was_said(where):
+    moment = datetime(2026, 1, 5, 12, 30, tzinfo=timezone(timedelta(hours=2)))
+    with History.open(where) as history:
+        entry = history.add(
+            full(),
+            QRELS,
+            run=RUN,
+            label="release 2.1",
+            settings={"latency_ms": 12.5, "models": ["e5", "bge"]},
+            time=moment,
+        )
+        assert history.entry(entry.id) == entry == history.entries()[0]
+    assert entry.time == datetime(2026, 1, 5, 10, 30, tzinfo=UTC)
+    assert (entry.run, entry.label, entry.queries, entry.weighted) == (
+        "mine", "release 2.1", 7, True,
+    )  # fmt: skip
+    assert dict(entry.settings) == {"latency_ms": 12.5, "models": ["e5", "bge"]}
+    assert dict(entry.run_settings) == {"k1": [0.9]}
+    assert dict(entry.means) == full().mean()
+    assert entry.policies == Policies(ties="input", undefined="skip")
+    assert entry.notes == full().notes
+    assert entry.qrels == rankgauge.data.fingerprint(rankgauge.Qrels.of(QRELS))
+    assert entry.ranking == rankgauge.data.fingerprint(RUN)
+    assert set(entry.versions) == {"rankgauge", "python", "numpy"}
+
+
+def test_numbers_count_up_and_are_not_used_again(where):
+    with History.open(where) as history:
+        ids = [history.add(made(), QRELS).id for _ in range(3)]
+        gone = history.delete(ids[-1])
+        assert gone.id == ids[-1]
+        assert history.add(made(), QRELS).id == ids[-1] + 1
+        assert [entry.id for entry in history.entries()] == [1, 2, 4]
+        with pytest.raises(InputError, match="there is no evaluation 3 among the 3 that are kept"):
+            history.load(3)
+
+
+def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says(where):
+    with History.open(where) as history:
+        for day in (3, 1, 1, 2):
+            history.add(made(), QRELS, time=datetime(2026, 1, day))  # noqa: DTZ001 - taken as UTC
+        history.add(made(), QRELS)
+        entries = history.entries()
+        assert [entry.id for entry in entries] == [1, 2, 3, 4, 5]
+        assert [entry.time.day for entry in entries[:4]] == [3, 1, 1, 2]
+        trend = history.trend("RR")
+        assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
+        assert [row[0] for row in trend.table(1).rows] == [5]
+        shown = rankgauge.reports.report_entries(entries, "csv", last=2).splitlines()
+        assert [line.split(",")[0] for line in shown] == ["id", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        datetime(2026, 1, 5, tzinfo=UTC),
+        datetime(2026, 1, 5),  # noqa: DTZ001 - taken as UTC
+        datetime(2026, 1, 5, 2, tzinfo=timezone(timedelta(hours=2))),
+        date(2026, 1, 5),
+        "2026-01-05",
+        "2026-01-05T02:00:00+02:00",
+    ],
+    ids=repr,
+)
+def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
+    with History.open(where) as history:
+        entry = history.add(made(), QRELS, time=given)
+        assert entry.time == datetime(2026, 1, 5, tzinfo=UTC)
+        assert history.entry(entry.id) == entry
+
+
+@pytest.mark.parametrize(
+    "given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"]
+)
+def test_what_is_no_time_is_refused_and_told_what_is(tmp_path, given):
+    with (
+        History.open(tmp_path / "history.db") as history,
+        pytest.raises(
+            InputError, match="wanted a time\\nfix: give a datetime, a date, or ISO text"
+        ),
+    ):
+        history.add(made(), QRELS, time=given)
+
+
+def test_entries_can_be_asked_for_by_run_and_measure(where):
+    with History.open(where) as history:
+        history.add(replace(made(), run_name="a\x00\udcff'; --"), QRELS)
+        history.add(evaluate(QRELS, RUN, "AP"), QRELS)
+        assert [entry.id for entry in history.entries(run="a\x00\udcff'; --")] == [1]
+        assert history.load(1).run_name == "a\x00\udcff'; --"
+        assert [entry.id for entry in history.entries(measure="map")] == [2]
+        assert history.entries(run="nobody") == ()
+
+
+def test_queries_are_kept_once_for_all_evaluations_of_them(tmp_path):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        first, second = (history.add(made(), QRELS) for _ in range(2))
+        other = history.add(evaluate(QRELS, RUN, "RR", queries=["q1", "q2"]), QRELS)
+        assert first.query_set == second.query_set != other.query_set
+        assert rows(path, "rankgauge_queries") == 2
+        history.delete(other)
+        assert rows(path, "rankgauge_queries") == 1
+        assert history.load(first) == made()
+
+
+def rows(path, table: str) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    finally:
+        connection.close()
+
+
+# Beyond this no measure goes, and sums of a few are still numbers.
+VALUES = st.floats(-1e100, 1e100) | st.just(np.nan)
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=6),
+    st.booleans(),
+    st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
+)
+def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, settings):
+    array = np.array(values, dtype=np.float64)
+    undefined = np.isnan(array)
+    if flagged:
+        undefined = ~undefined
+    evaluation = Evaluation(
+        run_name="any",
+        query_ids=tuple(f"q{n}" for n in range(len(values))),
+        measures=(parse("nDCG@10"), parse("P(rel=2)@5")),
+        per_query=array,
+        undefined=undefined,
+        policies=Policies(),
+        counts={"queries": len(values)},
+        notes=("one \ud800 note",),
+        settings=settings,
+    )
+    with History.open(tmp_path_factory.mktemp("any") / "history.db") as history:
+        back = history.load(history.add(evaluation, QRELS, settings=settings))
+    assert back == evaluation
+    assert bits(back) == bits(evaluation)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"a": (1, 2)}, {1: "a"}, {"a": float("nan")}, {"a": {1, 2}}, {"a": object()}],
+    ids=["a tuple", "a key that is a number", "NaN", "a set", "an object"],
+)
+def test_settings_that_would_come_back_otherwise_are_refused(settings, tmp_path):
+    with History.open(tmp_path / "history.db") as history:
+        with pytest.raises(InputError, match="the settings cannot be kept as they are"):
+            history.add(made(), QRELS, settings=settings)
+        with pytest.raises(InputError, match="the settings of the run cannot be kept"):
+            history.add(replace(made(), settings=settings), QRELS)
+    assert not (tmp_path / "history.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"label": "two\nlines"}, "for the label"),
+        ({"label": 3}, "for the label"),
+        ({"label": "x" * 201}, "for the label"),
+        ({"settings": ["a"]}, "for the settings, wanted a mapping"),
+    ],
+)
+def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
+    with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match=said):
+        history.add(made(), QRELS, **choices)
+
+
+def test_only_evaluations_are_kept(tmp_path):
+    with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
+        history.add(made().mean(), QRELS)
+
+
+def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
+    history = History.open(tmp_path / "h.db")
+    with pytest.raises(MismatchError, match="query 'q0' of the evaluation is not in these"):
+        history.add(made(), {"q1": {"d1": 1}})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", [3, b"h.db", ["h.db"]])
+def test_a_place_is_a_path_or_a_url(where):
+    with pytest.raises(InputError, match="wanted a path or a URL"):
+        History.open(where)
+
+
+def test_a_measure_that_this_version_does_not_know_speaks_for_itself(tmp_path):
+    path = tmp_path / "h.db"
+    with History.open(path) as history:
+        entry = history.add(evaluate(QRELS, RUN, "RR"), QRELS)
+        connection = sqlite3.connect(path)
+        ((moment, head),) = connection.execute("SELECT time, head FROM rankgauge_evaluations")
+        head = head.replace('"RR"', '"Rx"')
+        seal = hashlib.sha256(f"{moment}\n{head}".encode()).hexdigest()
+        connection.execute("UPDATE rankgauge_evaluations SET head = ?, seal = ?", (head, seal))
+        connection.commit()
+        connection.close()
+        assert list(history.entries()[0].means) == ["Rx"]
+        with pytest.raises(rankgauge.UnknownName, match="no measure is called 'Rx'"):
+            history.load(entry.id)
+
+
+def test_grades_of_records_are_part_of_their_judgments(tmp_path):
+    # d2 has a grade and is not relevant: only measures of gains read it.
+    kept = [
+        rankgauge.Records.of(
+            [{"id": "q", "retrieved": ["d1", "d2"], "relevant": {"d1"},
+              "relevance_scores": {"d1": 1, "d2": top}}]
+        )
+        for top in (2, 3)
+    ]  # fmt: skip
+    assert rankgauge.data.fingerprint(kept[0].qrels) == rankgauge.data.fingerprint(kept[1].qrels)
+    with History.open(tmp_path / "h.db") as history:
+        one, other = (history.add(evaluate(each, measures="RR"), each) for each in kept)
+    assert one.qrels != other.qrels
+
+
+def test_records_are_judgments_and_run_at_once(tmp_path):
+    records = rankgauge.Records.of([("q", ["d1", "d2"], {"d2"})])
+    with History.open(tmp_path / "h.db") as history:
+        entry = history.add(evaluate(records, measures="RR"), records)
+    assert entry.qrels == rankgauge.data.fingerprint(records.qrels)
+    assert entry.ranking == rankgauge.data.fingerprint(records.run)
+
+
+@pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])
+def test_a_number_that_is_none_is_told(which, tmp_path):
+    with History.open(tmp_path / "h.db") as history:
+        history.add(made(), QRELS)
+        with pytest.raises(InputError, match="evaluation"):
+            history.load(which)
+
+
+def test_the_default_place_is_a_folder_of_ours_or_what_the_variable_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANKGAUGE_HISTORY", raising=False)
+    with History.open() as history:
+        assert history.where == ".rankgauge/history.db"
+        assert not (tmp_path / ".rankgauge").exists()
+        history.add(made(), QRELS)
+    assert (tmp_path / ".rankgauge" / "history.db").exists()
+    monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "own.db"))
+    assert History.open().where == str(tmp_path / "own.db")
+    assert History.open("other.db").where == "other.db"
+
+
+def test_no_more_files_stay_than_the_one(tmp_path):
+    with History.open(tmp_path / "history.db") as history:
+        history.add(made(), QRELS)
+        history.entries()
+    assert [path.name for path in tmp_path.iterdir()] == ["history.db"]
+
+
+# ---- many at once, and a sudden end
+
+SAVES = """
+import sys
+from rankgauge import History, evaluate
+qrels = {f"q{n}": {"d1": 1} for n in range(5)}
+with History.open(sys.argv[1]) as history:
+    for number in range(int(sys.argv[2])):
+        run = {f"q{n}": ["x"] * 0 + ["d1"] for n in range(5)}
+        history.add(evaluate(qrels, run, ["RR", "AP"]), qrels, settings={"by": sys.argv[3]})
+        print(number, flush=True)
+"""
+
+
+def writer(where: str, number: int, name: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", SAVES, where, str(number), name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_two_writers_lose_nothing(where):
+    processes = [writer(where, 50, name) for name in "ab"]
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    with History.open(where) as history:
+        entries = history.entries()
+        assert sorted(entry.settings["by"] for entry in entries) == ["a"] * 50 + ["b"] * 50
+        assert sorted(entry.id for entry in entries) == list(range(1, 101))
+        assert history.load(entries[0]).mean() == {"RR": 1.0, "AP": 1.0}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there is no kill -9")
+def test_a_kill_during_a_save_leaves_a_good_store(tmp_path):
+    path = tmp_path / "history.db"
+    told = 0
+    for attempt in range(8):
+        process = writer(str(path), 10_000, "a")
+        process.stdout.readline()
+        told += 1
+        time.sleep(0.013 * attempt)
+        process.send_signal(signal.SIGKILL)
+        told += len(process.stdout.readlines())
+        process.stderr.close()
+        process.stdout.close()
+        process.wait()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    with History.open(path) as history:
+        entries = history.entries()
+        # Whatever was told to be saved is there; at most one more for each kill.
+        assert told <= len(entries) <= told + 8
+        assert all(history.load(entry).mean() == {"RR": 1.0, "AP": 1.0} for entry in entries)
+
+
+@pytest.mark.slow
+def test_a_list_of_ten_thousand_is_quick(tmp_path):
+    """Rows are copied inside the database; what is timed is reading them."""
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        history.add(made(), QRELS, run=RUN)
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
+        "INSERT INTO rankgauge_evaluations SELECT n.i, time, run, queries, head, seal "
+        "FROM rankgauge_evaluations, n"
+    )
+    connection.commit()
+    connection.close()
+    with History.open(path) as history:
+        begin = time.perf_counter()
+        assert len(history.entries()) == 10_000
+        assert time.perf_counter() - begin < 10
+
+
+def test_json_of_an_evaluation_from_the_store_is_by_the_schema(tmp_path):
+    with History.open(tmp_path / "h.db") as history:
+        text = history.load(history.add(full(), QRELS)).to_json()
+    assert json.loads(text)["schema"] == "rankgauge/evaluation/1"
+    assert Evaluation.from_json(text) == full()
