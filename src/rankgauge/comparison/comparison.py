@@ -34,8 +34,7 @@ from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.arguments import Queries, judged_by
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Table, to_html
@@ -257,7 +256,7 @@ class Comparison:
                 {
                     "name": e.run_name,
                     "means": {m: _null(v) for m, v in means[e.run_name].items()},
-                    "findings": [found.to_dict() for found in e.findings],
+                    "findings": [found.to_dict() for found in e.input_findings],
                 }
                 for e in self.evaluations
             ],
@@ -394,7 +393,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
         return _compared([_by(e, wanted) for e in evaluations], design)
-    judged = judged_by(qrels, wanted)
+    judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
     _check_common(truth, named)
     which = queries

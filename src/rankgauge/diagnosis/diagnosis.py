@@ -283,7 +283,7 @@ def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Fin
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
     docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
-    return evaluation.findings + (collection_findings(docs, known) if known else ())
+    return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
 def _measure(given: str | Measure) -> Measure:
