@@ -230,6 +230,7 @@ def tune_fusion(
             others[label] = search.evaluation(one, queries).mean()[str(wanted)]
     mean = evaluation.mean()[str(wanted)]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
+    unseen = many(len(queries), "query")
     return TunedFusion(
         run=run,
         measure=wanted,
@@ -242,8 +243,7 @@ def tune_fusion(
             f"tried: {_tried(candidates)}",
             *_method_sentences(made, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
-            f"{wanted} over {many(len(queries), 'query')} it was not chosen on: {mean:.4f}"
-            + f"; {compared}",
+            f"{wanted} over {unseen} it was not chosen on: {mean:.4f}; {compared}",
         ),
         warnings=(
             *_doubts(made, candidates),
