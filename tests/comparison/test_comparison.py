@@ -14,7 +14,7 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
 from rankgauge.comparison import Design
 from rankgauge.reports import report_comparison
 
