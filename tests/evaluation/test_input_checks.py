@@ -123,7 +123,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
 
     diagnosis = diagnose(qrels, bad)
     assert report_diagnosis(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
-    assert (diagnosis.cures, diagnosis.findings, diagnosis.totals) == ((), (), ())
+    assert (diagnosis.fixes, diagnosis.diagnoses, diagnosis.totals) == ((), (), ())
     assert json.loads(diagnosis.to_json())["failing"] is None
 
     changes = diff(qrels, run, bad)
