@@ -279,11 +279,10 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
     there: set[bytes] = set()
     found: set[tuple[bytes, bytes]] = set()
     for ids in run_ids:
-        ours = set(ids.tolist())
-        there |= ours & judged
-        found.update(
-            (value, other) for value in ours - judged for other in _meant(way, known, value)
-        )
+        different = set(ids.tolist())
+        there |= different & judged
+        for one in different - judged:
+            found.update((one, other) for other in _meant(way, known, one))
     # In order, so that the same is said each time.
     pairs = sorted(found)
     names: dict[bytes, bytes] = {}
