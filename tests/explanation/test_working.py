@@ -49,7 +49,8 @@ def differing(qrels, run, names, policies):
         case = Case(truth, found, measure, policies)
         for row, query in enumerate(truth.table.queries.tolist()):
             kernel = float(evaluation.per_query[row, column])
-            worked = calculate(measure, ranked_query(case, query), kernel)
+            worked = calculate(measure, ranked_query(case, query))
+            assert worked is not None
             looked_at += 1
             if not alike(worked.value, kernel):
                 wrong.append((str(measure), query, worked.value, kernel))
