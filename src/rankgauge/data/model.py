@@ -17,6 +17,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 from rankgauge.core.policies import Duplicates
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
@@ -494,6 +495,28 @@ def run_name(path: Source) -> str:
     for ending in _ENDINGS:
         base = base.removesuffix(ending)
     return base if base not in {"", "-"} else "run"
+
+
+def named_runs(runs: Any) -> list[Run]:
+    """Return two runs or more, given as a mapping of name to run or as runs with names.
+
+    Raises:
+        InputError: If they are fewer, or something else.
+    """
+    if isinstance(runs, Mapping):
+        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        named = [Run.of(run) for run in runs]
+    else:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
+        )  # fmt: skip
+    if len(named) < 2:
+        raise InputError(
+            f"got {many(len(named), 'run')}, wanted two or more", where="runs", fix="give another"
+        )
+    return named
 
 
 def write_qrels(qrels: Any, path: Source) -> None:
