@@ -59,8 +59,9 @@ def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
     for name, spread in info.spreads.items():
         for what, number in _numbers(spread).items():
             yield f"{name}: {what}", number, "", ""
-    for remark in info.remarks:
-        yield remark.name, remark.count, remark.of, "; ".join(remark.examples)
+    for found in info.findings:
+        evidence = found.evidence
+        yield found.message, evidence.count, evidence.of, "; ".join(evidence.examples)
 
 
 def _numbers(spread: object) -> dict[str, float]:
@@ -85,13 +86,13 @@ def _tables(info: CollectionInfo) -> Iterator[Table]:
             ("how long", "min", "median", "mean", "p95", "max"), rows, title="lengths", digits=1
         )
     found: tuple[tuple[Cell, ...], ...] = tuple(
-        (remark.name, remark.count, remark.of, ", ".join(remark.examples))
-        for remark in info.remarks
+        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
+        for one in info.findings
     )
     if found:
         yield Table(
             ("what", "number", "of", "such as"), found, title="what bends numbers",
-            notes=tuple(f"{remark.name}: {remark.effect}" for remark in info.remarks),
+            notes=tuple(f"{one.message}: {one.effect} ({one.code})" for one in info.findings),
         )  # fmt: skip
     else:
         yield Table(
