@@ -20,7 +20,7 @@ import pytest
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
 from rankgauge.cli.main import cli
-from rankgauge.measures.other_names import DIALECTS
+from rankgauge.measures.translation import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
