@@ -64,7 +64,7 @@ class Difference:
 
     Attributes:
         run: The run.
-        baseline: The run it is held against.
+        baseline: The run it is compared with.
         measure: The measure.
         mean: Its mean for the run.
         baseline_mean: Its mean for the baseline.
@@ -106,7 +106,7 @@ class Difference:
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest true difference that so many queries show with a chance of 80 %.
+        """The smallest true difference that is detectable with 80% power.
 
         By the paired t test at .05, for differences that spread as these do. None if they do not
         spread or there are fewer than two.
@@ -117,7 +117,7 @@ class Difference:
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """How many queries show a true difference of the size seen with a chance of 80 %.
+        """How many queries would detect a true difference of this size with 80% power.
 
         None where there is no difference or no spread, or where they would be millions.
         """
@@ -164,7 +164,7 @@ class Design:
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
             primary one.
-        baseline: The run that others are held against.
+        baseline: The run that others are compared with.
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
         test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
