@@ -37,8 +37,8 @@ def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple
         The front, fastest first.
 
     Example:
-        >>> all_of_them = [ParetoPoint("a", 0.5, 0.1), ParetoPoint("b", 0.6, 0.2), ParetoPoint("c", 0.5, 0.3)]
-        >>> [point.name for point in pareto_front(all_of_them)]
+        >>> rows = [("a", 0.5, 0.1), ("b", 0.6, 0.2), ("c", 0.5, 0.3)]
+        >>> [point.name for point in pareto_front(ParetoPoint(*row) for row in rows)]
         ['a', 'b']
     """
     sign = -1 if lower else 1
