@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any
 
 from rankgauge.checks.problems import Problem
-from rankgauge.core.escaping import for_json
 from rankgauge.core.findings import SEVERITIES, Effect, Location, Severity
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["CheckResult"]
 
@@ -19,7 +17,7 @@ _SCHEMA = "rankgauge/check/1"
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Result):
     """What a check found, the worst first.
 
     Made by :func:`check`.
@@ -30,6 +28,8 @@ class CheckResult:
         measures: The measures by which effects were measured.
         notes: What was not looked at, and why.
     """
+
+    _schema = _SCHEMA
 
     problems: tuple[Problem, ...]
     inputs: tuple[str, ...]
@@ -106,20 +106,13 @@ class CheckResult:
             "mend": [problem.mend or problem.kind.fix for problem in found],
         }
 
-    def to_json(self) -> str:
-        """The result as JSON by the published schema ``check-1.json``; NaN is null."""
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+    def _data(self) -> dict[str, Any]:
+        return {
             "inputs": list(self.inputs),
             "measures": list(self.measures),
             "problems": [_plain(found) for found in self.problems],
             "notes": list(self.notes),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
     def __repr__(self) -> str:
         counts = [

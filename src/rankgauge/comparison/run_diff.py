@@ -5,7 +5,6 @@ Values of all queries are columns; only the queries that are shown become text.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from rankgauge.comparison.differences import changes
 from rankgauge.comparison.overlap import mean_known, meet, overlaps, whole_number
-from rankgauge.core.escaping import for_json, visible
+from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order
@@ -33,7 +32,8 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.notes import ties_note
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["DocumentDiff", "QueryDiff", "RunDiff", "diff"]
 
@@ -104,7 +104,7 @@ class QueryDiff:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunDiff:
+class RunDiff(Result):
     """What became of each query from run A to run B.
 
     Made by :func:`diff`. Shows itself as a table in a notebook; :func:`report_diff` shows the
@@ -132,6 +132,8 @@ class RunDiff:
         findings: What the cheap checks of the input found, each with the run that has it. One of
             severity ``error`` explains the numbers of its run.
     """
+
+    _schema = _SCHEMA
 
     run_a: str
     run_b: str
@@ -220,35 +222,30 @@ class RunDiff:
         """The heads of the ranks of the first relevant documents."""
         return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
 
-    def to_json(self) -> str:
-        """The difference as JSON by the published schema ``diff-1.json``; NaN is null."""
-        from importlib.metadata import version
-
+    def _data(self) -> dict[str, Any]:
         columns = (self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
         rows = zip(self.query_ids, *(column.tolist() for column in columns), strict=True)
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
+        return {
             "runs": [self.run_a, self.run_b],
             "measure": str(self.measure),
-            "means": [_null(self.mean_a), _null(self.mean_b)],
+            "means": [self.mean_a, self.mean_b],
             "level": self.level,
             "depth": self.depth,
             "ties": self.ties,
             "rbo": {
-                "p": _P, "depth": _RBO_DEPTH, "mean": _null(mean_known(self.rbo.tolist())),
+                "p": _P, "depth": _RBO_DEPTH, "mean": mean_known(self.rbo.tolist()),
             },
             "wins": self.wins,
             "unchanged": self.unchanged,
             "losses": self.losses,
-            "loss_share": _null(self.loss_share),
-            "gain_share": _null(self.gain_share),
+            "loss_share": self.loss_share,
+            "gain_share": self.gain_share,
             "queries": [
                 {
                     "query": query,
-                    "values": [_null(value) for value in values],
-                    "change": _null(change),
-                    "rbo": _null(overlap),
+                    "values": values,
+                    "change": change,
+                    "rbo": overlap,
                     "first_relevant": [_rank(first) for first in firsts],
                     "same_top": same,
                 }
@@ -258,10 +255,13 @@ class RunDiff:
             "notes": list(self.notes),
             "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
         }  # fmt: skip
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self.wins} wins, "
+            f"{self.unchanged} ties, {self.losses} losses"
+        )
 
     def __repr__(self) -> str:
         counts = f"{self.wins} wins, {self.unchanged} ties, {self.losses} losses"
@@ -589,9 +589,9 @@ def _shown_json(query: QueryDiff) -> dict[str, Any]:
     return {
         "query": query.query,
         "text": query.text,
-        "values": [_null(query.value_a), _null(query.value_b)],
-        "change": _null(query.change),
-        "rbo": _null(query.rbo),
+        "values": [query.value_a, query.value_b],
+        "change": query.change,
+        "rbo": query.rbo,
         "first_relevant": [query.first_a, query.first_b],
         "retrieved": [query.retrieved_a, query.retrieved_b],
         "rankings": [[asdict(at) for at in r] for r in (query.ranking_a, query.ranking_b)],
@@ -602,7 +602,3 @@ def _shown_json(query: QueryDiff) -> dict[str, Any]:
 
 def _rank(value: float) -> int | None:
     return None if math.isnan(value) else int(value)
-
-
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value

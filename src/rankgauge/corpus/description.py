@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.corpus.loading.folders import other_splits, place_of
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.model import Qrels, Run
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["CollectionInfo", "Remark", "Spread", "describe_collection"]
 
@@ -62,7 +65,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class CollectionInfo:
+class CollectionInfo(Result):
     """What is in a collection.
 
     Attributes:
@@ -94,8 +97,24 @@ class CollectionInfo:
         """The share of documents that are judged for any query."""
         return self.judged_documents / self.documents if self.documents else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+    def table(self) -> Table:
+        """One line a number, and one for whatever makes numbers wrong."""
+        counts = (("documents", self.documents), ("queries", self.queries))
+        found = ((remark.name, remark.count) for remark in self.remarks)
+        return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        judged = "" if self.judgments is None else f", {many(self.judgments, 'judgment')}"
+        remarks = "; ".join(
+            f"{remark.count} of {remark.of} {remark.name}" for remark in self.remarks
+        )
+        return (
+            f"{self.name}: {many(self.documents, 'document')}, "
+            f"{many(self.queries, 'query')}{judged}. {remarks or 'Nothing wrong found.'}"
+        )
+
+    def _data(self) -> dict[str, Any]:
         grades = {f"{grade:g}": count for grade, count in self.grades.items()}
         return {**asdict(self), "grades": grades, "judged_share": self.judged_share}
 

@@ -409,7 +409,7 @@ def table_of_input(source: Any, layout: Layout) -> PairTable:
     )
 
 
-def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:  # noqa: A002 - the word users know
+def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
     """Read judgments from a file, or out of what holds them.
 
     Args:
@@ -435,7 +435,7 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     return Qrels(sources.read_table(path, JUDGMENTS, format, split=split))
 
 
-def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:  # noqa: A002 - the word users know
+def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:
     """Read a run from a file.
 
     Args:

@@ -563,7 +563,7 @@ def _repeated(rows: WideRows, *places: int) -> InputError:
     )
 
 
-def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:  # noqa: A002 - the word users know
+def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:
     r"""Read preferences from a file.
 
     Args:

@@ -20,12 +20,12 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.given_values import GivenValues
-from rankgauge.explanation.json_documents import null, written
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
 from rankgauge.explanation.working import number
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Fit", "Reproduction", "reproduce"]
 
@@ -68,7 +68,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reproduction:
+class Reproduction(Result):
     """Which way of computing reproduces numbers from somewhere else, and how sure that is.
 
     Made by :func:`reproduce`. Shows itself in a notebook; :func:`report_reproduction` prints it.
@@ -86,6 +86,8 @@ class Reproduction:
         reconciliation: From our mean to that which was given, by the best way; what it does not
             explain is its rest.
     """
+
+    _schema = _SCHEMA
 
     measure: Measure
     given: GivenValues
@@ -117,12 +119,11 @@ class Reproduction:
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
-    def to_json(self) -> str:
-        """As JSON by the published schema ``reproduction-1.json``; NaN is null."""
-        data = {
+    def _data(self) -> dict[str, Any]:
+        return {
             "measure": str(self.measure),
             "given": {
-                "source": self.given.source, "mean": null(self.given.mean),
+                "source": self.given.source, "mean": self.given.mean,
                 "values": len(self.given.values), "digits": self.given.digits,
                 "slack": self.given.slack, "notes": list(self.given.notes),
             },
@@ -133,18 +134,18 @@ class Reproduction:
             "fits": [
                 {
                     "name": fit.name, "deviations": list(fit.deviations), "profile": fit.profile,
-                    "mean": null(fit.mean), "reproduced": fit.reproduced, "missed": fit.missed,
+                    "mean": fit.mean, "reproduced": fit.reproduced, "missed": fit.missed,
                     "same": list(fit.same),
                     "ours": fit.ours,
                 }
                 for fit in self.fits
             ],
-            "reconciliation": self.reconciliation.data(),
+            "reconciliation": self.reconciliation._data(),  # noqa: SLF001 - without schema
         }  # fmt: skip
-        return written(_SCHEMA, data)
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return f"{self.title()}: {self.best.name} ({self.sure})"
 
     def __repr__(self) -> str:
         return f"<Reproduction of {self.title()}: {self.best.name}, {self.sure}>"

@@ -26,7 +26,8 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.fusion.alignment import Aligned, align
 from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named, prepared
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
 
@@ -59,7 +60,7 @@ class Fold:
 
 
 @dataclass(frozen=True, repr=False)
-class TunedFusion:
+class TunedFusion(Result):
     """A fused run in which no query saw parameters chosen on it.
 
     Made by :func:`tune_fusion`. Shows itself as a table in a notebook.
@@ -105,8 +106,9 @@ class TunedFusion:
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
         )
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         return f"<TunedFusion {self.run.name!r}: {len(self.folds)} folds by {self.measure}>"

@@ -20,6 +20,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.arguments import Queries, planned
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
@@ -51,7 +52,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Reliability(Result):
     """What came of leaving out each run's own judgments.
 
     Made by :func:`reliability`. Shows itself as a table in a notebook.
@@ -90,6 +91,14 @@ class Reliability:
         one = min(self.runs, key=lambda run: better * (run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
 
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        run, change = self.largest_drop(self.measures[0])
+        return (
+            f"without the judgments that only it brought, {run} changes most: "
+            f"{self.measures[0]} {change:+.4f}"
+        )
+
     def table(self) -> Table:
         """A line for each run and measure."""
         rows = tuple(
@@ -110,11 +119,6 @@ class Reliability:
             title="each run without the judgments that only it brought",
             notes=self.notes,
         )  # fmt: skip
-
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
 
 
 def reliability(
