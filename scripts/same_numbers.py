@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # New key: old key.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {"findings": "problems", "locations": "spots"}
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]
 _SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}

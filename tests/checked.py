@@ -8,7 +8,8 @@ from typing import Any
 
 import pytrec_eval
 
-from rankgauge.checks import CheckResult, Problem
+from rankgauge import Finding
+from rankgauge.checks import CheckResult
 
 Judgments = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
@@ -24,15 +25,15 @@ def opinion(qrels: Judgments, run: Scores, name: str = "ndcg_cut_10") -> float:
     return math.fsum(values[name] for values in found.values()) / len(qrels)
 
 
-def only(found: CheckResult, code: str) -> Problem:
+def only(found: CheckResult, code: str) -> Finding:
     """The one problem with this code."""
     (problem,) = found.of(code)
     return problem
 
 
-def effect(problem: Problem, by: str, measure: str = "nDCG@10") -> Any:
+def effect(problem: Finding, by: str, measure: str = "nDCG@10") -> Any:
     """The one effect that this was done for."""
-    (chosen,) = [e for e in problem.effects if by in e.by and e.measure == measure]
+    (chosen,) = [e for e in problem.evidence.effects if by in e.by and e.measure == measure]
     return chosen
 
 

@@ -204,7 +204,7 @@ def test_every_key_of_the_schema_of_checks_stands_on_the_page_of_files():
 def test_every_kind_of_problem_stands_on_its_page_with_all_that_is_known():
     page = text("reference", "checks.md")
     assert page.endswith(f"{checks.BEGIN}\n" + "\n".join(checks.lines()))
-    for kind in rankgauge.core.FINDING_KINDS.values():
+    for kind in rankgauge.checks.FINDING_KINDS.values():
         assert f"\n### {kind.code} {kind.name}\n" in page
 
 
@@ -218,7 +218,7 @@ def test_every_name_of_another_tool_stands_on_its_page():
 def test_codes_that_the_pages_name_are_codes():
     for path in [README, *written().values()]:
         found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
-        assert found <= set(rankgauge.core.FINDING_KINDS), path
+        assert found <= set(rankgauge.checks.FINDING_KINDS), path
 
 
 @pytest.mark.slow

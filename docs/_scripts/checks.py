@@ -1,4 +1,4 @@
-"""The kinds of problems that a check knows, in Markdown, from the code.
+"""The kinds of findings that a check knows, in Markdown, from the code.
 
     python docs/_scripts/checks.py           print what the page should say
     python docs/_scripts/checks.py --write   put it into docs/reference/checks.md
@@ -22,9 +22,9 @@ GROUPS = {
     "M": "Measures",
     "T": "Texts",
 }
-MENDED = {
-    "safe": "`--fix` mends it in a copy.",
-    "on request": "`--fix` with `--fix-also {code}` mends it in a copy.",
+COPIES = {
+    "safe": "`--fix` fixes it in a copy.",
+    "on request": "`--fix` with `--fix-also {code}` fixes it in a copy.",
     "": "",
 }
 
@@ -44,13 +44,13 @@ def lines() -> Iterator[str]:
     for letter, title in GROUPS.items():
         yield f"## {title}"
         yield ""
-        for kind in rankgauge.core.FINDING_KINDS.values():
+        for kind in rankgauge.checks.FINDING_KINDS.values():
             if kind.code.startswith(letter):
                 yield from of_kind(kind)
 
 
 def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
-    """What it is, what it does, what mends it."""
+    """What it is, what it does, how to fix it."""
     yield f"### {kind.code} {kind.name}"
     yield ""
     yield f"{sentence(kind.description)} *({kind.severity})*"
@@ -58,8 +58,8 @@ def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
     yield "What it does"
     yield f": {sentence(kind.effect)}"
     yield ""
-    yield "What mends it"
-    yield f": {sentence(kind.fix)} {MENDED[kind.automatic].format(code=kind.code)}".rstrip()
+    yield "How to fix it"
+    yield f": {sentence(kind.fix)} {COPIES[kind.automatic].format(code=kind.code)}".rstrip()
     yield ""
 
 

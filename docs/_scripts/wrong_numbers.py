@@ -1,4 +1,4 @@
-"""Five faults made from real data, found and mended: the sessions of howto/wrong-numbers.md.
+"""Five faults made from real data, found and fixed: the sessions of howto/wrong-numbers.md.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py           print them
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py --write   into the page
@@ -33,24 +33,24 @@ SESSIONS = {
     "shifted": (
         f"rankgauge evaluate qrels.txt shifted.run {MEASURES} {QUIET}",
         f"rankgauge check qrels.txt shifted.run {MEASURES}",
-        "awk '{ $3 = $3 + 1; print }' shifted.run > mended.run",
-        f"rankgauge evaluate qrels.txt mended.run {MEASURES} {QUIET}",
+        "awk '{ $3 = $3 + 1; print }' shifted.run > fixed.run",
+        f"rankgauge evaluate qrels.txt fixed.run {MEASURES} {QUIET}",
     ),
     "padded": (
         f"rankgauge evaluate qrels.txt padded.run {MEASURES} {QUIET}",
-        f"rankgauge check qrels.txt padded.run {MEASURES} --fix mended",
-        f"rankgauge evaluate qrels.txt mended/padded.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt padded.run {MEASURES} --fix fixed",
+        f"rankgauge evaluate qrels.txt fixed/padded.run {MEASURES} {QUIET}",
     ),
     "distances": (
         f"rankgauge evaluate qrels.txt distances.run {MEASURES} {QUIET}",
-        f"rankgauge check qrels.txt distances.run {MEASURES} --fix mended --fix-also R104",
-        f"rankgauge evaluate qrels.txt mended/distances.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt distances.run {MEASURES} --fix fixed --fix-also R104",
+        f"rankgauge evaluate qrels.txt fixed/distances.run {MEASURES} {QUIET}",
     ),
     "duplicates": (
         f"rankgauge evaluate qrels.txt chunks.run {MEASURES}",
         f"rankgauge evaluate qrels.txt chunks.run {MEASURES} --duplicates first {QUIET}",
-        f"rankgauge check qrels.txt chunks.run {MEASURES} --fix mended --fix-also R101",
-        f"rankgauge evaluate qrels.txt mended/chunks.run {MEASURES} {QUIET}",
+        f"rankgauge check qrels.txt chunks.run {MEASURES} --fix fixed --fix-also R101",
+        f"rankgauge evaluate qrels.txt fixed/chunks.run {MEASURES} {QUIET}",
     ),
     "cut": (
         f"rankgauge evaluate qrels.txt bm25.run short.run {MEASURES} | head -n 4",

@@ -192,13 +192,13 @@ def _check(case: Case, path: Path) -> str:
     result = rg.check(path) if alone else rg.check(_QRELS, path)
     rg.reports.report_check(result, "text")
     json.loads(result.to_json())
-    for problem in result.problems:
-        if problem.count < 1 or not problem.what or not problem.mend:
-            return f"{FAULT}: {problem}"
+    for finding in result.findings:
+        if finding.evidence.count < 1 or not finding.message or not finding.fix:
+            return f"{FAULT}: {finding}"
     try:
         rg.read_qrels(path) if alone else rg.evaluate(_QRELS, path, "AP")
     except rg.InputError as error:
-        if all(problem.kind.severity != "error" for problem in result.problems):
+        if all(finding.severity != "error" for finding in result.findings):
             return f"{FAULT}: no error is found, but {error}"
     return "read"
 

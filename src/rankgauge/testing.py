@@ -12,16 +12,13 @@ from typing import Any
 
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
+from rankgauge.retrievers.hits import Hits, hits_of, listed_hits, rows_of_hits
 from rankgauge.retrievers.protocol import (
-    Hits,
     aligned,
     describe_error,
     has_index,
-    hits_of,
     index_documents,
-    listed_hits,
     responses_of,
-    rows_of_hits,
     search,
 )
 from rankgauge.sample import sample_path

@@ -187,7 +187,7 @@ def test_a_run_can_be_evaluated():
     [
         (7, {}, "has no invoke"),
         (Fixed(pages=[]), {"score": "similarity"}, "returns no scores"),
-        (Fixed(pages=[]), {"score": "cosine"}, "score='cosine' is not possible"),
+        (Fixed(pages=[]), {"score": "cosine"}, "no kind of score is called 'cosine'"),
         (Fixed(pages=[]), {"depth": 0}, "depth=0 is not possible"),
         (Fixed(pages=[]), {"indexing": True}, "no vector store"),
         (Fixed(pages=[]), {"settings": "bm25"}, "got str for the settings"),
@@ -195,13 +195,13 @@ def test_a_run_can_be_evaluated():
     ids=["no retriever", "no scores", "score", "depth", "no store", "settings"],
 )
 def test_options_that_are_not_possible_are_named(given, options, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         LangChain(given, **options)
     assert caught.value.fix
 
 
 def test_searching_before_indexing_is_named():
-    with pytest.raises(InputError, match="nothing was indexed"):
+    with pytest.raises(InputError, match="no documents yet"):
         LangChain(InMemoryVectorStore(Words()), indexing=True).search([Query("q", "a")], 3)
 
 

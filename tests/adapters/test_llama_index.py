@@ -121,13 +121,13 @@ def test_a_node_without_the_key_is_an_error_that_names_its_keys():
     ("given", "options", "message"),
     [
         (7, {}, "has no retrieve"),
-        (Fixed([]), {"ids": "chunk"}, "ids='chunk' is not possible"),
+        (Fixed([]), {"ids": "chunk"}, "no kind of ids is called 'chunk'"),
         (Fixed([]), {"ids": "node", "id_key": "x"}, "nodes are wanted"),
         (Fixed([]), {"depth": True}, "depth=True is not possible"),
     ],
     ids=["no retriever", "ids", "ids and key", "depth"],
 )
 def test_options_that_are_not_possible_are_named(given, options, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         LlamaIndex(given, **options)
     assert caught.value.fix

@@ -1,10 +1,10 @@
-"""Problems of texts, each with its effect held against pytrec_eval on what was changed by hand."""
+"""Findings of texts, each with its effect held against pytrec_eval on what was changed by hand."""
 
 import pytest
 import pytrec_eval
 
 from rankgauge import Collection, Qrels, Run, describe_collection
-from rankgauge.checks.texts import text_problems
+from rankgauge.checks.text_checks import check_texts
 
 DOCUMENTS = {
     "d1": "How do I renew a library card that has run out? Ask at the desk.",
@@ -33,8 +33,8 @@ MEASURE = "nDCG@10"
 def found(documents=DOCUMENTS, queries=QUERIES, judged=JUDGED, run=RUN):
     collection = Collection.of(documents, queries, name="texts")
     runs = {"mine": Run.of(run, name="mine")} if run else {}
-    problems = text_problems(collection, Qrels.of(judged), runs, [MEASURE])
-    return {(problem.kind.code, problem.source): problem for problem in problems}
+    problems = check_texts(collection, Qrels.of(judged), runs, [MEASURE])
+    return {(problem.code, problem.evidence.source): problem for problem in problems}
 
 
 def ndcg(judged, run, queries=None):
@@ -52,7 +52,7 @@ def without(grades, *documents):
 
 
 def effect(problem):
-    (one,) = problem.effects
+    (one,) = problem.evidence.effects
     assert (one.run, one.measure) == ("mine", MEASURE)
     assert one.now == pytest.approx(ndcg(JUDGED, RUN))
     return one.then
@@ -67,16 +67,20 @@ def test_every_kind_is_found_once_for_the_input_that_has_it():
 
 def test_documents_without_text_are_left_out_of_the_judgments_to_see_what_they_cost():
     problem = found()["T101", "texts"]
-    assert (problem.count, problem.of, problem.unit) == (1, 6, "document")
-    assert [location.document for location in problem.locations] == ["d2"]
-    assert "1 of them judged relevant" in problem.what
+    assert (problem.evidence.count, problem.evidence.of, problem.evidence.unit) == (
+        1,
+        6,
+        "document",
+    )
+    assert [location.document for location in problem.evidence.locations] == ["d2"]
+    assert "1 of them judged relevant" in problem.message
     assert effect(problem) == pytest.approx(ndcg(without(JUDGED, "d2"), RUN))
 
 
 def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
     problem = found()["T102", "texts"]
-    assert (problem.count, problem.of) == (2, 6)
-    assert [location.document for location in problem.locations] == ["d3", "d4", "d6"]
+    assert (problem.evidence.count, problem.evidence.of) == (2, 6)
+    assert [location.document for location in problem.evidence.locations] == ["d3", "d4", "d6"]
     # d6 was judged not relevant: that stands.
     judged = {**JUDGED, "q2": {**JUDGED["q2"], "d4": 2}}
     assert effect(problem) == pytest.approx(ndcg(judged, RUN))
@@ -84,40 +88,45 @@ def test_twins_of_a_relevant_document_get_its_grade_unless_they_are_judged():
 
 def test_twins_that_are_judged_alike_change_nothing():
     judged = {**JUDGED, "q2": {"d3": 2, "d4": 2, "d6": 2}}
-    assert found(judged=judged)["T102", "texts"].effects == ()
+    assert found(judged=judged)["T102", "texts"].evidence.effects == ()
 
 
 def test_repeated_texts_without_a_judgment_have_no_effect():
     texts = {"a": "one two", "b": "one  two", "c": "three"}
     problem = found(texts, {"q1": "x"}, {"q1": {"c": 1}}, {"q1": {"c": 1.0}})["T102", "texts"]
-    assert (problem.count, problem.effects) == (1, ())
-    assert [location.document for location in problem.locations] == ["b"]
+    assert (problem.evidence.count, problem.evidence.effects) == (1, ())
+    assert [location.document for location in problem.evidence.locations] == ["b"]
 
 
 def test_questions_inside_documents_are_left_out_of_the_mean():
     problem = found()["T103", "texts"]
-    assert (problem.count, problem.of) == (1, 4)
-    assert [(location.query, location.document) for location in problem.locations] == [("q1", "d1")]
+    assert (problem.evidence.count, problem.evidence.of) == (1, 4)
+    assert [(location.query, location.document) for location in problem.evidence.locations] == [
+        ("q1", "d1")
+    ]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q2", "q3", "q9"]))
 
 
 def test_questions_that_are_not_judged_leak_nothing():
     queries = {**QUERIES, "q7": "late books cost ten cents a day"}
     problem = found(queries=queries)["T103", "texts"]
-    assert (problem.count, [location.query for location in problem.locations]) == (1, ["q1"])
+    assert (
+        problem.evidence.count,
+        [location.query for location in problem.evidence.locations],
+    ) == (1, ["q1"])
 
 
 def test_documents_that_are_not_there_are_named_for_the_judgments_and_for_the_run():
     judged, retrieved = found()["T104", "texts"], found()["T104", "mine"]
-    assert [location.document for location in judged.locations] == ["gone"]
+    assert [location.document for location in judged.evidence.locations] == ["gone"]
     assert effect(judged) == pytest.approx(ndcg(without(JUDGED, "gone"), RUN))
-    assert [location.document for location in retrieved.locations] == ["strange"]
+    assert [location.document for location in retrieved.evidence.locations] == ["strange"]
     assert effect(retrieved) == pytest.approx(ndcg(JUDGED, without(RUN, "strange")))
 
 
 def test_queries_that_are_not_there_are_left_out_of_the_mean():
     problem = found()["T105", "texts"]
-    assert [location.query for location in problem.locations] == ["q9"]
+    assert [location.query for location in problem.evidence.locations] == ["q9"]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q1", "q2", "q3"]))
 
 
@@ -128,28 +137,33 @@ def test_of_what_a_collection_lacks_as_a_whole_nothing_is_said():
 
 
 def test_judgments_alone_are_looked_at_without_effects():
-    assert all(problem.effects == () for problem in found(run={}).values())
+    assert all(problem.evidence.effects == () for problem in found(run={}).values())
     assert len(found(run={})) == 5
 
 
 def test_a_run_of_other_queries_has_no_effects():
     problems = found(run={"other": {"d1": 1.0}})
-    assert all(problem.effects == () for problem in problems.values())
+    assert all(problem.evidence.effects == () for problem in problems.values())
 
 
 def test_a_check_counts_what_the_description_of_the_collection_counts():
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES, name="texts"), JUDGED)
     remarks = {remark.name: remark.count for remark in info.remarks}
     problems = found()
-    assert remarks["documents without any text"] == problems["T101", "texts"].count
-    assert remarks["documents that repeat another"] == problems["T102", "texts"].count
-    assert remarks["queries whose words stand in a document"] == problems["T103", "texts"].count
-    assert remarks["judged documents that are not there"] == problems["T104", "texts"].count
-    assert remarks["judged queries that are not there"] == problems["T105", "texts"].count
+    assert remarks["documents without any text"] == problems["T101", "texts"].evidence.count
+    assert remarks["documents that repeat another"] == problems["T102", "texts"].evidence.count
+    assert (
+        remarks["queries whose words stand in a document"]
+        == problems["T103", "texts"].evidence.count
+    )
+    assert (
+        remarks["judged documents that are not there"] == problems["T104", "texts"].evidence.count
+    )
+    assert remarks["judged queries that are not there"] == problems["T105", "texts"].evidence.count
 
 
 def test_a_query_without_any_judgment_stays_in_the_mean():
     judged = {**JUDGED, "q4": {}}
     problem = found(queries={**QUERIES, "q4": "x"}, judged=judged)["T102", "texts"]
-    (one,) = problem.effects
+    (one,) = problem.evidence.effects
     assert one.now == pytest.approx(ndcg(JUDGED, RUN) * 4 / 5)

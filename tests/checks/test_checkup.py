@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 import rankgauge
 from rankgauge import InputError, UnknownName, check, evaluate, sample_path
-from rankgauge.core import FINDING_KINDS
+from rankgauge.checks import FINDING_KINDS
 
 
 def test_codes_are_stable_and_in_order():
@@ -29,7 +29,7 @@ def test_errors_stand_before_warnings_and_hints():
     run = {query: {d: 100 - s for d, s in docs.items()} for query, docs in run.items()}
     del run["q3"]
     run["new"] = {"d1": 1.0}
-    levels = [problem.kind.severity for problem in check(qrels, run, "nDCG@10").problems]
+    levels = [problem.severity for problem in check(qrels, run, "nDCG@10").findings]
     assert levels == sorted(levels, key=("error", "warning", "info").index)
     assert set(levels) == {"error", "warning", "info"}
 
@@ -56,8 +56,8 @@ def test_the_means_as_they_are_are_those_of_an_evaluation():
     del run["q1"]
     names = ["nDCG@10", "AP", "P@5", "Bpref", "RR", "ERR@10", "Judged@10"]
     (problem,) = check(qrels, run, names).of("P104")
-    now = {effect.measure: effect.now for effect in problem.effects}
-    then = {effect.measure: effect.then for effect in problem.effects}
+    now = {effect.measure: effect.now for effect in problem.evidence.effects}
+    then = {effect.measure: effect.then for effect in problem.evidence.effects}
     assert now == evaluate(qrels, run, names).mean()
     assert then == evaluate(qrels, run, names, queries="intersection").mean()
 
@@ -91,7 +91,7 @@ def test_files_of_one_name_are_told_apart_by_their_folder(tmp_path):
         path.write_text("q1 Q0 d1 1 1.0 t\n")
         paths.append(str(path))
     found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, paths)
-    assert [problem.effects[0].run for problem in found.of("P104")] == paths
+    assert [problem.evidence.effects[0].run for problem in found.of("P104")] == paths
 
 
 def test_judgments_in_the_place_of_a_run_are_refused_as_everywhere():
@@ -107,15 +107,15 @@ def test_judgments_in_the_place_of_a_run_are_refused_as_everywhere():
 def test_the_clean_sample_has_no_error():
     runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
     found = check(sample_path("qrels.txt"), runs)
-    assert [(p.kind.code, p.source.rsplit("/", 1)[-1]) for p in found.problems] == [
+    assert [(p.code, p.evidence.source.rsplit("/", 1)[-1]) for p in found.findings] == [
         ("P106", "bm25.run"), ("P106", "keyword.run"), ("R109", "bm25.run"),
         ("R109", "keyword.run"),
     ]  # fmt: skip
 
 
 def kinds(found):
-    return sorted((p.kind.code, p.count, p.of, round(e.then, 9), e.by)
-                  for p in found.problems for e in (p.effects or ()))  # fmt: skip
+    return sorted((p.code, p.evidence.count, p.evidence.of, round(e.then, 9), e.by)
+                  for p in found.findings for e in (p.evidence.effects or ()))  # fmt: skip
 
 
 FAULTS = st.sets(st.sampled_from(["missing", "twice", "zero", "ties", "holes", "self"]))
@@ -189,14 +189,14 @@ def test_runs_of_one_name_are_numbered():
     del run["q1"]
     same = [rankgauge.Run.of(run, name="a"), rankgauge.Run.of(run, name="a")]
     found = check(qrels, same)
-    assert [problem.effects[0].run for problem in found.of("P104")] == ["a 1", "a 2"]
+    assert [problem.evidence.effects[0].run for problem in found.of("P104")] == ["a 1", "a 2"]
 
 
 def test_ids_that_are_no_text_are_counted_once_each(tmp_path):
     path = tmp_path / "a.run"
     path.write_bytes(b"q1 Q0 d\xff1 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d\xff1 1 1.0 t\n")
     (problem,) = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, path).of("F102")
-    assert problem.count == 1
+    assert problem.evidence.count == 1
 
 
 def test_a_measure_that_refuses_the_judgments_raises_no_alarm_of_its_own():

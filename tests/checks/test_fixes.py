@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from pyarrow import feather
 
 from rankgauge import InputError, Qrels, Run, UnknownName, check, read_qrels, read_run
-from rankgauge.checks import mend
+from rankgauge.checks import fix_inputs
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"
@@ -27,10 +27,10 @@ def written(folder, name, text):
 def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
     """What was done, and the copies, None where none was written."""
     given_ = [written(folder, name, text) for name, text in zip(names, (qrels, run), strict=True)]
-    result = mend(check(*given_), *given_, also=also)
+    result = fix_inputs(check(*given_), *given_, also=also)
     result.write(folder / "out")
     paths = [folder / "out" / name for name in names]
-    done = {source.rsplit("/", 1)[-1]: codes for source, codes in result.done.items()}
+    done = {source.rsplit("/", 1)[-1]: codes for source, codes in result.fixed.items()}
     return done, *(path.read_bytes().decode() if path.exists() else None for path in paths)
 
 
@@ -74,7 +74,7 @@ def test_lines_that_cannot_be_read_and_scores_that_are_none_are_left_out_where_a
 def test_one_of_two_faults_that_no_copy_can_carry_is_not_enough(tmp_path):
     bad = RUN + "oops\nq2 Q0 d4 1 nan mine\n"
     given_ = [written(tmp_path, "q", QRELS), written(tmp_path, "r", bad)]
-    result = mend(check(*given_), *given_, also=["F101"])
+    result = fix_inputs(check(*given_), *given_, also=["F101"])
     assert result.write(tmp_path / "out") == [
         f"{given_[1]}: not copied, it has lines that no copy can carry: --fix-also R102"
     ]
@@ -94,7 +94,7 @@ def test_a_first_line_that_cannot_be_read_goes_and_a_header_stays(tmp_path):
 def test_packed_files_stay_packed(tmp_path):
     packed = gzip.compress((RUN + "q1 Q0 d2 3 8.0 mine\n").encode())
     paths = [written(tmp_path, "q.txt", QRELS), written(tmp_path, "a.run.gz", packed)]
-    mend(check(*paths), *paths).write(tmp_path / "out")
+    fix_inputs(check(*paths), *paths).write(tmp_path / "out")
     assert gzip.decompress((tmp_path / "out/a.run.gz").read_bytes()).decode() == RUN
 
 
@@ -115,7 +115,7 @@ def test_distances_are_negated_where_asked_and_only_their_field_changes(tmp_path
     qrels, run = distances(tmp_path)
     found = check(qrels, run)
     assert "R104" in found.codes
-    result = mend(found, qrels, run, also=["R104"])
+    result = fix_inputs(found, qrels, run, also=["R104"])
     result.write(tmp_path / "out")
     copy = tmp_path / "out/a.run"
     before = (tmp_path / "a.run").read_text().splitlines()
@@ -181,15 +181,15 @@ def test_ids_that_could_mean_two_are_left_alone(tmp_path):
 
 def test_data_in_memory_are_mended_too():
     rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
-    result = mend(check(rows), rows)
-    assert result.done == {"judgments": {"J101": 1}}
+    result = fix_inputs(check(rows), rows)
+    assert result.fixed == {"judgments": {"J101": 1}}
     assert result.qrels() == Qrels.of({"q1": {"d1": 1.0, "d2": 0.0}})
     assert result.runs() == ()
 
 
 def test_rows_that_are_no_lines_are_written_anew(tmp_path):
     rows = [("q1", "d1", 1), ("q1", "d2", 0), ("q1", "d1", 1)]
-    said = mend(check(rows), rows).write(tmp_path)
+    said = fix_inputs(check(rows), rows).write(tmp_path)
     assert said == [f"wrote {tmp_path / 'judgments.txt'}: J101 1 row"]
     assert read_qrels(tmp_path / "judgments.txt") == Qrels.of({"q1": {"d1": 1, "d2": 0}})
 
@@ -201,7 +201,7 @@ def test_files_of_one_name_get_copies_of_two(tmp_path):
         text = RUN + f"q1 Q0 d2 3 8.0 {name}\n"
         paths.append(written(tmp_path / name, "a.run", text))
     judged = written(tmp_path, "qrels.txt", QRELS)
-    mend(check(judged, paths), judged, paths).write(tmp_path / "out")
+    fix_inputs(check(judged, paths), judged, paths).write(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["2-a.run", "a.run"]
 
 
@@ -211,7 +211,7 @@ def test_copies_have_names_of_their_own_whatever_the_names_of_their_files(tmp_pa
         (tmp_path / name).parent.mkdir(exist_ok=True)
         paths.append(written(tmp_path, name, RUN + f"q1 Q0 d2 3 8.0 {name}\n"))
     judged = written(tmp_path, "qrels.txt", QRELS)
-    said = mend(check(judged, paths), judged, paths).write(tmp_path / "out")
+    said = fix_inputs(check(judged, paths), judged, paths).write(tmp_path / "out")
     copies = sorted((tmp_path / "out").iterdir())
     assert [copy.name for copy in copies] == ["3-3-A.run", "3-a.run", "a.run"]
     assert len(said) == len(copies)
@@ -224,7 +224,7 @@ def test_a_copy_never_takes_the_place_of_another_input(tmp_path):
     old = written(tmp_path / "old", "a.run", RUN + "q1 Q0 d2 3 8.0 x\n")
     new = written(tmp_path / "new", "a.run", RUN)
     with pytest.raises(InputError, match="take the place of an input"):
-        mend(check(judged, [old, new]), judged, [old, new]).write(tmp_path / "new")
+        fix_inputs(check(judged, [old, new]), judged, [old, new]).write(tmp_path / "new")
     assert (tmp_path / "new" / "a.run").read_text() == RUN
 
 
@@ -251,7 +251,7 @@ def test_a_copy_has_the_bytes_of_its_file_but_for_the_lines_that_go(tmp_path, na
 def test_rows_that_span_lines_are_written_anew_and_that_is_said(tmp_path):
     text = 'query_id,doc_id,score,why\nq1,d1,3,"two\nlines"\nq1,d1,3,b\nq2,"d\n3",1,c\n'
     judged, run = written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "a.csv", text)
-    said = mend(check(judged, run), judged, run).write(tmp_path / "out")
+    said = fix_inputs(check(judged, run), judged, run).write(tmp_path / "out")
     assert said == [f"wrote {tmp_path / 'out' / 'a.csv'}: R101 1 row; all rows are written anew"]
     with (tmp_path / "out" / "a.csv").open(newline="") as file:
         rows = list(csv.reader(file))
@@ -283,8 +283,8 @@ def test_scores_that_are_none_are_left_out_of_columns_and_lists_of_rows_too(tmp_
         feather.write_feather(pa.table(rows), run)
     judged = written(tmp_path, "qrels.txt", QRELS)
     found = check(judged, str(run))
-    assert found.of("R102")[0].count == 1
-    mend(found, judged, str(run), also=["R102"]).write(tmp_path / "out")
+    assert found.of("R102")[0].evidence.count == 1
+    fix_inputs(found, judged, str(run), also=["R102"]).write(tmp_path / "out")
     assert read_run(tmp_path / "out" / name) == Run.of(
         {"q1": {"d1": 2.5}, "q2": {"d3": 1}}, name="a"
     )
@@ -293,20 +293,20 @@ def test_scores_that_are_none_are_left_out_of_columns_and_lists_of_rows_too(tmp_
 def test_only_what_was_found_is_mended(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
     found = check(path, ignore=["J101"])
-    assert mend(found, path).done == {}
+    assert fix_inputs(found, path).fixed == {}
 
 
 def test_a_code_that_cannot_be_mended_is_refused():
-    with pytest.raises(UnknownName, match="J102 cannot be mended without a person"):
-        mend(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
-    with pytest.raises(UnknownName, match="no problem has the code 'X'"):
-        mend(check({"q": ["d"]}), {"q": ["d"]}, also=["X"])
+    with pytest.raises(UnknownName, match="J102 cannot be fixed without a person"):
+        fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
+    with pytest.raises(UnknownName, match="no finding has the code 'X'"):
+        fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["X"])
 
 
 def test_a_copy_never_takes_the_place_of_its_original(tmp_path):
     path = written(tmp_path, "qrels.txt", QRELS + QRELS)
     with pytest.raises(InputError, match="take the place of an input"):
-        mend(check(path), path).write(tmp_path)
+        fix_inputs(check(path), path).write(tmp_path)
     assert (tmp_path / "qrels.txt").read_text() == QRELS + QRELS
 
 
@@ -323,7 +323,7 @@ def test_a_mended_copy_has_the_lines_that_stay_in_their_order(tmp_path_factory, 
     run = written(folder, "a.run", "\n".join(lines))
     judged = {"a": {"x": 1, "z": 0}, "b": {"y": 1}}
     also = ("R101", "R108")
-    mend(check(judged, run), judged, run, also=also).write(folder / "out")
+    fix_inputs(check(judged, run), judged, run, also=also).write(folder / "out")
     copy = folder / "out/a.run"
     best = {}
     for n, (query, doc, value) in enumerate(rows):

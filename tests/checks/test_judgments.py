@@ -9,17 +9,17 @@ pytest.importorskip("pytrec_eval")
 
 
 def test_good_judgments_and_a_good_run_have_no_problem():
-    assert check(*good()).problems == ()
+    assert check(*good()).findings == ()
 
 
 def test_a_pair_judged_twice_with_one_grade_is_counted_with_its_line(tmp_path):
     path = tmp_path / "a.qrels"
     path.write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\nq1 0 d1 1\nq2 0 d1 0\nq2 0 d2 1\n")
     found = only(check(path, {"q1": ["d1"], "q2": ["d1", "d2"]}), "J101")
-    assert (found.count, found.of, found.unit) == (1, 6, "judgment")
-    assert [(location.line, location.query, location.document) for location in found.locations] == [
-        (3, "q1", "d1")
-    ]
+    assert (found.evidence.count, found.evidence.of, found.evidence.unit) == (1, 6, "judgment")
+    assert [
+        (location.line, location.query, location.document) for location in found.evidence.locations
+    ] == [(3, "q1", "d1")]
     measured = effect(found, "once")
     assert math.isnan(measured.now)
     once = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d2": 1}}
@@ -34,7 +34,7 @@ def test_a_pair_judged_differently_shows_what_each_grade_would_give():
     found = check(rows, run)
     assert found.codes[0] == "J102"
     problem = only(found, "J102")
-    assert problem.count == 1
+    assert problem.evidence.count == 1
     for which, grade in (("lowest", 1), ("highest", 2)):
         wanted = opinion({"q1": {"d1": 3, "d2": grade, "d3": 0}}, run)
         assert effect(problem, which).then == pytest.approx(wanted)
@@ -50,8 +50,8 @@ def test_queries_without_a_relevant_document_are_counted_and_left_out_to_measure
     qrels["q3"] = dict.fromkeys(qrels["q3"], 0)
     qrels["q5"] = dict.fromkeys(qrels["q5"], -1)
     problem = only(check(qrels, run), "J103")
-    assert problem.count == sum(max(docs.values()) < 1 for docs in qrels.values()) == 2
-    assert [location.query for location in problem.locations] == ["q3", "q5"]
+    assert problem.evidence.count == sum(max(docs.values()) < 1 for docs in qrels.values()) == 2
+    assert [location.query for location in problem.evidence.locations] == ["q3", "q5"]
     rest = {query: docs for query, docs in qrels.items() if max(docs.values()) >= 1}
     assert effect(problem, "only queries").then == pytest.approx(opinion(rest, run))
     assert effect(problem, "only queries").now == pytest.approx(opinion(qrels, run))
@@ -67,7 +67,7 @@ def test_grades_that_never_reach_the_level_are_measured_at_a_lower_one():
     qrels = {"q1": {"d1": 0.5, "d2": 1, "d3": 0}}
     run = {"q1": {"d3": 3.0, "d1": 2.0, "d2": 1.0}}
     problem = only(check(qrels, run, ["AP", "P@5"]), "J104")
-    assert problem.count == 1
+    assert problem.evidence.count == 1
     now, then = {"q1": {"d2": 1, "d3": 0}}, {"q1": {"d1": 1, "d2": 1, "d3": 0}}
     assert effect(problem, "rel=0.5", "AP").now == pytest.approx(opinion(now, run, "map"))
     assert effect(problem, "rel=0.5", "AP").then == pytest.approx(opinion(then, run, "map"))
@@ -94,7 +94,7 @@ def test_grades_that_never_reach_the_level_are_measured_at_a_lower_one():
 def test_grades_out_of_the_scale_are_counted(grades, scale, count):
     qrels = {"q1": {f"d{n}": grade for n, grade in enumerate(grades)}}
     found = check(qrels, scale=scale, ignore=["J103", "J104", "J107"])
-    assert sum(problem.count for problem in found.of("J105")) == count
+    assert sum(problem.evidence.count for problem in found.of("J105")) == count
 
 
 def test_a_grade_far_above_is_left_out_to_measure():
@@ -116,7 +116,7 @@ def test_grades_above_the_top_of_err_are_measured_with_a_higher_one():
     qrels = {"q1": {"d1": 5, "d2": 0}}
     run = {"q1": {"d2": 2.0, "d1": 1.0}}
     problem = only(check(qrels, run, ["ERR@10", "P@5"]), "J106")
-    assert problem.count == 1
+    assert problem.evidence.count == 1
     measured = effect(problem, "top=5", "ERR(top=4)@10")
     assert math.isnan(measured.now)
     assert measured.then == pytest.approx((2**5 - 1) / 2**5 / 2)
@@ -128,7 +128,7 @@ def test_a_recall_that_cannot_be_reached_says_how_far_it_can():
     qrels = {"q1": {f"d{n}": 1 for n in range(4)}, "q2": {"d1": 1, "d9": 1, "d2": 0}}
     run = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}, "q2": {"d1": 1.0}}
     problem = only(check(qrels, run, ["R@2", "R@10"]), "J107")
-    assert (problem.count, problem.of) == (1, 2)
+    assert (problem.evidence.count, problem.evidence.of) == (1, 2)
     reach = effect(problem, "highest", "R@2")
     assert reach.now == pytest.approx(opinion(qrels, run, "recall_2"))
     assert reach.then == pytest.approx((2 / 4 + 1) / 2)

@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import batch
 
 from rankgauge import Qrels, Run, parse
-from rankgauge.checks.effects import all_found, means, turned_round, values_of
+from rankgauge.checks.effects import all_found, means, reversed_rankings, values_of
 from rankgauge.data.join import join
 
 
@@ -22,10 +22,10 @@ SMALL = st.dictionaries(
 
 @settings(max_examples=20)
 @given(SMALL, SMALL)
-def test_ranks_turned_round_are_those_of_the_negated_scores(qrels, run):
+def test_ranks_reversed_rankings_are_those_of_the_negated_scores(qrels, run):
     run = {**run, "q1": run.get("q1", {"a": 0})}
     qrels = {**qrels, "q1": qrels.get("q1", {"a": 1})}
-    one = turned_round(joined(qrels, run))
+    one = reversed_rankings(joined(qrels, run))
     other = joined(qrels, {q: {d: -s for d, s in docs.items()} for q, docs in run.items()})
     for part in ("rank", "tie_first", "tie_last", "grade", "offsets", "numbers"):
         assert getattr(one, part).tolist() == getattr(other, part).tolist()
@@ -52,16 +52,16 @@ def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
 def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
     made = batch(3)
     found, seen = joined(made.qrels, made.run), all_found(10, 1)
-    values = values_of(found, parse("Judged@10"), found.numbers, seen=seen)
+    values = values_of(found, parse("Judged@10"), found.numbers, view=seen)
     assert set(values[~np.isnan(values)].tolist()) == {1.0}
-    deeper = values_of(found, parse("Judged@20"), found.numbers, seen=seen)
+    deeper = values_of(found, parse("Judged@20"), found.numbers, view=seen)
     assert np.nanmin(deeper) < 1
 
 
 def test_what_is_found_is_part_of_the_ideal():
     found = joined({"q": {"a": 1, "low": 0}}, {"q": ["x", "low", "a", "y"]})
     seen = all_found(2, 1)
-    assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), seen=seen) == [0.5, 0.5, 1, 0.5]
+    assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), view=seen) == [0.5, 0.5, 1, 0.5]
 
 
 @pytest.mark.parametrize("ties", ["best", "worst"])

@@ -12,7 +12,7 @@ def test_judgments_and_a_run_without_a_common_query_say_so():
     qrels, run = good()
     found = check(qrels, {f"{query}z": docs for query, docs in run.items()})
     assert found.codes == ("P101",)
-    assert only(found, "P101").count == len(run)
+    assert only(found, "P101").evidence.count == len(run)
 
 
 def test_documents_that_are_judged_for_no_query_say_so():
@@ -20,7 +20,7 @@ def test_documents_that_are_judged_for_no_query_say_so():
     other = {query: {f"no{d}yes": s for d, s in docs.items()} for query, docs in run.items()}
     found = check(qrels, other)
     assert found.codes == ("P102",)
-    assert only(found, "P102").count == sum(map(len, run.values()))
+    assert only(found, "P102").evidence.count == sum(map(len, run.values()))
 
 
 def test_one_common_query_and_document_are_enough():
@@ -71,8 +71,10 @@ def test_documents_written_differently_are_matched_and_measured(ours, theirs, by
     judged = {q: {theirs(d): g for d, g in docs.items()} for q, docs in qrels.items()}
     written = {q: {ours(d): s for d, s in docs.items()} for q, docs in run.items()}
     problem = only(check(judged, written), "P103")
-    assert by in problem.what
-    assert problem.count == sum(theirs(d) in judged[q] for q, docs in run.items() for d in docs)
+    assert by in problem.message
+    assert problem.evidence.count == sum(
+        theirs(d) in judged[q] for q, docs in run.items() for d in docs
+    )
     assert effect(problem, by).then == pytest.approx(opinion(judged, mended))
     assert effect(problem, by).now == 0
 
@@ -84,14 +86,14 @@ def test_queries_written_differently_are_matched_and_measured(ours, theirs, by):
     judged = {theirs(name[q]): docs for q, docs in qrels.items()}
     written = {ours(name[q]): docs for q, docs in run.items()}
     problem = only(check(judged, written), "P103")
-    assert (problem.unit, problem.count) == ("query", len(run))
+    assert (problem.evidence.unit, problem.evidence.count) == ("query", len(run))
     assert effect(problem, by).then == pytest.approx(opinion(qrels, run))
 
 
 def test_some_ids_written_differently_are_found_beside_others():
     qrels = {"q1": {"1": 1, "2": 0, "100": 1}}
     problem = only(check(qrels, {"q1": {"001": 3.0, "002": 2.0, "100": 1.0}}), "P103")
-    assert (problem.count, problem.of) == (2, 3)
+    assert (problem.evidence.count, problem.evidence.of) == (2, 3)
     wanted = opinion(qrels, {"q1": {"1": 3.0, "2": 2.0, "100": 1.0}})
     assert effect(problem, "leading zeros").then == pytest.approx(wanted)
 
@@ -99,7 +101,7 @@ def test_some_ids_written_differently_are_found_beside_others():
 def test_ids_that_would_become_one_are_said_to_be_so():
     qrels = {"q1": {"D1": 1, "D2": 0, "D3": 1}}
     problem = only(check(qrels, {"q1": {"D1#0": 3.0, "D1#1": 2.0, "D2#0": 1.0}}), "P103")
-    assert "several ids would become one" in problem.what
+    assert "several ids would become one" in problem.message
     wanted = opinion(qrels, {"q1": {"D1": 3.0, "D2": 1.0}})
     assert effect(problem, "chunk number").then == pytest.approx(wanted)
 
@@ -153,8 +155,11 @@ def test_queries_that_are_missing_are_counted_and_averaged_without():
     qrels, run = good()
     del run["q2"], run["q9"]
     problem = only(check(qrels, run), "P104")
-    assert (problem.count, problem.of) == (len(qrels.keys() - run.keys()), len(qrels))
-    assert [location.query for location in problem.locations] == ["q2", "q9"]
+    assert (problem.evidence.count, problem.evidence.of) == (
+        len(qrels.keys() - run.keys()),
+        len(qrels),
+    )
+    assert [location.query for location in problem.evidence.locations] == ["q2", "q9"]
     assert effect(problem, "intersection").now == pytest.approx(opinion(qrels, run))
     both = {query: qrels[query] for query in run}
     assert effect(problem, "intersection").then == pytest.approx(opinion(both, run))
@@ -165,7 +170,7 @@ def test_queries_without_judgments_are_counted():
     del qrels["q2"]
     found = check(qrels, run)
     assert found.codes == ("P105",)
-    assert only(found, "P105").count == len(run.keys() - qrels.keys())
+    assert only(found, "P105").evidence.count == len(run.keys() - qrels.keys())
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -178,8 +183,8 @@ def test_unjudged_documents_give_an_interval(pooled):
     problem = only(check(said, run, ["nDCG@10", "P@10", "R@10"]), "P106")
     top = {q: sorted(docs, key=docs.get, reverse=True)[:10] for q, docs in run.items()}
     holes = {q: [d for d in docs if d not in few[q]] for q, docs in top.items()}
-    assert problem.count == sum(map(len, holes.values()))
-    assert problem.of == sum(map(len, top.values()))
+    assert problem.evidence.count == sum(map(len, holes.values()))
+    assert problem.evidence.of == sum(map(len, top.values()))
     filled = {q: few[q] | dict.fromkeys(holes[q], 1) for q in few}
     for name, theirs in (("nDCG@10", "ndcg_cut_10"), ("P@10", "P_10"), ("R@10", "recall_10")):
         high = effect(problem, "every", name)
@@ -192,13 +197,13 @@ def test_holes_mean_nothing_where_only_relevant_documents_were_written_down():
     only_good = {q: {d: g for d, g in docs.items() if g > 0} for q, docs in qrels.items()}
     found = check(only_good, run)
     assert found.codes == ("J108",)
-    assert "Judged@10" in only(found, "J108").what
+    assert "Judged@10" in only(found, "J108").message
 
 
 def test_a_run_made_from_judgments_is_too_good():
     qrels, _ = good()
     run = {query: {d: float(g) for d, g in docs.items() if g > 0} for query, docs in qrels.items()}
-    said = only(check(qrels, run), "P107").what
+    said = only(check(qrels, run), "P107").message
     assert "nDCG@10 is 1 for all 12 queries" in said
     assert "the scores are the grades" in said
     assert "nothing else" in said

@@ -19,9 +19,9 @@ def test_broken_lines_are_counted_and_the_others_checked(tmp_path):
     lines += [f"broken {n}" for n in range(6)] + ["q1 Q0 d2 3 1.0 t"]
     path.write_text("\n".join(lines))
     problem = only(check(QRELS, path), "F101")
-    assert (problem.count, problem.of) == (8, 10)
-    assert [location.line for location in problem.locations] == [2, 5, 6, 7, 8]
-    (measured,) = problem.effects
+    assert (problem.evidence.count, problem.evidence.of) == (8, 10)
+    assert [location.line for location in problem.evidence.locations] == [2, 5, 6, 7, 8]
+    (measured,) = problem.evidence.effects
     assert math.isnan(measured.now)
     assert measured.then == 1.0
 
@@ -30,7 +30,7 @@ def test_a_first_line_that_is_broken_does_not_say_how_wide_the_others_are(tmp_pa
     path = tmp_path / "a.qrels"
     path.write_text("q1 d1 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d3 0\n")
     problem = only(check(path), "F101")
-    assert [location.line for location in problem.locations] == [1]
+    assert [location.line for location in problem.evidence.locations] == [1]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
     path = tmp_path / name
     path.write_text(text)
     problem = only(check(QRELS, path), "F101")
-    assert problem.count == len(lines)
-    assert [location.line for location in problem.locations] == lines
+    assert problem.evidence.count == len(lines)
+    assert [location.line for location in problem.evidence.locations] == lines
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
 )
 def test_numbers_in_memory_that_are_not_finite_are_passed_over(run):
     problem = only(check(QRELS, run), "R102")
-    assert (problem.count, problem.of) == (1, 2)
-    assert problem.locations[0].document == "d2"
+    assert (problem.evidence.count, problem.evidence.of) == (1, 2)
+    assert problem.evidence.locations[0].document == "d2"
 
 
 def test_a_json_file_is_read_past_numbers_that_are_not_finite(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"q1": {"d1": 1.0, "d2": NaN}}')
-    assert only(check(QRELS, path), "R102").source == str(path)
+    assert only(check(QRELS, path), "R102").evidence.source == str(path)
 
 
 def test_a_grade_that_is_not_finite_is_a_line_that_cannot_be_read():
     problem = only(check({"q1": {"d1": 1, "d2": math.nan, "d3": 0}}), "F101")
-    assert (problem.count, problem.locations[0].document) == (1, "d2")
+    assert (problem.evidence.count, problem.evidence.locations[0].document) == (1, "d2")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_packed_data_that_end_early_are_checked_as_far_as_they_go(tmp_path):
     whole = gzip.compress(text.encode())
     path.write_bytes(whole[: len(whole) // 2])
     found = check(QRELS, path)
-    assert only(found, "F101").count == 1
-    assert "cut off" in only(found, "F101").what
+    assert only(found, "F101").evidence.count == 1
+    assert "cut off" in only(found, "F101").message
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["query by query", "queries mixed"])
@@ -128,8 +128,8 @@ def test_a_file_is_checked_as_its_mapping_is(tmp_path, mixed):
     path = tmp_path / "run"
     path.write_text("".join(rows))
     one, other = check(qrels, run), check(qrels, path)
-    assert [(p.kind, p.what, p.count, p.effects) for p in one.problems] == [
-        (p.kind, p.what, p.count, p.effects) for p in other.problems
+    assert [(p.code, p.message, p.evidence.count, p.evidence.effects) for p in one.findings] == [
+        (p.code, p.message, p.evidence.count, p.evidence.effects) for p in other.findings
     ]
 
 

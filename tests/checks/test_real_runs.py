@@ -33,7 +33,7 @@ def grades(path):
 def test_good_runs_have_no_error(data_folder, name):
     folder = data_folder / name
     found = check(folder / "trec/qrels.txt", [run_of(folder, run) for run in RUNS[name]])
-    said = {(p.kind.code, p.source.rpartition("/")[2]) for p in found.problems}
+    said = {(p.code, p.evidence.source.rpartition("/")[2]) for p in found.findings}
     # Many relevant documents, relevant ones only, and the ties of reciprocal ranks: as they are.
     wanted = {("J107", "qrels.txt"), ("J108", "qrels.txt")}
     if name == "cranfield":
@@ -54,7 +54,7 @@ def test_submitted_runs_have_no_error(data_folder):
     runs = sorted(map(str, (folder / "runs").glob("*.gz")))
     found = check(folder / "qrels.txt", runs)
     assert set(found.codes) <= {"J107", "P104", "P105", "P106", "R109"}
-    assert {p.count for p in found.of("P104")} == {1}
+    assert {p.evidence.count for p in found.of("P104")} == {1}
 
 
 def test_judgments_of_many_kinds_have_no_error(data_folder):
@@ -92,7 +92,7 @@ def test_a_fault_made_of_a_good_run_is_found_and_its_effect_is_right(cranfield, 
             q, d, s = change(query, doc, score)
             faulty.setdefault(q, {})[d] = s
     found = check(path, faulty)
-    errors = [problem.kind.code for problem in found.problems if problem.kind.severity == "error"]
+    errors = [problem.code for problem in found.findings if problem.severity == "error"]
     assert errors == [code] * (code != "R107")
     measured = effect(only(found, code), by)
     now = evaluate if code == "R107" else None
@@ -108,6 +108,6 @@ def test_a_fault_made_of_a_good_run_is_found_and_its_effect_is_right(cranfield, 
 def test_judgments_of_another_collection_are_found_out(data_folder, other):
     run = run_of(data_folder / "cranfield", BM25[0])
     found = check(data_folder / other / "trec/qrels.txt", run)
-    assert found.problems[0].kind.code == "P108"
+    assert found.findings[0].code == "P108"
     found = check(data_folder / "cranfield/trec/qrels.txt", run_of(data_folder / other, BM25[0]))
-    assert found.problems[0].kind.code == "P108"
+    assert found.findings[0].code == "P108"

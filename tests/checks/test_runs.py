@@ -29,7 +29,7 @@ def rows_of(run, ranks=None):
 
 def test_a_good_run_in_a_file_has_no_problem(tmp_path):
     qrels, run = good()
-    assert check(qrels, written(tmp_path / "a.run", rows_of(run))).problems == ()
+    assert check(qrels, written(tmp_path / "a.run", rows_of(run))).findings == ()
 
 
 def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_path):
@@ -37,8 +37,8 @@ def test_documents_that_stand_twice_are_counted_as_other_tools_count_them(tmp_pa
     rows = [row for query in run for row in rows_of({query: run[query]}) * (1 + (query == "q1"))]
     path = written(tmp_path / "a.run", rows)
     problem = only(check(qrels, path), "R101")
-    assert problem.count == len(rows) - len({row[:2] for row in rows}) == 12
-    assert problem.locations[0].line == next(
+    assert problem.evidence.count == len(rows) - len({row[:2] for row in rows}) == 12
+    assert problem.evidence.locations[0].line == next(
         n for n, row in enumerate(rows, 1) if row in rows[: n - 1]
     )
     for policy in ("best", "first"):
@@ -73,8 +73,8 @@ def test_scores_that_are_not_finite_are_passed_over_and_counted(tmp_path, bad):
         lines[number] = " ".join([*parts[:4], bad, "t"])
     path.write_text("\n".join(lines))
     problem = only(check(qrels, path), "R102")
-    assert problem.count == 2
-    assert [location.line for location in problem.locations] == [2, 15]
+    assert problem.evidence.count == 2
+    assert [location.line for location in problem.evidence.locations] == [2, 15]
     assert math.isnan(effect(problem, "without").now)
     assert effect(problem, "without").then == pytest.approx(opinion(qrels, run))
 
@@ -90,12 +90,12 @@ def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
         ranks = {doc: place for place, doc in enumerate(order, start=1)}
         rows += [(query, doc, ranks[doc], score) for doc, score in docs.items()]
     problem = only(check(qrels, written(tmp_path / "a.run", rows)), "R103")
-    assert (problem.count, problem.of) == (2, len(run))
+    assert (problem.evidence.count, problem.evidence.of) == (2, len(run))
     by_rank = {query: {} for query in run}
     for query, doc, rank, _ in rows:
         by_rank[query][doc] = -rank
     assert effect(problem, "ranks").then == pytest.approx(opinion(qrels, by_rank))
-    assert {location.query for location in problem.locations} == flipped
+    assert {location.query for location in problem.evidence.locations} == flipped
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
 def test_other_ranks_are_no_problem_and_are_said(tmp_path, ranks, note):
     qrels, run = good()
     found = check(qrels, written(tmp_path / "a.run", rows_of(run, ranks)))
-    assert found.problems == ()
+    assert found.findings == ()
     assert len(found.notes) == 1
     assert note in found.notes[0]
 
@@ -126,7 +126,7 @@ def test_ranks_that_count_on_from_query_to_query_contradict_nothing(tmp_path):
     found = check(
         qrels, written(tmp_path / "a.run", [(q, *row) for q, of in scores.items() for row in of])
     )
-    assert found.problems == ()
+    assert found.findings == ()
 
 
 def test_ranks_inside_equal_scores_contradict_nothing(tmp_path):
@@ -140,7 +140,7 @@ def test_ranks_that_are_no_numbers_are_passed_over(tmp_path):
     qrels, run = good()
     rows = rows_of(run, lambda *_: "x")
     found = check(qrels, written(tmp_path / "a.run", rows))
-    assert found.problems == ()
+    assert found.findings == ()
 
 
 def test_ranks_beside_scores_in_a_frame_and_in_columns_are_looked_at():
@@ -237,10 +237,10 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     qrels, run = good()
     cut = {query: dict(list(docs.items())[:5]) for query, docs in run.items()}
     problem = only(check(qrels, cut), "R105")
-    assert problem.count == len(run)
+    assert problem.evidence.count == len(run)
     # This run is perfect to its end: at 5 it has the value that it has at 10, which is left out.
     assert opinion(qrels, cut) == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
-    (most,) = problem.effects
+    (most,) = problem.evidence.effects
     assert most.now == pytest.approx(opinion(qrels, cut))
     best = {
         query: dict(sorted(((d, float(g)) for d, g in docs.items()), key=lambda p: -p[1])[:5])
@@ -254,7 +254,7 @@ def test_recall_of_rankings_that_are_cut_is_held_against_the_most_it_can_be():
     qrels = {f"q{n}": {f"d{m}": 1 for m in range(4 * n + 1)} for n in range(4)}
     run = {query: {"x": 3.0, "d0": 2.0, "y": 1.0, "z": 0.5} for query in qrels}
     problem = only(check(qrels, run, "R@100"), "R105")
-    (most,) = problem.effects
+    (most,) = problem.evidence.effects
     assert most.then == pytest.approx((1 + 4 / 5 + 4 / 9 + 4 / 13) / 4)
     assert most.now == pytest.approx((1 + 1 / 5 + 1 / 9 + 1 / 13) / 4)
     assert most.by == "the most that rankings of 4 documents can reach"
@@ -273,8 +273,8 @@ def test_a_run_cut_where_another_goes_on_is_said():
     qrels, run = good(depth=40)
     cut = {query: dict(list(docs.items())[:10]) for query, docs in run.items()}
     problem = only(check(qrels, {"whole": run, "cut": cut}, ["AP", "nDCG@10"]), "R105")
-    (measured,) = problem.effects
-    assert (problem.source, measured.run) == ("cut", "whole")
+    (measured,) = problem.evidence.effects
+    assert (problem.evidence.source, measured.run) == ("cut", "whole")
     assert measured.now == pytest.approx(opinion(qrels, run, "map"))
     assert measured.then == pytest.approx(opinion(qrels, cut, "map"))
     assert "R105" not in check(qrels, {"whole": run, "cut": cut}, ["nDCG@10", "P@5"]).codes
@@ -297,7 +297,7 @@ def test_constant_scores_give_the_order_of_the_lines_and_an_interval():
     qrels, run = good()
     constant = {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
     problem = only(check(qrels, constant), "R106")
-    assert problem.count == problem.of == len(run)
+    assert problem.evidence.count == problem.evidence.of == len(run)
     assert effect(problem, "ties=input").then == pytest.approx(opinion(qrels, run))
     best, worst = best_and_worst(qrels, constant)
     assert effect(problem, "best").then == pytest.approx(best)
@@ -310,7 +310,7 @@ def test_a_few_constant_rankings_are_only_ties():
     run["q1"] = dict.fromkeys(run["q1"], 1.0)
     found = check(qrels, run)
     assert "R106" not in found.codes
-    assert only(found, "R109").count == 1
+    assert only(found, "R109").evidence.count == 1
 
 
 def test_ties_that_decide_give_an_interval():
@@ -341,7 +341,7 @@ def test_scores_that_collapse_in_32_bits_give_what_pytrec_eval_gives():
         scores = list(docs.values())
         for above, below in itertools.pairwise(scores):
             count += np.float32(above) == np.float32(below) and above != below
-    assert problem.count == count > 0
+    assert problem.evidence.count == count > 0
     # pytrec_eval itself keeps 32 bits.
     assert effect(problem, "32 bits").then == pytest.approx(opinion(qrels, near))
     assert effect(problem, "32 bits").now == pytest.approx(opinion(qrels, run))
@@ -359,7 +359,7 @@ def test_a_query_that_retrieves_itself_is_measured_without():
     qrels, run = good()
     with_self = {query: {query: 99.0, **docs} for query, docs in run.items()}
     problem = only(check(qrels, with_self), "R108")
-    assert problem.count == len(run)
+    assert problem.evidence.count == len(run)
     assert effect(problem, "own document").then == pytest.approx(opinion(qrels, run))
     assert effect(problem, "own document").now == pytest.approx(opinion(qrels, with_self))
 
@@ -382,7 +382,7 @@ def test_a_run_under_two_names_is_found_whatever_the_order_of_its_lines():
     qrels, run = good()
     turned = {query: dict(reversed(docs.items())) for query, docs in reversed(run.items())}
     problem = only(check(qrels, {"a": run, "b": turned}), "R110")
-    assert (problem.source, problem.count) == ("b", sum(map(len, run.values())))
+    assert (problem.evidence.source, problem.evidence.count) == ("b", sum(map(len, run.values())))
     other = {**run, "q1": {**run["q1"], "last": 0.1}}
     assert "R110" not in check(qrels, {"a": run, "b": other}).codes
     lower = {**run, "q1": {doc: score / 2 for doc, score in run["q1"].items()}}
@@ -393,4 +393,4 @@ def test_runs_and_judgments_that_are_ready_are_taken_as_they_are():
     qrels, run = good()
     found = check(Qrels.of(qrels), [Run.of(run, name="a"), Run.of(as_distances(run), name="b")])
     assert found.inputs == ("judgments", "a", "b")
-    assert [problem.source for problem in found.of("R104")] == ["b"]
+    assert [problem.evidence.source for problem in found.of("R104")] == ["b"]

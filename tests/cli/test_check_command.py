@@ -140,7 +140,7 @@ def test_mended_copies_are_written_and_the_originals_stay(run_check, tmp_path):
 def test_what_is_not_safe_is_mended_where_its_code_is_named(run_check, tmp_path):
     write(tmp_path, "own.run", RUN + "q1 Q0 q1 3 99 x\nq2 Q0 q2 3 99 x\n")
     words = ("qrels.txt", "own.run", "--fix", "out")
-    assert run_check(*words).stderr == "nothing to mend: no copy written\n"
+    assert run_check(*words).stderr == "nothing to fix: no copy written\n"
     done = run_check(*words, "--fix-also", "R108")
     assert "R108 2 rows" in done.stderr
     assert (tmp_path / "out/own.run").read_text() == RUN
@@ -149,7 +149,7 @@ def test_what_is_not_safe_is_mended_where_its_code_is_named(run_check, tmp_path)
 def test_a_code_that_no_copy_mends_is_refused_before_anything_is_written(run_check, tmp_path):
     done = run_check("qrels.txt", "a.run", "--fix", "out", "--fix-also", "J102")
     assert done.returncode == 2
-    assert "J102 cannot be mended without a person" in done.stderr
+    assert "J102 cannot be fixed without a person" in done.stderr
     assert not (tmp_path / "out").exists()
     assert run_check("qrels.txt", "--fix-also", "R101").returncode == 2
 
@@ -163,7 +163,7 @@ def test_standard_input_cannot_be_mended(run_check):
 def test_every_code_is_listed_and_explained(run_check):
     done = run_check("--list")
     assert done.returncode == 0
-    for code in rankgauge.core.FINDING_KINDS:
+    for code in rankgauge.checks.FINDING_KINDS:
         assert re.search(rf"(?m)^{code} ", done.stdout)
     done = run_check("--explain", "J107")
     assert done.stdout.startswith("J107 recall-out-of-reach (warning)\n")
@@ -198,7 +198,7 @@ def test_formats_are_those_of_other_commands_and_count_in_the_library_too(run_ch
         "qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json", "--format", "trec3"
     )
     assert (ranked.returncode, scored.returncode) == (0, 1)
-    assert [found["code"] for found in json.loads(scored.stdout)["problems"]] == ["R104"]
+    assert [found["code"] for found in json.loads(scored.stdout)["findings"]] == ["R104"]
     path = rankgauge.formats.InFormat(tmp_path / name, "trec3")
     assert rankgauge.check(tmp_path / "qrels.txt", path, ["RR", "P@1"]).codes == ("R104",)
 
@@ -209,9 +209,9 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
     for words in (("--ignore", "X9"), ("--select", "X9"), ("--fix", "out", "--fix-also", "X9")):
         done = run_check("nowhere.txt", "a.run", *words)
         assert done.returncode == 2
-        assert "no problem has the code 'X9'" in done.stderr
+        assert "no finding has the code 'X9'" in done.stderr
     done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
-    assert "J102 cannot be mended without a person; these can: F101" in done.stderr
+    assert "J102 cannot be fixed without a person; these can: F101" in done.stderr
 
 
 def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):

@@ -99,7 +99,7 @@ def test_they_are_immutable_compared_by_what_they_say_and_pickled() -> None:
          "'a' and 'b' are each preferred to the other"),
         ({"q": {"g": {"1": {"a": 1}, "2": {"a": 0}}}}, "'a' has both grade 0 and a higher one"),
         ([("q", "g", "1", "a", 1), ("q", "g", "1", "a", 2)],
-         "document 'a' stands twice in sub-group '1' of group 'g' of query 'q'"),
+         "duplicate document 'a' for subgroup '1' of group 'g' of query 'q'"),
         ({"q": {"g": {"1": {"a": "good"}}}}, "grade 'good' is text"),
         (Run.of({"q": ["a"]}), "got the run"),
         (7, "got int, wanted preferences"),

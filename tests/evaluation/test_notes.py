@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, Run, evaluate
-from rankgauge.core import FINDING_KINDS
+from rankgauge.checks import FINDING_KINDS
 
 SEVERAL = ["P@2", "AP"]
 

@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 import rankgauge as rg
 from rankgauge.data.dict_runs import mapped
 from rankgauge.formats.layout import RUN, is_lost, numbers_of, whole_numbers_of
-from rankgauge.retrievers.protocol import hits_of
+from rankgauge.retrievers.hits import hits_of
 
 LOW, HIGH = 2**53, 2**53 + 1  # equal as 64-bit floats
 SAID = (

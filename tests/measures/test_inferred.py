@@ -246,11 +246,11 @@ def test_what_has_no_strata_is_refused(tmp_path: Path) -> None:
     path.write_text("q1 0 d1 1\n", encoding="utf-8")
     with pytest.raises(InputError, match="got 4 fields, wanted 5: query iteration document str"):
         evaluate(path, {"q1": ["d1"]}, "infNDCG")
-    with pytest.raises(InputError, match="got Qrels, which has no strata"):
+    with pytest.raises(InputError, match="these judgments have no strata"):
         evaluate(Qrels.of({"q1": {"d1"}}), {"q1": ["d1"]}, "infNDCG")
     with pytest.raises(InputError, match="got 1 where documents were wanted"):
         evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, "infNDCG")
-    with pytest.raises(InputError, match="document 'd' stands twice for query 'q'"):
+    with pytest.raises(InputError, match="duplicate document 'd' for query 'q'"):
         judged_of([("q", "d", "a", 1), ("q", "d", "b", 1)])
     with pytest.raises(InputError, match="reads subtopics and infNDCG reads samples"):
         evaluate(judged_of(JUDGED), {"q1": ["d1"]}, ["alpha_nDCG@5", "infNDCG"])

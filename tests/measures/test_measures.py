@@ -488,3 +488,11 @@ def test_kernels_add_floats_only_from_left_to_right() -> None:
             own = declares and called == "mean"
             assert own or called not in banned, f"{name}:{node.lineno}: {called}()"
     assert files >= {"binary.py", "counts.py", "graded.py", "measure.py", "incomplete.py"}
+
+
+def test_the_discount_of_g_between_whole_numbers_is_that_of_the_definition() -> None:
+    """Gains that are not whole leave costs between ranks, where there is no table of discounts."""
+    found = joined({"q": {"a": 2, "b": 1}}, {"q": {"b": 2.0, "a": 1.0}})
+    ours = float(values(found, [parse("G(gain={1:0.5})")])[0, 0])
+    wanted = (0.5 / math.log2(2 + 1.5) + 2 / math.log2(2 + 0.5)) / 2.5
+    assert ours == pytest.approx(wanted, rel=1e-12)

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from rankgauge import UnknownName, check
-from rankgauge.checks import CheckResult, Problem
-from rankgauge.core import FINDING_KINDS, Effect, Location
+from rankgauge.checks import FINDING_KINDS, CheckResult
+from rankgauge.core import Effect, Location
 from rankgauge.reports import explain_problem, report_check, report_problem_kinds
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
@@ -18,8 +18,8 @@ SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read
 
 
 def problem(code="P103", source="a.run", **words):
-    words = {"what": "12 ids are written otherwise", "count": 12, "of": 40, **words}
-    return Problem(FINDING_KINDS[code], source, **words)
+    words = {"message": "12 ids are written otherwise", "count": 12, "of": 40, **words}
+    return FINDING_KINDS[code].finding(source=source, **words)
 
 
 def result(*problems, inputs=("qrels.txt", "a.run"), notes=()):
@@ -32,7 +32,7 @@ def effect(run="a", now=0.0, then=0.352):
 
 FULL = problem(
     locations=(Location("a.run", 3, "q1", "007"), Location("a.run", 0, "q2"), Location("a.run")),
-    effects=(effect(),), mend="write the ids as in qrels.txt", unit="document",
+    effects=(effect(),), fix="write the ids as in qrels.txt", unit="document",
 )  # fmt: skip
 
 
@@ -45,14 +45,14 @@ def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
         "           12 ids are written otherwise",
         "           at      a.run:3 (query q1, document 007); query q2; a.run",
         "           effect  nDCG@10 0.0000 → 0.3520 (ids without leading zeros)",
-        "           mend    write the ids as in qrels.txt",
+        "           fix     write the ids as in qrels.txt",
         "",
     ]
     assert lines[8:] == [
         "1 error in 2 inputs",
         "• nothing wrong found in qrels.txt",
         "• effect: the mean as it is → as it would be with what stands behind it",
-        "• --fix FOLDER writes a copy in which P103 is mended",
+        "• --fix FOLDER writes a copy in which P103 is fixed",
         "• more on each: rankgauge check --explain P103",
     ]
 
@@ -71,7 +71,7 @@ def test_problems_stand_by_input_the_worst_first():
 
 def test_what_has_to_be_asked_for_is_told_apart():
     said = report_check(result(problem("R104"), problem("R101"), problem("R105")))
-    assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is mended, too" in said
+    assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is fixed, too" in said
     assert "writes a copy" not in said
 
 
@@ -84,7 +84,7 @@ def test_nothing_wrong_says_so_and_what_was_looked_at():
     said = report_check(result(notes=("no collection was given",)))
     assert said == (
         "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
-        f"• looked for: {len(FINDING_KINDS)} kinds of problems (rankgauge check --list)\n"
+        f"• looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)\n"
         "• no collection was given\n"
     )
 
@@ -105,7 +105,7 @@ def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
     ]
     said = report_check(result(problem(effects=tuple(effects))))
     assert "effect  P@5 0.2500 → 0.5000, AP 0.2500 → 0.7500 (this)\n" in said
-    assert "that" not in said.split("mend")[0]
+    assert "that" not in said.split("fix ")[0]
     assert "R@5" not in said
     said = report_check(result(problem(effects=tuple(effects[3:]))))
     assert "effect  P@5, R@5, AP: no change in four decimals (that)\n" in said
@@ -114,7 +114,7 @@ def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
 def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
     found = result(problem(effects=(effect(now=math.nan),)))
     assert "nDCG@10 – → 0.3520" in report_check(found)
-    assert json.loads(found.to_json())["problems"][0]["effects"][0]["now"] is None
+    assert json.loads(found.to_json())["findings"][0]["effects"][0]["now"] is None
 
 
 def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
@@ -123,7 +123,7 @@ def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
 
 def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
     long = problem(
-        what=NASTY * 20, mend=NASTY * 20, source=NASTY,
+        message=NASTY * 20, fix=NASTY * 20, source=NASTY,
         locations=(Location(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
     )  # fmt: skip
     said = report_check(result(long, inputs=("q", NASTY)))
@@ -144,10 +144,10 @@ def test_annotations_have_file_and_line_and_are_escaped():
     (line,) = report_check(result(FULL), "github").splitlines()
     assert line == (
         "::error file=a.run,line=3,title=P103 ids-written-differently::12 ids are written "
-        "otherwise; nDCG@10 0.0000 → 0.3520 (ids without leading zeros); mend: write the ids as "
+        "otherwise; nDCG@10 0.0000 → 0.3520 (ids without leading zeros); fix: write the ids as "
         "in qrels.txt"
     )
-    nasty = problem(source="x", what=NASTY, locations=(Location("a,b:c%.run", 2),), mend="m")
+    nasty = problem(source="x", message=NASTY, locations=(Location("a,b:c%.run", 2),), fix="m")
     (line,) = report_check(result(nasty), "github").splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25.run,line=2,title=P103")
     assert "50 %25%0D%0Abad: a,b" in line
@@ -171,7 +171,7 @@ def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
 def test_json_is_by_the_schema_whatever_is_in_it():
     nasty = problem(
         source=NASTY,
-        what=NASTY,
+        message=NASTY,
         locations=(Location(NASTY, 0, NASTY),),
         effects=(effect(NASTY, math.inf),),
     )
@@ -186,8 +186,8 @@ def test_json_has_all_that_was_found():
     assert (data["inputs"], data["measures"], data["notes"]) == (
         ["qrels.txt", "a.run"], ["nDCG@10"], ["n"],
     )  # fmt: skip
-    (found,) = data["problems"]
-    assert (found["code"], found["level"], found["fix"]) == ("P103", "error", "safe")
+    (found,) = data["findings"]
+    assert (found["code"], found["severity"], found["automatic"]) == ("P103", "error", "safe")
     assert (found["count"], found["of"], found["unit"]) == (12, 40, "document")
     assert found["locations"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
     assert found["locations"][1]["line"] is None
@@ -198,7 +198,7 @@ def test_json_has_all_that_was_found():
 
 
 def test_tables_have_a_line_for_each_problem_and_escape_every_text():
-    found = result(problem(what=NASTY), problem("P105"))
+    found = result(problem(message=NASTY), problem("P105"))
     assert len(report_check(found, "csv").splitlines()) >= 3
     assert "\\<i>" in report_check(found, "markdown")
     for page in (report_check(found, "html"), found._repr_html_()):

@@ -146,7 +146,7 @@ def test_an_index_that_failed_is_none():
     retriever.index(DOCUMENTS[2:])
     with pytest.raises(OSError, match="disk full"):
         retriever.index(DOCUMENTS)
-    with pytest.raises(InputError, match="nothing was indexed"):
+    with pytest.raises(InputError, match="no documents yet"):
         retriever.search(QUERY, 5)
 
 
@@ -216,7 +216,7 @@ def test_sums_of_no_scores_or_of_distances_are_refused():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(InputError, match="nothing was indexed"):
+    with pytest.raises(InputError, match="no documents yet"):
         Chunked(Overlapping(), FixedChunker(9)).search(QUERY, 5)
     with pytest.raises(UnknownName, match="mean"):
         Chunked(Overlapping(), FixedChunker(9), roll_up="mean")

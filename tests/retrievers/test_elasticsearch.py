@@ -351,7 +351,7 @@ def test_a_server_that_does_not_weigh_its_indexes_has_no_size(engine, make):
 
 
 def test_searching_before_indexing_is_named(make):
-    with pytest.raises(InputError, match="nothing was indexed"):
+    with pytest.raises(InputError, match="no documents yet"):
         make().search(ASKED, 3)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.retrievers import TYPES, LangChain, PyTerrier
-from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranki
     ids=["once", "equal", "reordered", "half scored", "cut first", "nothing"],
 )
 def test_a_ranking_of_rows_as_they_came(rows, wanted):
-    assert ranking(rows, 3) == wanted
+    assert ranking_of(rows, 3) == wanted
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_ranking_of_rows_as_they_came(rows, wanted):
     ],
 )
 def test_the_id_of_a_document(own, data, key, wanted):
-    assert named(own, data, key, adapter="LangChain") == wanted
+    assert document_id(own, data, key, adapter="LangChain") == wanted
 
 
 @pytest.mark.parametrize("found", [None, "", True, 1.5, ["a"], {"a": 1}])
@@ -44,13 +44,20 @@ def test_what_is_no_id_is_named(found):
     with pytest.raises(
         InputError, match=r"LangChain: a document has no source; keys .*: source, n"
     ):
-        named("x", {"source": found, "n": 1}, "source", adapter="LangChain")
+        document_id("x", {"source": found, "n": 1}, "source", adapter="LangChain")
+
+
+class Mine(FrameworkRetriever):
+    TYPE = "mine"
+    LIBRARY = "no-such-library"
+    METHODS = ("lower",)
+    WANTED = "text"
 
 
 def test_settings_hold_what_was_told_the_options_and_a_version():
-    assert options_told("mine", None, "numpy", {"depth": 5}) is None
-    told = options_told("mine", {"model": "m"}, "no-such-library", {"depth": 5, "id_key": None})
-    assert told == {
+    options = {"id_key": None}
+    assert Mine("", settings=None, options=options, depth=5).settings is None
+    assert Mine("", settings={"model": "m"}, options=options, depth=5).settings == {
         "type": "mine", "depth": 5, "model": "m", "versions": {"no-such-library": "unknown"},
     }  # fmt: skip
 
@@ -58,7 +65,7 @@ def test_settings_hold_what_was_told_the_options_and_a_version():
 @pytest.mark.parametrize("depth", [0, -1, 1.5, True, "10"])
 def test_depth_is_a_whole_number_from_one(depth):
     with pytest.raises(InputError, match="is not possible"):
-        depth_of(depth, adapter="LangChain")
+        Mine("", settings=None, options={}, depth=depth)
 
 
 class Store:

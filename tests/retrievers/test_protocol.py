@@ -9,7 +9,8 @@ import pytest
 
 from rankgauge import Document as RealDocument, InputError, Query
 from rankgauge.retrievers import BM25
-from rankgauge.retrievers.protocol import hits_of, index_documents, responses_of, search
+from rankgauge.retrievers.hits import hits_of
+from rankgauge.retrievers.protocol import index_documents, responses_of, search
 
 
 class Document:

@@ -7,7 +7,8 @@ from hypothesis import given, strategies as st
 
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.protocol import aligned, hits_of, holds, index_documents, search
+from rankgauge.retrievers.hits import hits_of
+from rankgauge.retrievers.protocol import aligned, holds, index_documents, search
 
 
 class Documents(list):

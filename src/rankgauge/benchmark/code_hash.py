@@ -61,9 +61,9 @@ _PURE = frozenset({
 })  # fmt: skip
 _PURE_OWN = frozenset(
     f"{_OWN}.{name}" for name in (
-        "corpus.chunking", "errors", "fusion.fusion", "retrievers.bm25", "retrievers.chunked",
-        "retrievers.dense", "retrievers.encoders", "retrievers.filtered", "retrievers.hybrid",
-        "retrievers.protocol", "retrievers.rerank",
+        "corpus.chunking", "errors", "fusion.fusion", "retrievers.base", "retrievers.bm25",
+        "retrievers.chunked", "retrievers.dense", "retrievers.encoders", "retrievers.filtered",
+        "retrievers.hybrid", "retrievers.protocol", "retrievers.rerank",
     )
 )  # fmt: skip
 # Names by which code gets at what is out of sight, also with the libraries above.

@@ -22,19 +22,9 @@ from rankgauge.benchmark.journal import Response, query_key
 from rankgauge.benchmark.limits import Limits
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retrievers.protocol import (
-    Hits,
-    LoopBlocked,
-    abandon_blocked_loop,
-    aligned,
-    awaited,
-    describe_error,
-    has_index,
-    hits_of,
-    is_async,
-    listed_hits,
-    responses_of,
-)
+from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, awaited
+from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
+from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
 
 __all__ = ["TimeLimit", "ask", "call_within"]
 

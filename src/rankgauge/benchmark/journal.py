@@ -27,7 +27,7 @@ from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.protocol import Hits
+from rankgauge.retrievers.hits import Hits
 
 __all__ = ["Journal", "Response", "query_key"]
 

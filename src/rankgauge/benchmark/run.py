@@ -17,7 +17,7 @@ from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
 from rankgauge.core.files import write_atomically
-from rankgauge.core.findings import FINDING_KINDS, Finding
+from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
@@ -97,7 +97,7 @@ class Tally:
                 "T104", "error",
                 f"{self.unknown} of {many(self.hits, 'hit')} are on documents that the collection "
                 "does not have",
-                FINDING_KINDS["T104"].effect,
+                INPUT_KINDS["T104"].effect,
                 "return the ids of the documents that were given to index()",
             )  # fmt: skip
         if self.ascending > _MOST * answered:
@@ -105,7 +105,7 @@ class Tally:
                 "R104", "error",
                 "the scores look like distances (lower is better): they rise from hit to hit for "
                 f"{self.ascending} of {many(answered, 'query')}",
-                FINDING_KINDS["R104"].effect,
+                INPUT_KINDS["R104"].effect,
                 "return them negated",
             )  # fmt: skip
 

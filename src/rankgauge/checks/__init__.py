@@ -1,8 +1,8 @@
-"""What is wrong with judgments, runs and texts, what it does to the numbers, and what mends it."""
+"""What is wrong with judgments, runs and texts, what it does to the numbers, and how to fix it."""
 
-from rankgauge.checks.fixes import Mended, mend
+from rankgauge.checks.fixes import FixedInputs, fix_inputs
 from rankgauge.checks.inputs import check
-from rankgauge.checks.problems import Problem
+from rankgauge.checks.kinds import FINDING_KINDS
 from rankgauge.checks.result import CheckResult
 
-__all__ = ["CheckResult", "Mended", "Problem", "check", "mend"]
+__all__ = ["FINDING_KINDS", "CheckResult", "FixedInputs", "check", "fix_inputs"]

@@ -1,20 +1,20 @@
-"""check(): what is wrong with judgments and runs, what it does to the numbers, what mends it."""
+"""check(): what is wrong with judgments and runs, what it does to the numbers, how to fix it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from rankgauge.checks.effects import Look
-from rankgauge.checks.judgments import Scale, judgment_problems, one_each
-from rankgauge.checks.pairs import pair_problems
-from rankgauge.checks.problems import Problem
-from rankgauge.checks.readers import Given, NotInBlocks, given_qrels, given_runs, read_whole
+from rankgauge.checks.checked_run import CheckedRun
+from rankgauge.checks.kinds import FINDING_KINDS
+from rankgauge.checks.pair_checks import check_pair
+from rankgauge.checks.qrels_checks import Scale, check_qrels
+from rankgauge.checks.readers import given_qrels, given_runs
 from rankgauge.checks.result import CheckResult
-from rankgauge.checks.runs import run_notes, run_problems, same_runs
-from rankgauge.checks.survey import Survey, survey
-from rankgauge.core.findings import FINDING_KINDS, Effect
-from rankgauge.core.text import many
+from rankgauge.checks.run_checks import check_lines, check_run, check_runs, run_notes
+from rankgauge.checks.table_fixes import without_repeats
+from rankgauge.checks.text_checks import check_texts, collection_of
+from rankgauge.core.findings import ASCENDING_SCORES
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse_all
@@ -36,8 +36,8 @@ def check(
 ) -> CheckResult:
     """Look for what makes numbers wrong: in judgments, in runs, and between them.
 
-    Everything that is found says what it does to the numbers, measured by evaluating twice: as the
-    data are, and as they would be if mended.
+    A finding says what it does to the numbers, measured by evaluating twice: the data as they are,
+    and as they would be if fixed.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -50,7 +50,7 @@ def check(
         scale: The scale of the grades, such as ``"0..3"``.
 
     Returns:
-        The problems, the worst first.
+        The findings, the worst first.
 
     Raises:
         InputError: If an input cannot be read at all.
@@ -60,7 +60,7 @@ def check(
         >>> found = check({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}, {"q1": ["d1", "d2"]})
         >>> found.codes
         ('P104',)
-        >>> effect = found.problems[0].effects[0]
+        >>> effect = found.findings[0].evidence.effects[0]
         >>> effect.measure, effect.now, effect.then, effect.by
         ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
@@ -68,92 +68,35 @@ def check(
     ignored = _codes(ignore)
     grades = None if scale is None else Scale.of(scale)
     judged = given_qrels(qrels)
-    truth = Qrels(one_each(judged.whole))
+    truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError("the judgments hold no query", where=judged.source, fix="give one")
     given = given_runs(runs)
-    looks = [Look.at(_surveyed(run, truth, several=len(given) > 1), truth, chosen) for run in given]
-    problems: list[Problem] = [
-        *_of_file(
-            judged, [one for look in looks for one in look.refused(_READ)], graded=True
-        ),
-        *judgment_problems(
-            judged.whole, judged.source, looks, chosen,
-            scale=grades, asked=measures is not None,
-        ),
-        *_single(measures, chosen),
-    ]  # fmt: skip
-    for look in looks:
-        problems += _of_file(look.survey.given, look.refused(_READ))
-        problems += _strange(look.source, len(look.survey.strange))
-        of_run = list(run_problems(look))
-        turned = any(found.kind.code == "R104" for found in of_run)
-        problems += [*of_run, *pair_problems(look, turned=turned)]
-    problems += same_runs(looks)
+    several = len(given) > 1
+    checked = [CheckedRun.of(one, truth, chosen, several=several) for one in given]
+    asked = None if measures is None else chosen
+    refused = [effect for run in checked for effect in run.if_read(_READ)]
+    findings = [
+        *check_lines(judged, refused, graded=True),
+        *check_qrels(judged.whole, judged.source, checked, asked, scale=grades),
+    ]
+    for run in checked:
+        findings += check_lines(run.given, run.if_read(_READ))
+        of_run = list(check_run(run))
+        ascending = any(found.code == ASCENDING_SCORES.code for found in of_run)
+        findings += [*of_run, *check_pair(run, ascending=ascending)]
+    findings += check_runs(checked)
     if collection is not None:
-        problems += _of_texts(collection, truth, looks, chosen)
+        # Only here runs are read as a whole.
+        texts = collection_of(collection, truth)
+        whole = {one.source: Run(one.whole, name=one.name) for one in (r.given for r in checked)}
+        findings += check_texts(texts, truth, whole, chosen)
     return CheckResult(
-        problems=tuple(found for found in problems if found.kind.code not in ignored),
+        findings=tuple(found for found in findings if found.code not in ignored),
         inputs=(judged.source, *(run.source for run in given)),
         measures=tuple(map(str, chosen)),
-        notes=tuple(note for look in looks for note in run_notes(look.survey)),
+        notes=tuple(note for run in checked for note in run_notes(run)),
     )
-
-
-def _of_texts(
-    collection: Any, truth: Qrels, looks: Sequence[Look], measures: Sequence[Measure]
-) -> Iterator[Problem]:
-    """What the texts of a collection say; only here runs are read as a whole."""
-    from rankgauge.checks.texts import collection_of, text_problems
-
-    given = [look.survey.given for look in looks]
-    runs = {one.source: Run(one.whole, name=one.name) for one in given}
-    yield from text_problems(collection_of(collection, truth), truth, runs, measures)
-
-
-def _surveyed(given: Given, qrels: Qrels, *, several: bool) -> Survey:
-    """One pass through a run; a file that cannot be read in blocks is read as a whole."""
-    try:
-        return survey(given, qrels, several=several)
-    except NotInBlocks:
-        return survey(read_whole(given), qrels, several=several)
-
-
-def _of_file(given: Given, effects: Iterable[Effect], *, graded: bool = False) -> Iterator[Problem]:
-    """Lines that cannot be read."""
-    faults = given.faults
-    if faults is None:
-        return
-    # Judgments have no code of their own for a grade that is no number.
-    lines, firsts = faults.lines, faults.first_lines
-    locations = faults.line_locations(given.source)
-    if graded:
-        lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
-        locations = (*locations, *faults.number_locations(given.source))
-    if lines:
-        first = firsts[0]
-        yield Problem(
-            FINDING_KINDS["F101"], given.source,
-            f"{many(lines, 'line')} not readable: {first.what}",
-            lines, lines + len(given.whole), "line", locations,
-            tuple(effects), FINDING_KINDS["F101"].fix,
-        )  # fmt: skip
-
-
-def _strange(source: str, count: int) -> Iterator[Problem]:
-    if count:
-        yield Problem(
-            FINDING_KINDS["F102"], source, f"{many(count, 'id')} not in UTF-8", count,
-            mend=FINDING_KINDS["F102"].fix,
-        )  # fmt: skip
-
-
-def _single(given: Any, measures: tuple[Measure, ...]) -> Iterator[Problem]:
-    if given is not None and len(measures) == 1:
-        yield Problem(
-            FINDING_KINDS["M101"], "measures", f"{measures[0]} is the only measure", 1, 1,
-            mend=FINDING_KINDS["M101"].fix,
-        )  # fmt: skip
 
 
 def _measures(given: str | Measure | Iterable[str | Measure] | None) -> tuple[Measure, ...]:
@@ -169,7 +112,7 @@ def _codes(given: Iterable[str]) -> frozenset[str]:
     unknown = sorted(codes - FINDING_KINDS.keys())
     if unknown:
         raise UnknownName(
-            f"no problem has the code {unknown[0]!r}",
+            f"no finding has the code {unknown[0]!r}",
             where="ignore",
             fix=f"codes are {', '.join(FINDING_KINDS)}",
         )

@@ -19,25 +19,25 @@ def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The codes that are meant, whatever their case, or the error before anything is read."""
-    known = rankgauge.core.FINDING_KINDS
+    known = rankgauge.checks.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
             raise click.BadParameter(
-                f"no problem has the code {code!r}; see: rankgauge check --list"
+                f"no finding has the code {code!r}; see: rankgauge check --list"
             )
     return tuple(code.upper() for code in given)
 
 
-def _mendable(
+def _fixable(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     codes = _known_codes(context, option, given)
-    kinds = rankgauge.core.FINDING_KINDS
+    kinds = rankgauge.checks.FINDING_KINDS
     for code in codes:
         if not kinds[code].automatic:
-            mendable = ", ".join(code for code, kind in kinds.items() if kind.automatic)
+            fixable = ", ".join(code for code, kind in kinds.items() if kind.automatic)
             raise click.BadParameter(
-                f"{code} cannot be mended without a person; these can: {mendable}"
+                f"{code} cannot be fixed without a person; these can: {fixable}"
             )
     return codes
 
@@ -77,15 +77,15 @@ def _mendable(
 )  # fmt: skip
 @click.option(
     "--fix", "folder", metavar="FOLDER",
-    help="Write a copy of each file with what can be mended without asking.",
+    help="Write a copy of each file with what can be fixed without asking.",
 )  # fmt: skip
 @click.option(
-    "--fix-also", "also", multiple=True, metavar="CODE", callback=_mendable,
-    help="A code to mend although it could mean something else; again for more.",
+    "--fix-also", "also", multiple=True, metavar="CODE", callback=_fixable,
+    help="A code to fix although it could mean something else; again for more.",
 )  # fmt: skip
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
-    show_default=True, help="The least level that ends with 1.",
+    show_default=True, help="The least severity that ends with 1.",
 )  # fmt: skip
 @format_option
 @qrels_format_option
@@ -110,16 +110,16 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
 
-    Each problem has a code that never changes its meaning, and says what was found, where, what it
-    does to the numbers (measured) and what mends it. QRELS may stand alone.
+    Each finding has a code that never changes its meaning, and says what was found, where, what it
+    does to the numbers (measured) and how to fix it. QRELS may stand alone.
 
-    Exit codes: 0 nothing of the level of --fail-on or worse, 1 such a problem, 2 an error.
+    Exit codes: 0 nothing of the severity of --fail-on or worse, 1 such a finding, 2 an error.
 
     \b
     Examples:
       rankgauge check qrels.txt bm25.run dense.run
       rankgauge check qrels.txt bm25.run -m nDCG@10 -m R@100 --collection data/fiqa
-      rankgauge check qrels.txt bm25.run --fix mended --fix-also R101
+      rankgauge check qrels.txt bm25.run --fix fixed --fix-also R101
       rankgauge check qrels.txt bm25.run --as github --fail-on warning
       rankgauge check --explain P103
     """  # noqa: D301 - click reads the \b
@@ -149,8 +149,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     color = form == "text" and sys.stdout.isatty()
     say(rankgauge.reports.report_check(found, form, color=color), color=color)
     if folder is not None:
-        mended = rankgauge.checks.mend(found, judged, given, also=also)
-        for line in mended.write(folder):
+        fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
+        for line in fixed.write(folder):
             tell(line)
     failed = fail_on != "never" and found.at_least(fail_on)
     click.get_current_context().exit(1 if failed else 0)
@@ -160,4 +160,4 @@ def _others(select: tuple[str, ...]) -> tuple[str, ...]:
     """The codes that are not looked for, where some are asked for alone."""
     if not select:
         return ()
-    return tuple(code for code in rankgauge.core.FINDING_KINDS if code not in select)
+    return tuple(code for code in rankgauge.checks.FINDING_KINDS if code not in select)

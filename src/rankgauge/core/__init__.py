@@ -8,7 +8,6 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.core.findings import (
-        FINDING_KINDS as FINDING_KINDS,
         Effect as Effect,
         Evidence as Evidence,
         Finding as Finding,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "findings": "Effect Evidence FINDING_KINDS Finding FindingKind Location",
+        "findings": "Effect Evidence Finding FindingKind Location",
         "policies": "Policies",
         "redaction": "redact",
         "use_cases": "USE_CASES UseCase use_case",

@@ -3,71 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
-from rankgauge.data.join import Joined, numbered
-from rankgauge.data.judged_run import BoolArray
+from rankgauge.core.ids import Ids, IntArray, show_id
+from rankgauge.core.pair_table import FloatArray, distinct
+from rankgauge.data.join import Joined
+from rankgauge.data.judged_run import BoolArray, JudgedRun
 from rankgauge.data.model import Qrels, Run
+from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
 from rankgauge.errors import InputError
-from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
+from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 from rankgauge.formats.names import InFormat
 
 __all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
 
-_Array = TypeVar("_Array", bound=npt.NDArray[Any])
-_CELLS = 1 << 17
-_READ = "judged by preference; ordinary measures read the highest grade of each document"
 _ORDINARY = (
     "ordinary judgments read as preferences: of two documents the one of the higher grade is "
     "preferred"
 )
 _ONLY = b"0"
+_MAPPING = '{"q1": {"group": {"d1": 2, "d2": 1}}}'
 
 
 def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of query -> group -> sub-group -> document -> grade; sub-groups may be left out."""
     for query, groups in data.items():
-        for group, own in _mapping(groups, f"query {query!r}", "groups").items():
+        for group, own in as_mapping(groups, f"query {query!r}", "groups", _MAPPING).items():
             where = f"query {query!r}, group {group!r}"
-            for name, value in _mapping(own, where, "documents").items():
+            for name, value in as_mapping(own, where, "documents", _MAPPING).items():
                 if isinstance(value, Mapping):
                     for doc, grade in value.items():
                         yield query, group, name, doc, grade
                 else:
                     yield query, group, _ONLY.decode(), name, value
-
-
-def _mapping(found: Any, where: str, wanted: str) -> Mapping[Any, Any]:
-    if not isinstance(found, Mapping):
-        raise InputError(
-            f"got {found!r:.60} where {wanted} were wanted",
-            where=f"judgments, {where}",
-            fix=f"write {_WIDE.mapping}",
-        )
-    return found
-
-
-_WIDE = Wide(
-    words="preferences",
-    fields=("query", "group", "subgroup", "document", "grade"),
-    columns={
-        "group": ("group_id", "group", "judgment_group", "jg", "assessor", "assessor_id"),
-        "subgroup": ("subgroup_id", "subgroup", "sub_group", "judgment_sub_group", "jsg"),
-    },
-    numbers=frozenset(),
-    example="q1 ann 1 d1 2",
-    mapping='{"q1": {"group": {"d1": 2, "d2": 1}}}',
-    rows_of=_rows_of,
-)
 
 
 class _Group(NamedTuple):
@@ -85,24 +59,18 @@ class _Group(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]):
+class PreferenceQrels(SpecialQrels):
     """Preferences: query id to group to sub-group to document to grade. Immutable.
 
     In a *sub-group* a document of a higher grade is preferred to each of a lower one; what the
     grades are does not matter, but that 0 means not relevant. A *group* is what one person wants at
     one time: the preferences of its sub-groups are taken together, with what follows from them (A
     over B in one and B over C in another make A over C). Groups may contradict each other. Make it
-    with :meth:`of`.
+    with :meth:`of`. In a mapping sub-groups may be left out; columns and rows are ``query_id,
+    group_id, subgroup_id, doc_id, relevance``. Ordinary judgments are preferences of one group for
+    each query.
 
     A document with a negative grade was not judged: it is in no preference.
-
-    Attributes:
-        qrels: The same as ordinary judgments: of each document its highest grade.
-        offsets: (Q + 1,) the entries of query q are ``offsets[q]:offsets[q + 1]``.
-        groups: (E,) the group of each entry.
-        subgroups: (E,) its sub-group.
-        row: (E,) the row of its document in ``qrels.table``.
-        grade: (E,) its grade.
 
     Example:
         >>> judged = PreferenceQrels.of({"q1": {"ann": {"d1": 2, "d2": 1}, "bob": {"d2": 1}}})
@@ -110,90 +78,69 @@ class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
         ({'0': {'d1': 2.0, 'd2': 1.0}}, {'d1': 2.0, 'd2': 1.0})
     """
 
-    reads: ClassVar[str] = "preferences"
-
-    qrels: Qrels
-    offsets: IntArray
-    groups: Ids
-    subgroups: Ids
-    row: IntArray
-    grade: FloatArray
-
-    def __post_init__(self) -> None:
-        freeze(self.offsets, self.row, self.grade)
+    reads = "preferences"
+    labeled = "preferences"
+    note = "judged by preference; ordinary measures read the highest grade of each document"
+    nesting = ("group", "subgroup", "document")
+    judged_once = ("group", "subgroup")
+    layout = Wide(
+        words="preferences",
+        fields=("query", "group", "subgroup", "document", "grade"),
+        columns={
+            "group": ("group_id", "group", "judgment_group", "jg", "assessor", "assessor_id"),
+            "subgroup": ("subgroup_id", "subgroup", "sub_group", "judgment_sub_group", "jsg"),
+        },
+        numbers=frozenset(),
+        example="q1 ann 1 d1 2",
+        mapping=_MAPPING,
+        rows_of=_rows_of,
+    )
+    # A query is looked at group by group, and not as an array with an axis of groups.
+    width = 1
 
     @classmethod
-    def of(cls, source: Any) -> PreferenceQrels:
-        """Preferences from whatever holds them.
-
-        Args:
-            source: A mapping of query id to group to ``{document: grade}`` (or to sub-groups of
-                such); a path (see :func:`read_preference_qrels`); a data frame or a mapping of
-                columns with ``query_id, group_id, subgroup_id, doc_id, relevance``; rows ``(query,
-                group, subgroup, document, grade)`` or objects with such names; preferences, which
-                are returned as they are; or whatever :meth:`Qrels.of` takes: ordinary judgments
-                are preferences of one group for each query.
-
-        Raises:
-            InputError: If it is none of these, a document stands twice in a sub-group, or a group
-                contradicts itself.
-
-        Example:
-            >>> PreferenceQrels.of({"q1": {"d1": 2, "d2": 0}})["q1"]
-            {'0': {'0': {'d1': 2.0, 'd2': 0.0}}}
-        """
-        if isinstance(source, PreferenceQrels):
-            return source
+    def of(cls, source: Any) -> Self:
+        """Preferences, or ordinary judgments read as such; see :meth:`SpecialQrels.of`."""
+        if isinstance(source, cls | Run):
+            return super().of(source)
         if isinstance(source, Qrels) or hasattr(type(source), "reads"):
-            return _of_ordinary(Qrels.of(source))
-        if isinstance(source, Run):
-            raise InputError(
-                f"got the run {source.name!r} where judgments were wanted",
-                where="judgments",
-                fix=f"give preferences: a path, {_WIDE.mapping}, or rows "
-                f"({', '.join(_WIDE.fields)})",
-            )
-        return _read(source, None)
+            return cls._of_ordinary(Qrels.of(source))
+        return cls.read(source)
 
-    def __len__(self) -> int:
-        return len(self.qrels)
+    @classmethod
+    def read(cls, path: Any, form: str | None = None) -> Self:
+        """Preferences from a file, or ordinary judgments read as such."""
+        try:
+            return super().read(path, form)
+        except InputError as error:
+            try:
+                ordinary = Qrels.of(path if form is None else InFormat(path, form))
+            except InputError:
+                # What it should have been says more.
+                raise error from None
+            return cls._of_ordinary(ordinary)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.qrels)
+    @classmethod
+    def _of_ordinary(cls, qrels: Qrels) -> Self:
+        table = qrels.table
+        query = table.query_numbers()
+        only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
+        rows = WideRows(
+            table.queries.take(query), table.docs, table.values,
+            {"group": only, "subgroup": only}, {}, table.source or "judgments", table.lines,
+        )  # fmt: skip
+        note = f"{rows.source}: {_ORDINARY}"
+        return cls._made(rows, query, table.queries, *table.notes, note)
 
-    def __getitem__(self, query: Id) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-        number = self.qrels.query_index.get(id_bytes(query))
-        if number is None:
-            raise KeyError(query)
-        own = slice(*self.offsets[number : number + 2].tolist())
-        found: dict[str, dict[str, dict[str, float]]] = {}
-        for group, subgroup, doc, grade in zip(
-            self.groups.take(own).shown(), self.subgroups.take(own).shown(),
-            self.qrels.table.docs.take(self.row[own]).shown(), self.grade[own].tolist(),
-            strict=True,
-        ):  # fmt: skip
-            found.setdefault(group, {}).setdefault(subgroup, {})[doc] = grade
+    @classmethod
+    def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
+        found = super()._made(rows, query, queries, *notes)
+        found.by_group  # noqa: B018 - made now: a contradiction is refused where it is read
         return found
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PreferenceQrels):
-            return NotImplemented
-        return {q: self[q] for q in self} == {q: other[q] for q in other}
-
-    __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __repr__(self) -> str:
         groups = sum(map(len, self.by_group))
         return f"<PreferenceQrels: {len(self)} queries, {groups} groups, {len(self.row)} grades>"
-
-    @cached_property
-    def keyed(self) -> PairTable:
-        """The same in pairs: each document with group and sub-group behind it, and the grade."""
-        table = self.qrels.table
-        names = map(b"\0".join, zip(self.groups.tolist(), self.subgroups.tolist(), strict=True))
-        docs = table.docs.take(self.row).tolist()
-        keyed = Ids.keyed(zip(docs, names, strict=True))
-        return PairTable(table.queries, self.offsets, keyed, self.grade, unique=True)
 
     @cached_property
     def by_group(self) -> tuple[tuple[_Group, ...], ...]:
@@ -202,7 +149,7 @@ class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
         Raises:
             InputError: If one contradicts itself.
         """
-        group, subgroup = self.groups.unique()[0], self.subgroups.unique()[0]
+        group, subgroup = (labels.unique()[0] for labels in self.labels)
         firsts = self.qrels.table.offsets.tolist()
         found = []
         for number, (start, stop) in enumerate(
@@ -253,34 +200,20 @@ class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
         table, entry = self.qrels.table, int(part[0])
         query = int(np.searchsorted(self.offsets, entry, side="right")) - 1
         return InputError(
-            f"group '{show_id(self.groups[entry])}' of query '{show_id(table.queries[query])}' "
+            f"group '{show_id(self.labels[0][entry])}' of query '{show_id(table.queries[query])}' "
             f"contradicts itself: {what}",
             where=table.source or "judgments",
             fix="give preferences that contradict each other in groups of their own",
         )
 
-    @cached_property
-    def _numbered(self) -> Qrels:
-        return numbered(self.qrels)
-
-    def blocks(
-        self, joined: Joined, queries: IntArray, cells: int = _CELLS
-    ) -> Iterator[tuple[IntArray, PreferenceRun]]:
-        """The runs of these queries seen through preferences, each with the places of its rows.
-
-        Args:
-            joined: A run, joined with `qrels`.
-            queries: The numbers of the queries.
-            cells: How large a block may be: no value depends on it.
-        """
+    def _seen(self, block: JudgedRun, queries: IntArray) -> PreferenceRun:
         firsts = self.qrels.table.offsets
-        for places, block in joined.by_rows(self._numbered).blocks(queries, cells):
-            ranked = []
-            for number, query in enumerate(queries[places].tolist()):
-                found = block.grade[number][block.in_qrels[number]].astype(np.int64)
-                size = int(firsts[query + 1] - firsts[query])
-                ranked.append(_Ranked.of(self.by_group[query], found - firsts[query], size))
-            yield places, PreferenceRun(tuple(ranked))
+        ranked = []
+        for number, query in enumerate(queries.tolist()):
+            found = block.grade[number][block.in_qrels[number]].astype(np.int64)
+            size = int(firsts[query + 1] - firsts[query])
+            ranked.append(_Ranked.of(self.by_group[query], found - firsts[query], size))
+        return PreferenceRun(tuple(ranked))
 
     def tied(self, joined: Joined) -> IntArray:
         """Queries in which a tie could change a value: of documents that differ in a grade."""
@@ -291,7 +224,8 @@ class PreferenceQrels(Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
     def _kinds(self) -> FloatArray:
         """A number for each row, the same where the grades in all sub-groups are; -1 for none."""
         said: dict[int, list[tuple[int, float]]] = {}
-        place = (self.groups.ascending() * len(self.row) + self.subgroups.ascending()).tolist()
+        group, subgroup = (labels.ascending() for labels in self.labels)
+        place = (group * len(self.row) + subgroup).tolist()
         for row, where, grade in zip(self.row.tolist(), place, self.grade.tolist(), strict=True):
             if grade >= 0:
                 said.setdefault(row, []).append((where, grade))
@@ -334,7 +268,7 @@ class _Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferenceRun:
+class PreferenceRun(SpecialRun):
     """A run seen through preferences: what measures of preferences read.
 
     A preference is *kept* by a run that has the preferred document above the other, or retrieved it
@@ -345,19 +279,9 @@ class PreferenceRun:
     """
 
     ranked: tuple[_Ranked, ...]
-    # What several measures read, by what it is of: neither compared nor pickled.
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ranked)
-
-    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
-        """An array that several measures read; see :meth:`JudgedRun.once`."""
-        found: _Array | None = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            freeze(found)
-        return found
 
     def groups(self) -> IntArray:
         """(Q,) how many groups each query has."""
@@ -488,81 +412,6 @@ def _shares(kept: IntArray, lost: IntArray) -> float:
     return math.fsum((kept / (kept + lost)).tolist())
 
 
-def _read(source: Any, form: str | None) -> PreferenceQrels:
-    """Preferences, or ordinary judgments read as such."""
-    try:
-        rows = wide_rows(source, _WIDE, form)
-    except InputError as error:
-        try:
-            ordinary = Qrels.of(source if form is None else InFormat(source, form))
-        except InputError:
-            # What it should have been says more.
-            raise error from None
-        return _of_ordinary(ordinary)
-    return _made(rows, *rows.queries.unique(), notes=(f"{rows.source}: {_READ}",))
-
-
-def _of_ordinary(qrels: Qrels) -> PreferenceQrels:
-    table = qrels.table
-    query = table.query_numbers()
-    only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
-    rows = WideRows(
-        table.queries.take(query), table.docs, table.values,
-        {"group": only, "subgroup": only}, {}, table.source or "judgments", table.lines,
-    )  # fmt: skip
-    return _made(rows, query, table.queries, notes=(*table.notes, f"{rows.source}: {_ORDINARY}"))
-
-
-def _made(rows: WideRows, query: IntArray, queries: Ids, notes: tuple[str, ...]) -> PreferenceQrels:
-    """The judgments of rows: by query (as they came), group, sub-group and document."""
-    doc, group, subgroup = map(
-        Ids.ascending, (rows.docs, rows.labels["group"], rows.labels["subgroup"])
-    )
-    order = np.lexsort((doc, subgroup, group, query))
-    places = np.stack([query[order], group[order], subgroup[order], doc[order]])
-    twice = np.flatnonzero((places[:, 1:] == places[:, :-1]).all(axis=0))
-    if len(twice):
-        raise _repeated(rows, *order[int(twice[0]) : int(twice[0]) + 2].tolist())
-    # The documents of each query once, ids ascending.
-    by_doc = np.lexsort((doc, query))
-    new = np.ones(len(by_doc), dtype=bool)
-    new[1:] = (np.diff(query[by_doc]) != 0) | (np.diff(doc[by_doc]) != 0)
-    heads = np.flatnonzero(new)
-    row = np.empty(len(by_doc), dtype=np.int64)
-    row[by_doc] = np.cumsum(new) - 1
-    highest = np.maximum.reduceat(rows.grades[by_doc], heads) if len(heads) else rows.grades
-    table = PairTable(
-        queries,
-        offsets_of(np.bincount(query[by_doc[heads]], minlength=len(queries))),
-        rows.docs.take(by_doc[heads]).compact(),
-        highest,
-        unique=True,
-        source=rows.source,
-        notes=notes,
-    )
-    judged = PreferenceQrels(
-        qrels=Qrels(table),
-        offsets=offsets_of(np.bincount(query, minlength=len(queries))),
-        groups=rows.labels["group"].take(order).compact(),
-        subgroups=rows.labels["subgroup"].take(order).compact(),
-        row=row[order],
-        grade=rows.grades[order],
-    )
-    judged.by_group  # noqa: B018 - made now: what contradicts itself is refused where it is read
-    return judged
-
-
-def _repeated(rows: WideRows, *places: int) -> InputError:
-    query, doc = show_id(rows.queries[places[0]]), show_id(rows.docs[places[0]])
-    group, subgroup = (show_id(rows.labels[key][places[0]]) for key in ("group", "subgroup"))
-    return InputError(
-        f"document '{doc}' stands twice in sub-group '{subgroup}' of group '{group}' of query "
-        f"'{query}'",
-        where=row_place(rows, *sorted(places)),
-        fix="keep one of them, or give the other a sub-group of its own",
-    )
-
-
 def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:
     r"""Read preferences from a file.
 
@@ -577,12 +426,5 @@ def read_preference_qrels(path: Source, *, format: str | None = None) -> Prefere
     Raises:
         FormatError: With path and line, if a line does not fit.
         InputError: If there is no such file, or a group contradicts itself.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "prefs"
-        >>> _ = path.write_text("q1 ann 1 d1 2\nq1 ann 1 d2 1\nq1 bob 1 d2 1\n")
-        >>> read_preference_qrels(path)
-        <PreferenceQrels: 1 queries, 2 groups, 3 grades>
     """
-    return _read(path, format)
+    return PreferenceQrels.read(path, format)

@@ -24,7 +24,7 @@ from rankgauge.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
-    from rankgauge.data.special_judgments import Detailed
+    from rankgauge.data.special_qrels import SpecialQrels
 
 __all__ = [
     "DEFAULT_CUTOFFS",
@@ -108,9 +108,9 @@ def truth_of(source: Any, plan: Plan) -> Truth:
     if not plan.reads:
         qrels = Qrels.of(source)
         return Truth(qrels, qrels)
-    from rankgauge.data.special_judgments import detailed
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    detail = detailed(plan.reads, source)
+    detail = SPECIAL_QRELS[plan.reads].of(source)
     return Truth(detail.qrels, detail.qrels, detail)
 
 
@@ -125,7 +125,7 @@ def read_judgments(
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     format: str | None = None,
-) -> Qrels | Detailed:
+) -> Qrels | SpecialQrels:
     """Read judgments as these measures need them, such as by subtopic.
 
     Args:
@@ -149,9 +149,9 @@ def read_judgments(
     reads = planned(measures).reads
     if not reads:
         return read_qrels(path, format=format)
-    from rankgauge.data.special_judgments import read_detailed
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    return read_detailed(reads, path, format)
+    return SPECIAL_QRELS[reads].read(path, format)
 
 
 @lru_cache(maxsize=256)

@@ -36,7 +36,7 @@ from rankgauge.measures.counts import judged_shares
 
 if TYPE_CHECKING:
     # Loaded where a measure reads more than grades.
-    from rankgauge.data.special_judgments import Detailed
+    from rankgauge.data.special_qrels import SpecialQrels
 
 __all__ = ["Gathered", "Gathering", "Truth"]
 
@@ -113,7 +113,7 @@ class Truth(NamedTuple):
 
     qrels: Qrels
     graded: Qrels
-    detail: Detailed | None = None
+    detail: SpecialQrels | None = None
 
 
 class Gathering:
@@ -290,7 +290,7 @@ class Gathering:
                 self._look(block.averaged(), at)
         return rows[~tied]
 
-    def _calculate_special(self, detail: Detailed, joined: Joined, rows: IntArray) -> None:
+    def _calculate_special(self, detail: SpecialQrels, joined: Joined, rows: IntArray) -> None:
         """The values of measures that read more than a grade."""
         for places, block in detail.blocks(joined, rows):
             for column in self.plan.special:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.findings import FINDING_KINDS, Finding, Severity
+from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.text import many, some
 from rankgauge.data.join import Joined
@@ -559,4 +559,4 @@ def _is_file(source: str) -> bool:
 
 
 def _finding(code: str, message: str, fix: str, severity: Severity = "error") -> Finding:
-    return Finding(code, severity, message, FINDING_KINDS[code].effect, fix)
+    return Finding(code, severity, message, INPUT_KINDS[code].effect, fix)

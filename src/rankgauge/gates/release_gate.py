@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.findings import FINDING_KINDS
+from rankgauge.core.findings import INPUT_KINDS
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
@@ -147,7 +147,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         yield _refused("queries without a ranking", why)
         return
     for fault in faults(evaluation):
-        yield _refused(FINDING_KINDS[fault.code].name, f"{fault}; ")
+        yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
 
 def _stored(given: Any) -> Baseline:

@@ -236,7 +236,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     beyond = np.where(run.in_qrels, run.rank, 0) - known
     spent = np.take_along_axis(costs, column, axis=1) + np.maximum(beyond, 0)
     behind = spent - np.cumsum(gains, axis=1)
-    total = run.total(np.where(gains > 0, gains * _slowed(behind, gains > 0), 0.0))
+    total = run.total(np.where(gains > 0, gains * _discount_behind(behind, gains > 0), 0.0))
     whole = run.total(best)
     return np.where(whole > 0, total / np.where(whole > 0, whole, 1.0), np.nan)
 
@@ -328,15 +328,15 @@ def _climb(run: JudgedRun, scale: _Scale) -> Values:
     return np.cumsum(found, axis=1) / np.where(ideal > 0, ideal, 1.0)
 
 
-def _slowed(behind: Values, wanted: np.ndarray) -> Values:
+def _discount_behind(behind: Values, wanted: np.ndarray) -> Values:
     """1 / log2(2 + behind) where wanted."""
     usual = wanted & (behind < _MANY) & (behind == np.rint(behind))
-    slowed = discounts(np.where(usual, behind, 0.0).astype(np.int64) + 1)
+    discount = discounts(np.where(usual, behind, 0.0).astype(np.int64) + 1)
     rows, columns = np.nonzero(wanted & ~usual)
     # Not np.log2: its last bit may depend on where in memory a number stands.
     exact = [1 / math.log2(2 + far) for far in behind[rows, columns].tolist()]
-    slowed[rows, columns] = exact
-    return slowed
+    discount[rows, columns] = exact
+    return discount
 
 
 def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:

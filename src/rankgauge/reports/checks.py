@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from rankgauge.checks.problems import Problem
+from rankgauge.checks.kinds import FINDING_KINDS
 from rankgauge.checks.result import CheckResult
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import FINDING_KINDS, Effect, FindingKind, Location, Severity
+from rankgauge.core.findings import Effect, Finding, FindingKind, Location, Severity
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.rendering.tables import Table
@@ -25,8 +25,8 @@ _ID = 40
 _COLORS: dict[Severity, str] = {"error": "31;1", "warning": "33;1", "info": "36;1"}
 _KINDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 _FIXES = {
-    "safe": "--fix FOLDER writes a mended copy",
-    "on request": "--fix FOLDER --fix-also {code} writes a mended copy",
+    "safe": "--fix FOLDER writes a fixed copy",
+    "on request": "--fix FOLDER --fix-also {code} writes a fixed copy",
     "": "a person has to decide",
 }
 
@@ -42,15 +42,15 @@ def finding_kinds_table() -> Table:
         (kind.code, kind.severity, kind.name, kind.automatic) for kind in FINDING_KINDS.values()
     )
     notes = (
-        "rankgauge check --explain CODE says what it is, what it does, and what mends it",
-        "copy: what --fix FOLDER mends in a copy, safe by itself, asked with --fix-also CODE",
+        "rankgauge check --explain CODE says what it is, what it does, and how to fix it",
+        "copy: what --fix FOLDER fixes in a copy, safe by itself, on request with --fix-also CODE",
     )
-    columns = ("code", "level", "name", "copy")
+    columns = ("code", "severity", "name", "copy")
     return Table(columns, rows, notes=notes)
 
 
 def explain_problem(code: str) -> str:
-    """All that is known of a kind of problem.
+    """All that is known of a kind of finding.
 
     Args:
         code: Its code, or its name.
@@ -65,12 +65,12 @@ def explain_problem(code: str) -> str:
     names = {kind.name: kind for kind in FINDING_KINDS.values()}
     kind = FINDING_KINDS.get(code.upper()) or names.get(code.lower())
     if kind is None:
-        raise unknown("problem", code, (*FINDING_KINDS, *names))
+        raise unknown("finding", code, (*FINDING_KINDS, *names))
     parts = (
         ("what", kind.description),
         ("effect", kind.effect),
-        ("mend", kind.fix),
-        ("fix", _fix(kind)),
+        ("fix", kind.fix),
+        ("copy", _fix(kind)),
     )
     lines = [f"{kind.code} {kind.name} ({kind.severity})", ""]
     for label, text in parts:
@@ -94,16 +94,16 @@ def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Tabl
 
 
 def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
-    """Problems by input, the worst first; then how many there are."""
-    by_source: dict[str, list[Problem]] = {source: [] for source in result.inputs}
-    for problem in result.problems:
-        by_source.setdefault(problem.source, []).append(problem)
-    for source, problems in by_source.items():
-        if problems:
+    """Findings by input, the worst first; then how many there are."""
+    by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
+    for found in result.findings:
+        by_source.setdefault(found.evidence.source, []).append(found)
+    for source, findings in by_source.items():
+        if findings:
             yield _styled(source, "1", color=color)
             yield ""
-            for problem in problems:
-                yield from _of_problem(problem, color=color)
+            for found in findings:
+                yield from _of_finding(found, color=color)
                 yield ""
     yield f"{result.summary()} in {many(len(result.inputs), 'input')}"
     for text in _closing(result, [source for source, found in by_source.items() if not found]):
@@ -112,46 +112,46 @@ def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
 
 def _closing(result: CheckResult, clean: Sequence[str]) -> Iterator[str]:
     """What a reader needs beside the problems."""
-    if not result.problems:
+    if not result.findings:
         yield f"looked at: {', '.join(result.inputs)}"
-        yield f"looked for: {len(FINDING_KINDS)} kinds of problems (rankgauge check --list)"
+        yield f"looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
     elif clean:
         yield f"nothing wrong found in {', '.join(clean)}"
-    if any(problem.effects for problem in result.problems):
+    if any(found.evidence.effects for found in result.findings):
         yield "effect: the mean as it is → as it would be with what stands behind it"
     yield from result.notes
     safe, asked = (
-        ", ".join(dict.fromkeys(p.kind.code for p in result.problems if p.kind.automatic == word))
+        ", ".join(code for code in result.codes if FINDING_KINDS[code].automatic == word)
         for word in ("safe", "on request")
     )
     if safe:
-        yield f"--fix FOLDER writes a copy in which {safe} is mended"
+        yield f"--fix FOLDER writes a copy in which {safe} is fixed"
     if asked:
-        yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is mended, too"
-    if result.problems:
-        yield f"more on each: rankgauge check --explain {result.problems[0].kind.code}"
+        yield f"--fix FOLDER --fix-also CODE writes one in which {asked} is fixed, too"
+    if result.findings:
+        yield f"more on each: rankgauge check --explain {result.findings[0].code}"
 
 
-def _of_problem(problem: Problem, *, color: bool) -> Iterator[str]:
-    kind = problem.kind
+def _of_finding(found: Finding, *, color: bool) -> Iterator[str]:
+    kind = FINDING_KINDS[found.code]
     level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], color=color)
     yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
-    yield from _filled(problem.what)
-    where = _places(problem.locations)
+    yield from _filled(found.message)
+    where = _places(found.evidence.locations)
     if where:
         yield from _labelled("at", where)
-    effects = list(_effects(problem))
+    effects = list(_effects(found))
     for text in effects[:_EFFECTS]:
         yield from _labelled("effect", text)
     if len(effects) > _EFFECTS:
         yield from _labelled("effect", f"and {len(effects) - _EFFECTS} more")
-    yield from _labelled("mend", problem.mend or kind.fix)
+    yield from _labelled("fix", found.fix)
 
 
-def _effects(problem: Problem) -> Iterator[str]:
+def _effects(found: Finding) -> Iterator[str]:
     """What changes: the measures of a run side by side; a sentence if nothing does."""
     groups: dict[tuple[str, str], list[Effect]] = {}
-    for effect in problem.effects:
+    for effect in found.evidence.effects:
         groups.setdefault((effect.run, effect.by), []).append(effect)
     several = len({run for run, _ in groups}) > 1
     said = []
@@ -161,7 +161,7 @@ def _effects(problem: Problem) -> Iterator[str]:
             said.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
     yield from said
     if groups and not said:
-        names = ", ".join(dict.fromkeys(effect.measure for effect in problem.effects))
+        names = ", ".join(dict.fromkeys(effect.measure for effect in found.evidence.effects))
         bys = ", ".join(dict.fromkeys(by for _, by in groups))
         yield f"{names}: no change in four decimals ({bys})"
 
@@ -210,27 +210,27 @@ def _styled(text: str, code: str, *, color: bool) -> str:
 
 
 def _annotations(result: CheckResult) -> Iterator[str]:
-    """One line a problem, at the first line of the file that has it."""
-    by_kind: dict[str, list[Problem]] = {}
-    for problem in result.problems:
-        by_kind.setdefault(_KINDS[problem.kind.severity], []).append(problem)
-    for kind, problems in by_kind.items():
-        shown = problems if len(problems) <= MOST else problems[: MOST - 1]
-        for problem in shown:
-            effects = list(_effects(problem))[:_EFFECTS]
-            lined = next((location for location in problem.locations if location.line), None)
+    """One line a finding, at the first line of the file that has it."""
+    by_kind: dict[str, list[Finding]] = {}
+    for found in result.findings:
+        by_kind.setdefault(_KINDS[found.severity], []).append(found)
+    for kind, findings in by_kind.items():
+        shown = findings if len(findings) <= MOST else findings[: MOST - 1]
+        for found in shown:
+            effects = list(_effects(found))[:_EFFECTS]
+            lined = next((location for location in found.evidence.locations if location.line), None)
             # What has no line may be no file.
-            what = problem.what if lined else f"{problem.source}: {problem.what}"
-            parts = [what, *effects, f"mend: {problem.mend or problem.kind.fix}"]
+            what = found.message if lined else f"{found.evidence.source}: {found.message}"
+            parts = [what, *effects, f"fix: {found.fix}"]
             yield annotation(
                 kind,
-                f"{problem.kind.code} {problem.kind.name}",
+                f"{found.code} {FINDING_KINDS[found.code].name}",
                 "; ".join(parts),
                 file="" if lined is None else lined.source,
                 line=0 if lined is None else lined.line,
             )
-        if len(problems) > len(shown):
-            yield annotation(kind, "rankgauge check", f"+{len(problems) - len(shown)} more")
+        if len(findings) > len(shown):
+            yield annotation(kind, "rankgauge check", f"+{len(findings) - len(shown)} more")
 
 
 def _github(result: CheckResult, _options: Options) -> str:

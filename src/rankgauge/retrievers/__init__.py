@@ -13,8 +13,8 @@ from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankgauge.core.http_client import Endpoint as Endpoint, EndpointError as EndpointError
+    from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random
     from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.bounds import Oracle as Oracle, Random as Random
     from rankgauge.retrievers.chroma import Chroma as Chroma
     from rankgauge.retrievers.chunked import (
         Chunked as Chunked,
@@ -28,15 +28,19 @@ if TYPE_CHECKING:
         Elasticsearch as Elasticsearch,
         OpenSearch as OpenSearch,
     )
-    from rankgauge.retrievers.embeddings import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.retrievers.encoders import (
         Encoder as Encoder,
         HashingEncoder as HashingEncoder,
         Model2VecEncoder as Model2VecEncoder,
         SentenceTransformersEncoder as SentenceTransformersEncoder,
     )
+    from rankgauge.retrievers.endpoints import (
+        EmbeddingEndpoint as EmbeddingEndpoint,
+        RerankEndpoint as RerankEndpoint,
+    )
     from rankgauge.retrievers.filtered import Filtered as Filtered
     from rankgauge.retrievers.haystack import Haystack as Haystack
+    from rankgauge.retrievers.hits import Hits as Hits, hits_of as hits_of
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
     from rankgauge.retrievers.hybrid import Hybrid as Hybrid
     from rankgauge.retrievers.lancedb import LanceDB as LanceDB
@@ -44,18 +48,11 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
     from rankgauge.retrievers.milvus import Milvus as Milvus
     from rankgauge.retrievers.pgvector import PGVector as PGVector
-    from rankgauge.retrievers.protocol import (
-        Hits as Hits,
-        Retriever as Retriever,
-        hits_of as hits_of,
-    )
+    from rankgauge.retrievers.protocol import Retriever as Retriever
     from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
     from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
-    from rankgauge.retrievers.rerankers import (
-        CrossEncoderReranker as CrossEncoderReranker,
-        RerankEndpoint as RerankEndpoint,
-    )
+    from rankgauge.retrievers.rerankers import CrossEncoderReranker as CrossEncoderReranker
     from rankgauge.retrievers.saved_run import SavedRun as SavedRun
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
@@ -98,16 +95,17 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".core.http_client": "Endpoint EndpointError",
+        "baselines": "Oracle Random",
         "bm25": "BM25",
-        "bounds": "Oracle Random",
         "chroma": "Chroma",
         "chunked": "Chunked FixedChunker RecursiveChunker SentenceChunker TokenChunker",
         "dense": "Dense",
         "elasticsearch": "Elasticsearch OpenSearch",
-        "embeddings": "EmbeddingEndpoint",
         "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder",
+        "endpoints": "EmbeddingEndpoint RerankEndpoint",
         "filtered": "Filtered",
         "haystack": "Haystack",
+        "hits": "Hits hits_of",
         "http": "HTTPRetriever",
         "hybrid": "Hybrid",
         "lancedb": "LanceDB",
@@ -115,11 +113,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "llama_index": "LlamaIndex",
         "milvus": "Milvus",
         "pgvector": "PGVector",
-        "protocol": "Hits Retriever hits_of",
+        "protocol": "Retriever",
         "pyterrier": "PyTerrier",
         "qdrant": "Qdrant",
         "rerank": "Rerank",
-        "rerankers": "CrossEncoderReranker RerankEndpoint",
+        "rerankers": "CrossEncoderReranker",
         "saved_run": "SavedRun",
         "tantivy": "Tantivy",
     },

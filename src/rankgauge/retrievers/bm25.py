@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.arguments import choice, number
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
-from rankgauge.retrievers.options import number, one_of
+from rankgauge.retrievers.base import document_texts, field_names, not_indexed, top_rows
 
 __all__ = ["BM25"]
 
@@ -73,12 +73,12 @@ class BM25:
         self._library = library("bm25s", extra="bm25", of="BM25")
         self._k1 = number("k1", k1)
         self._b = number("b", b, high=1.0)
-        self._method = one_of("method of BM25", method, _METHODS)
+        self._method = choice("method of BM25", method, _METHODS)
         self._delta = number("delta", delta)
         self._stop_words = _stop_words(stop_words)
         self._stemmer = None if stemmer is None else _stemmer(stemmer)
         self._words = _pattern(words)
-        self._fields = fields_named(fields)
+        self._fields = field_names(fields)
         # A stemmer has a cache that two threads must not touch at once.
         self._lock = threading.Lock()
         self._ids: list[str] | None = None
@@ -107,7 +107,7 @@ class BM25:
         ids: list[str] = []
         vocabulary: dict[str, int] = {}
         tokens: list[list[int]] = []
-        for name, text in texts_of(documents, self._fields):
+        for name, text in document_texts(documents, self._fields):
             ids.append(name)
             tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in self._of(text)])
         # The library cannot average the lengths of no words.
@@ -121,7 +121,7 @@ class BM25:
             InputError: Before there is an index.
         """
         if self._ids is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         return [self._ranking(query.text, k, self._ids) for query in queries]
 
     @property
@@ -147,7 +147,7 @@ class BM25:
         ends, rows = self._model.scores["indptr"], self._model.scores["indices"]
         shared = np.unique(np.concatenate([rows[ends[w] : ends[w + 1]] for w in set(known)]))
         shared = shared[scores[shared] > 0]
-        chosen = shared[best(scores[shared], k)]
+        chosen = shared[top_rows(scores[shared], k)]
         return [(ids[n], float(scores[n])) for n in chosen.tolist()]
 
     def _of(self, text: str) -> list[str]:
@@ -161,7 +161,7 @@ class BM25:
 
 def _stemmer(language: Any) -> Any:
     stemmers = library("Stemmer", extra="bm25", of="a stemmer")
-    return stemmers.Stemmer(one_of("stemmer of PyStemmer", language, stemmers.algorithms()))
+    return stemmers.Stemmer(choice("stemmer of PyStemmer", language, stemmers.algorithms()))
 
 
 def _stop_words(given: Any) -> frozenset[str]:
@@ -174,7 +174,7 @@ def _stop_words(given: Any) -> frozenset[str]:
             name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)
         }
         known["english"] = known.pop("en", "STOPWORDS_EN")
-        language = one_of("list of stop words", given, known)
+        language = choice("list of stop words", given, known)
         return frozenset(getattr(lists, known[language]))
     if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
         raise InputError(

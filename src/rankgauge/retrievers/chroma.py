@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from rankgauge.core.libraries import library
-from rankgauge.retrievers.stores import (
+from rankgauge.retrievers.vector_store import (
     Existing,
     Row,
     Vectors,
     VectorStore,
-    folder_size,
     id_in,
-    passing_folder,
 )
 
 __all__ = ["Chroma"]
@@ -85,19 +80,15 @@ class Chroma(VectorStore):
         }
         self._graph = {name: value for name, value in graph.items() if value is not None}
         self._handle: Any = None
-        self._folder: Path | None = None
-        self._remove: Callable[[], object] | None = None
         if location is not None and "://" in location:
             key = self._at(location, key_env)
             with self._calling():
                 self._client = self._connected(location, key)
         else:
-            if location is None:
-                # Clients in memory would all share their collections.
-                location, self._remove = passing_folder(self)
-            self._folder = Path(location)
+            # Never in memory: such clients would all share their collections.
             self._client = self._chroma.PersistentClient(
-                location, settings=self._chroma.Settings(anonymized_telemetry=False)
+                self._in_folder(location),
+                settings=self._chroma.Settings(anonymized_telemetry=False),
             )
 
     def _connected(self, url: str, token: str | None) -> Any:
@@ -111,18 +102,9 @@ class Chroma(VectorStore):
             settings=self._chroma.Settings(anonymized_telemetry=False),
         )
 
-    @property
-    def size(self) -> int | None:
-        """Bytes of the folder, with all collections in it; None for a server."""
-        return None if self._folder is None else folder_size(self._folder)
-
-    def close(self) -> None:
-        """Close the client; a folder without a name is removed."""
+    def _close(self) -> None:
         self._handle = None
-        self._ready = False
         self._client.close()
-        if self._remove is not None:
-            self._remove()
 
     def _options(self) -> dict[str, Any]:
         return dict(self._graph)
@@ -175,7 +157,3 @@ class Chroma(VectorStore):
 
     def _id(self, name: str, held: Any) -> str:
         return name if self._id_field is None else id_in(held, self._id_field, "chroma")
-
-    def _score(self, distance: float) -> float:
-        # Chroma gives 1 - cosine, 1 - inner product, and the square of the Euclidean distance.
-        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance

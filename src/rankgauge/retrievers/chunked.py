@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.grammar import unknown
 from rankgauge.corpus.chunking import (
     FIRST,
@@ -19,10 +20,15 @@ from rankgauge.corpus.chunking import (
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
 from rankgauge.errors import InputError
-from rankgauge.retrievers.deeper import Ranking, ask_deeper
-from rankgauge.retrievers.members import MadeOfOthers
-from rankgauge.retrievers.options import whole
-from rankgauge.retrievers.protocol import Hits, has_index, index_documents, search, settings_of
+from rankgauge.retrievers.base import (
+    CompositeRetriever,
+    Ranking,
+    declared,
+    not_indexed,
+    search_deeper,
+)
+from rankgauge.retrievers.hits import Hits
+from rankgauge.retrievers.protocol import has_index, index_documents, search
 
 __all__ = [
     "ROLL_UPS", "Chunked", "FixedChunker", "RecursiveChunker", "SentenceChunker", "TokenChunker",
@@ -36,7 +42,7 @@ ROLL_UPS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 
 
-class Chunked(MadeOfOthers):
+class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
     The documents are cut, the retriever indexes the chunks, and what it finds is rolled up: the
@@ -85,17 +91,17 @@ class Chunked(MadeOfOthers):
             raise unknown("roll-up", str(roll_up), get_args(RollUp))
         self._retriever, self._chunker = retriever, chunker
         self._roll_up, self._titles = roll_up, titles
-        self._depth = whole("depth", depth)
+        self._depth = integer("depth", depth)
         self._chunks: _Places | None = None
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """What tells it from others; None if retriever or chunker have none."""
-        inner, cut = settings_of(self._retriever), settings_of(self._chunker)
-        if inner is None or cut is None:
+        parts = declared(self._retriever, self._chunker)
+        if parts is None:
             return None
         return {
-            "type": "chunked", "retriever": dict(inner), "chunker": dict(cut),
+            "type": "chunked", "retriever": parts[0], "chunker": parts[1],
             "roll_up": self._roll_up, "depth": self._depth, "titles": self._titles,
         }  # fmt: skip
 
@@ -120,7 +126,7 @@ class Chunked(MadeOfOthers):
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """At most k documents for each query, best first."""
         places = self._indexed()
-        return ask_deeper(
+        return search_deeper(
             self._retriever,
             queries,
             k,
@@ -132,14 +138,12 @@ class Chunked(MadeOfOthers):
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
         """Return the spans of the first k chunks of each query (see `span_scores`)."""
         places = self._indexed()
-        answers = search(self._retriever, queries, k)
-        return [[Span(*places.of(name)) for name in hits.ids] for hits in answers]
+        responses = search(self._retriever, queries, k)
+        return [[Span(*places.of(name)) for name in hits.ids] for hits in responses]
 
     def _indexed(self) -> _Places:
         if self._chunks is None:
-            raise InputError(
-                "nothing was indexed", where="Chunked", fix="call index(documents) first"
-            )
+            raise not_indexed(self)
         return self._chunks
 
 

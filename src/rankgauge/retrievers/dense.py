@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import choice, integer
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.documents import best, fields_named, texts_of, unindexed
+from rankgauge.retrievers.base import (
+    CompositeRetriever,
+    batches,
+    declared,
+    document_texts,
+    field_names,
+    not_indexed,
+    top_rows,
+)
 from rankgauge.retrievers.encoders import encoder_of
-from rankgauge.retrievers.options import one_of, whole
 
 __all__ = ["Dense"]
 
@@ -30,7 +37,7 @@ _DEPTH = 10
 _Vectors = npt.NDArray[np.float32]
 
 
-class Dense:
+class Dense(CompositeRetriever):
     """Documents by the similarity of their vectors with the vector of the query.
 
     ``search="exact"`` compares with all of them. Scores are products of the 32-bit vectors in 64
@@ -80,16 +87,16 @@ class Dense:
         recall_sample: int = 100,
     ) -> None:
         self._encoder: Any = encoder_of(encoder)
-        self._similarity = one_of("similarity", similarity, _SIMILARITIES)
-        self._search = one_of("search", search, _SEARCHES)
-        self._fields = fields_named(fields)
-        self._batch = whole("batch", batch)
+        self._similarity = choice("similarity", similarity, _SIMILARITIES)
+        self._search = choice("search", search, _SEARCHES)
+        self._fields = field_names(fields)
+        self._batch = integer("batch", batch)
         self._graph_options = {
-            "connectivity": whole("connectivity", connectivity, least=2),
-            "expansion_add": whole("expansion_add", expansion_add),
-            "expansion_search": whole("expansion_search", expansion_search),
+            "connectivity": integer("connectivity", connectivity, least=2),
+            "expansion_add": integer("expansion_add", expansion_add),
+            "expansion_search": integer("expansion_search", expansion_search),
         }
-        self._sample = whole("recall_sample", recall_sample, least=0)
+        self._sample = integer("recall_sample", recall_sample, least=0)
         if self._search == "usearch":
             self._library = library("usearch.index", extra="ann", of="approximate search")
         self._ids: list[str] | None = None
@@ -101,19 +108,24 @@ class Dense:
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """Those of the encoder and of the search; None if the encoder has none."""
-        encoder = getattr(self._encoder, "settings", None)
-        if not isinstance(encoder, Mapping):
+        parts = declared(self._encoder)
+        if parts is None:
             return None
         approximate = self._search == "usearch"
         return {
             "type": "dense",
-            "encoder": dict(encoder),
+            "encoder": parts[0],
             "similarity": self._similarity,
             "search": self._search,
             **(self._graph_options if approximate else {}),
             "fields": None if self._fields is None else list(self._fields),
             **({"versions": versions("usearch")} if approximate else {}),
         }
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """The encoder."""
+        return (self._encoder,)
 
     @property
     def size(self) -> int:
@@ -131,26 +143,6 @@ class Dense:
         """
         return 1.0 if self._search == "exact" else self._recall
 
-    def report(self) -> dict[str, Any]:
-        """What is worth knowing of the index: vectors, their length, bytes, recall."""
-        found = {
-            "vectors": len(self._vectors),
-            "dimensions": int(self._vectors.shape[1]),
-            "bytes": self.size,
-        }
-        return found | ({} if self.recall is None else {f"recall@{_DEPTH}": self.recall})
-
-    def usage(self) -> dict[str, float]:
-        """What the encoder has used up."""
-        used = getattr(self._encoder, "usage", None)
-        return dict(used()) if callable(used) else {}
-
-    def close(self) -> None:
-        """Close the encoder, if it can be closed."""
-        close = getattr(self._encoder, "close", None)
-        if callable(close):
-            close()
-
     def index(self, documents: Iterable[Document]) -> None:
         """Encode the documents; what was there is replaced.
 
@@ -159,8 +151,7 @@ class Dense:
         """
         ids: list[str] = []
         parts: list[_Vectors] = []
-        rows = iter(texts_of(documents, self._fields))
-        while chunk := list(itertools.islice(rows, self._batch)):
+        for chunk in batches(document_texts(documents, self._fields), self._batch):
             names = [name for name, _ in chunk]
             encoded = self._encoder.encode_documents([text for _, text in chunk])
             parts.append(self._checked(encoded, names, "document", parts[0] if parts else None))
@@ -181,7 +172,7 @@ class Dense:
                 numbers for each query.
         """
         if self._ids is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         ids = self._ids
         if not ids or not queries:
             return [[] for _ in queries]
@@ -198,7 +189,7 @@ class Dense:
             InputError: Before there is an index, or without queries.
         """
         if self._ids is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         if not queries or not self._ids:
             raise InputError(
                 f"recall of {len(queries)} queries among {len(self._ids)} documents",
@@ -256,7 +247,7 @@ class Dense:
         found = []
         for query, rows in zip(queries, candidates, strict=True):
             scores = _products(self._vectors[rows], query)
-            order = best(scores, k)
+            order = top_rows(scores, k)
             found.append((rows[order], scores[order]))
         return found
 

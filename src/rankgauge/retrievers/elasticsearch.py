@@ -12,6 +12,7 @@ from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patie
 from rankgauge.core.redaction import redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
+from rankgauge.retrievers.base import not_indexed
 from rankgauge.retrievers.http import filled, hidden_texts, visible
 
 __all__ = ["Elasticsearch", "OpenSearch"]
@@ -221,7 +222,7 @@ class Elasticsearch:
             EndpointError: If the server fails on a query, or searches only a part in time.
         """
         if self._create and self._count is None:
-            raise InputError("nothing was indexed", where=self._type, fix="call index() first")
+            raise not_indexed(self)
         size = k if self._count is None else max(1, min(k, self._count))
         found: list[list[tuple[str, float]]] = []
         for start in range(0, len(queries), _BATCH_QUERIES):

@@ -15,9 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
-from rankgauge.retrievers.options import whole
 
 __all__ = [
     "Encoder",
@@ -109,7 +109,7 @@ class HashingEncoder:
     """
 
     def __init__(self, dimensions: int = 2048) -> None:
-        self._dimensions = whole("dimensions", dimensions)
+        self._dimensions = integer("dimensions", dimensions)
         self._features = lru_cache(maxsize=_WORDS_KEPT)(self._features_of)
         self.settings: Mapping[str, Any] = {"type": "hashing", "dimensions": self._dimensions}
 
@@ -176,7 +176,7 @@ class SentenceTransformersEncoder:
         batch: int = 32,
         device: str | None = None,
     ) -> None:
-        self._batch = whole("batch", batch)
+        self._batch = integer("batch", batch)
         if isinstance(model, str):
             loaded = library(
                 "sentence_transformers", extra="sentence-transformers", of="this encoder"
@@ -233,7 +233,7 @@ class Model2VecEncoder:
     """
 
     def __init__(self, model: Any, *, batch: int = 1024) -> None:
-        self._batch = whole("batch", batch)
+        self._batch = integer("batch", batch)
         if isinstance(model, str):
             loaded = library("model2vec", extra="dense", of="this encoder")
             with loading(model, "model2vec"):

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.deeper import Ranking, ask_deeper
-from rankgauge.retrievers.members import MadeOfOthers
-from rankgauge.retrievers.options import whole
-from rankgauge.retrievers.protocol import Hits, has_index, index_documents, settings_of
+from rankgauge.retrievers.base import (
+    CompositeRetriever,
+    Ranking,
+    declared,
+    not_indexed,
+    search_deeper,
+)
+from rankgauge.retrievers.hits import Hits
+from rankgauge.retrievers.protocol import has_index, index_documents
 
 __all__ = ["Filtered"]
 
@@ -18,7 +24,7 @@ __all__ = ["Filtered"]
 _ANY = 1_000_000
 
 
-class Filtered(MadeOfOthers):
+class Filtered(CompositeRetriever):
     """A metadata filter over what another retriever finds (a post-filter).
 
     A document passes if its field has the wanted value, or is a list that holds it. What is wanted
@@ -65,18 +71,18 @@ class Filtered(MadeOfOthers):
             _check_name("query_field", query_field)
         self._retriever, self._field, self._query_field = retriever, field, query_field
         self._value = value
-        self._depth = whole("depth", depth)
+        self._depth = integer("depth", depth)
         self._values: dict[str, tuple[Any, ...]] | None = None
         self._most = 0
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """What tells it from others; None if the retriever has none."""
-        inner = settings_of(self._retriever)
-        if inner is None:
+        parts = declared(self._retriever)
+        if parts is None:
             return None
         return {
-            "type": "filtered", "retriever": dict(inner), "field": self._field,
+            "type": "filtered", "retriever": parts[0], "field": self._field,
             "query_field": self._query_field, "value": self._value, "depth": self._depth,
         }  # fmt: skip
 
@@ -124,10 +130,8 @@ class Filtered(MadeOfOthers):
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """At most k documents for each query that pass, in the order of the retriever."""
         if self._values is None:
-            raise InputError(
-                "nothing was indexed", where="Filtered", fix="call index(documents) first"
-            )
-        return ask_deeper(
+            raise not_indexed(self)
+        return search_deeper(
             self._retriever,
             queries,
             k,

@@ -1,20 +1,103 @@
-"""What adapters of frameworks share: ids and scores of what comes back, and settings."""
+"""What adapters of frameworks share: settings, depth, and ids and scores of what comes back."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, ClassVar
 
+from rankgauge.core.arguments import integer
+from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
-__all__ = ["depth_of", "named", "options_told", "ranking"]
+__all__ = ["FrameworkRetriever", "document_id", "ranking_of"]
 
 _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 
 
-def ranking(
+class FrameworkRetriever:
+    """An object of a framework, asked as a retriever. Its index is as the user made it.
+
+    An empty query finds nothing and is not passed on. An object of a framework does not say what it
+    is made of, so its settings are what the caller says; without them it has none.
+
+    Args:
+        source: The object.
+        depth: How many hits to ask for, if more than `k`.
+        settings: What tells it from others.
+        options: Options of the adapter that decide about rankings; part of the settings.
+
+    Raises:
+        InputError: If the object lacks the method, the depth is not a whole number from 1, or
+            settings are no mapping.
+    """
+
+    TYPE: ClassVar[str]
+    LIBRARY: ClassVar[str]
+    # The methods of which the object must have one, and what to give instead of an object without.
+    METHODS: ClassVar[tuple[str, ...]]
+    WANTED: ClassVar[str]
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        settings: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+        depth: int | None = None,
+    ) -> None:
+        name = type(self).__name__
+        if not any(hasattr(source, method) for method in self.METHODS):
+            raise InputError(
+                f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name,
+                fix=f"give {self.WANTED}",
+            )  # fmt: skip
+        self._source = source
+        self._depth = 0 if depth is None else integer("depth", depth)
+        self.settings: Mapping[str, Any] | None = None
+        if settings is None:
+            return
+        if not isinstance(settings, Mapping):
+            raise InputError(
+                f"got {type(settings).__name__} for the settings", where=name,
+                fix='give what tells it from others: settings={"model": "..."}',
+            )  # fmt: skip
+        try:
+            version = metadata.version(self.LIBRARY)
+        except metadata.PackageNotFoundError:
+            version = "unknown"
+        given = {key: value for key, value in options.items() if value is not None}
+        given |= {} if depth is None else {"depth": depth}
+        versions = {self.LIBRARY: version}
+        self.settings = {"type": self.TYPE, **given, **settings, "versions": versions}
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Nothing: the index is as you made it."""
+
+    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
+        """One ranking for each query.
+
+        Raises:
+            InputError: If a document has no id, or what comes back is no ranking.
+        """
+        depth = max(k, self._depth)
+        asked = self._deepened(depth)
+        return [
+            self._ranking(asked, query.text, depth, k) if query.text.strip() else []
+            for query in queries
+        ]
+
+    def _deepened(self, depth: int) -> Any:  # noqa: ARG002 - most have no such number
+        """The object, or a copy of it that returns so many."""
+        return self._source
+
+    def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:
+        """At most `k` documents, best first."""
+        raise NotImplementedError
+
+
+def ranking_of(
     rows: Iterable[tuple[str, float | None]], k: int
 ) -> list[tuple[str, float]] | list[str]:
     """The first `k` documents of rows of id and score, in the order they came, each once.
@@ -32,7 +115,7 @@ def ranking(
     return scored
 
 
-def named(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
+def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
     """The id of a document: what its data hold under `id_key`; without one, its own, else theirs.
 
     Raises:
@@ -41,15 +124,13 @@ def named(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str
     if id_key is not None:
         found = data.get(id_key)
     else:
-        places = (data.get(key) for key in _IDS)
-        found = own or next((value for value in places if _is_id(value)), None)
+        found = own or next((data[key] for key in _IDS if _is_id(data.get(key))), None)
     if not _is_id(found):
         keys = ", ".join(map(str, data)) or "none"
         raise InputError(
-            f"a document has no {id_key or 'id'}; keys of its metadata: {keys}",
-            where=adapter,
+            f"a document has no {id_key or 'id'}; keys of its metadata: {keys}", where=adapter,
             fix=f"say which key holds the document id: {adapter}(..., id_key='...')",
-        )
+        )  # fmt: skip
     return str(found)
 
 
@@ -57,42 +138,3 @@ def _is_id(value: Any) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, str) and bool(value))
-
-
-def depth_of(depth: Any, *, adapter: str) -> int | None:
-    """How many hits to ask for, if more than `k`.
-
-    Raises:
-        InputError: If it is no whole number from 1.
-    """
-    if depth is not None and (type(depth) is not int or depth < 1):
-        raise InputError(
-            f"depth={depth!r:.60} is not possible", where=adapter, fix="give a whole number from 1"
-        )
-    return depth
-
-
-def options_told(
-    kind: str, settings: Any, library: str, options: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """The settings of an adapter: what its maker told, options and version; None if nothing.
-
-    An object of a framework does not say what it is made of, so nobody but its maker can say that
-    two give equal rankings.
-
-    Raises:
-        InputError: If what was told is no mapping.
-    """
-    if settings is None:
-        return None
-    if not isinstance(settings, Mapping):
-        raise InputError(
-            f"got {type(settings).__name__} for the settings", where=kind,
-            fix='give what tells it from others: settings={"model": "..."}',
-        )  # fmt: skip
-    try:
-        version = metadata.version(library)
-    except metadata.PackageNotFoundError:
-        version = "unknown"
-    told = {name: value for name, value in options.items() if value is not None}
-    return {"type": kind, **told, **settings, "versions": {library: version}}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
 __all__ = ["Haystack"]
 
 
-class Haystack:
+class Haystack(FrameworkRetriever):
     """A pipeline of Haystack, or one component of it, asked as one of ours.
 
     The document store is as you filled it. The order of the documents counts; their scores are
@@ -39,6 +38,7 @@ class Haystack:
         InputError: If it cannot be run, or a path is not of two names.
 
     Example:
+        >>> from rankgauge import Query
         >>> class Retriever:
         ...     def run(self, query, top_k=10):
         ...         return {"documents": [Found()][:top_k]}
@@ -47,6 +47,11 @@ class Haystack:
         >>> Haystack(Retriever()).search([Query("q1", "opening hours")], 10)
         [[('d7', 0.5)]]
     """
+
+    TYPE = "haystack"
+    LIBRARY = "haystack-ai"
+    METHODS = ("run",)
+    WANTED = "a pipeline, or a component such as InMemoryBM25Retriever"
 
     def __init__(
         self,
@@ -59,26 +64,23 @@ class Haystack:
         depth: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if not hasattr(pipeline, "run"):
-            raise InputError(
-                f"got {type(pipeline).__name__}, which has no run()", where="Haystack",
-                fix="give a pipeline, or a component such as InMemoryBM25Retriever",
-            )  # fmt: skip
-        self._pipeline = pipeline
         # Only a pipeline has components that are called by name.
         self._many = hasattr(pipeline, "add_component")
-        if not self._many and top_k is None and _takes(pipeline.run, "top_k"):
+        run = getattr(pipeline, "run", None)
+        if not self._many and top_k is None and _takes(run, "top_k"):
             top_k = "top_k"
         self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
         self._top_k = self._paths("top_k", top_k or ())
         default = "retriever.documents" if self._many else "documents"
         (self._output,) = self._paths("output", output or default)
         self._id_key = id_key
-        self._depth = depth_of(depth, adapter="Haystack")
-        self.settings = options_told("haystack", settings, "haystack-ai", {
-            "input": [".".join(path) for path in self._inputs], "output": ".".join(self._output),
-            "top_k": [".".join(path) for path in self._top_k], "id_key": id_key, "depth": depth,
-        })  # fmt: skip
+        options = {
+            "input": [".".join(path) for path in self._inputs],
+            "output": ".".join(self._output),
+            "top_k": [".".join(path) for path in self._top_k],
+            "id_key": id_key,
+        }
+        super().__init__(pipeline, settings=settings, options=options, depth=depth)
 
     def _paths(self, name: str, given: str | Sequence[str]) -> list[tuple[str, ...]]:
         paths = [tuple(path.split(".")) for path in ([given] if isinstance(given, str) else given)]
@@ -93,28 +95,12 @@ class Haystack:
             )  # fmt: skip
         return paths
 
-    def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the document store is as you filled it."""
-
-    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query.
-
-        Raises:
-            InputError: If the output does not come, or a document has no id.
-        """
-        depth = max(k, self._depth or 0)
-        return [
-            ranking(
-                [
-                    (named(hit.id, hit.meta, self._id_key, adapter="Haystack"), hit.score)
-                    for hit in self._documents(query.text, depth)
-                ],
-                k,
-            )
-            if query.text.strip()
-            else []
-            for query in queries
-        ]
+    def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:  # noqa: ARG002
+        rows = (
+            (document_id(hit.id, hit.meta, self._id_key, adapter="Haystack"), hit.score)
+            for hit in self._documents(text, depth)
+        )
+        return ranking_of(rows, k)
 
     def _documents(self, text: str, depth: int) -> Any:
         values = [
@@ -122,13 +108,13 @@ class Haystack:
             *((path, depth) for path in self._top_k),
         ]
         if not self._many:
-            found = self._pipeline.run(**{name: value for (name,), value in values})
+            found = self._source.run(**{name: value for (name,), value in values})
             return self._taken(found, self._output)
         data: dict[str, dict[str, Any]] = {}
         for (component, name), value in values:
             data.setdefault(component, {})[name] = value
         # Outputs that feed another component are dropped unless they are asked for.
-        found = self._pipeline.run(data, include_outputs_from={self._output[0]})
+        found = self._source.run(data, include_outputs_from={self._output[0]})
         return self._taken(found, self._output)
 
     @staticmethod

@@ -1,27 +1,27 @@
-"""Several retrievers asked, their rankings fused into one."""
+"""Rankings of several retrievers fused into one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.model import Run
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import align
 from rankgauge.fusion.fusion import Fusion, fused, prepared
-from rankgauge.retrievers.members import MadeOfOthers
-from rankgauge.retrievers.options import whole
-from rankgauge.retrievers.protocol import index_documents, search, settings_of
+from rankgauge.retrievers.base import CompositeRetriever, declared
+from rankgauge.retrievers.protocol import index_documents, search
 
 __all__ = ["Hybrid"]
 
 
-class Hybrid(MadeOfOthers):
+class Hybrid(CompositeRetriever):
     """The rankings of several retrievers, fused: see :func:`rankgauge.fuse` for the methods.
 
     Ranks are those the retrievers gave, also among equal scores. Documents with equal fused scores
-    stand by id descending.
+    are ordered by id, descending.
 
     Args:
         of: A list of two retrievers or more, of any kind.
@@ -64,16 +64,15 @@ class Hybrid(MadeOfOthers):
         self._names = [str(number) for number in range(len(self._of))]
         given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
         self._how = Fusion.of(method, self._names, given)
-        self._depth = whole("depth", depth)
+        self._depth = integer("depth", depth)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """Those of the fusion and of its retrievers; None if one of them has none."""
-        parts = [settings_of(one) for one in self._of]
-        if any(part is None for part in parts):
+        parts = declared(*self._of)
+        if parts is None:
             return None
-        listed = [dict(part or {}) for part in parts]
-        return {"type": "hybrid", "of": listed, **self._how.settings(), "depth": self._depth}
+        return {"type": "hybrid", "of": parts, **self._how.settings(), "depth": self._depth}
 
     @property
     def members(self) -> tuple[Any, ...]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.retrievers.stores import (
+from rankgauge.retrievers.vector_store import (
     Existing,
     Row,
     Vectors,
     VectorStore,
     folder_size,
-    passing_folder,
     text_of,
 )
 
@@ -68,29 +66,22 @@ class LanceDB(VectorStore):
         lancedb = library("lancedb", extra="lancedb", of="LanceDB")
         self._arrow = library("pyarrow", extra="lancedb", of="LanceDB")
         self._vector_field = vector_field
-        self._remove: Callable[[], object] | None = None
-        if location is None:
-            location, self._remove = passing_folder(self)
-        if "://" in location:
+        if location is not None and "://" in location:
             raise InputError(
                 f"got {location!r:.60}, wanted the path of a folder", where="lancedb",
                 fix="search a table elsewhere by a function of your own",
             )  # fmt: skip
-        self._folder = Path(location)
-        self._database = lancedb.connect(location)
+        self._database = lancedb.connect(self._in_folder(location))
         self._table: Any = None
 
     @property
     def size(self) -> int | None:
         """Bytes of the table on disk."""
-        return folder_size(self._folder / f"{self._collection}.lance")
+        folder = self._folder or Path()
+        return folder_size(folder / f"{self._collection}.lance")
 
-    def close(self) -> None:
-        """Let go of the table; a folder without a name is removed."""
+    def _close(self) -> None:
         self._table = None
-        self._ready = False
-        if self._remove is not None:
-            self._remove()
 
     def _described(self) -> Existing | None:
         try:
@@ -166,7 +157,3 @@ class LanceDB(VectorStore):
             # A vector of zeros in an existing table has no cosine.
             if not math.isnan(distance)
         ]
-
-    def _score(self, distance: float) -> float:
-        # LanceDB gives 1 - cosine, 1 - inner product, and the square of the Euclidean distance.
-        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance

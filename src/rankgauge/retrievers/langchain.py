@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rankgauge.core.arguments import choice
 from rankgauge.core.libraries import library
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+from rankgauge.retrievers.base import batches, not_indexed
+from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
 __all__ = ["LangChain"]
 
@@ -17,7 +18,7 @@ _BATCH = 256
 _SCORES = ("similarity", "distance")
 
 
-class LangChain:
+class LangChain(FrameworkRetriever):
     """A retriever, vector store or chain of LangChain, asked as one of ours.
 
     A retriever is invoked with the text of each query and returns documents, best first. Where it
@@ -52,6 +53,11 @@ class LangChain:
         [['d7']]
     """
 
+    TYPE = "langchain"
+    LIBRARY = "langchain-core"
+    METHODS = ("invoke", "similarity_search")
+    WANTED = "a retriever, a vector store or a chain that returns documents"
+
     def __init__(
         self,
         retriever: Any,
@@ -64,35 +70,25 @@ class LangChain:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._searched = hasattr(retriever, "similarity_search")
-        if not self._searched and not hasattr(retriever, "invoke"):
-            raise InputError(
-                f"got {type(retriever).__name__}, which has no invoke()", where="LangChain",
-                fix="give a retriever, a vector store or a chain that returns documents",
-            )  # fmt: skip
-        if score not in {None, *_SCORES}:
-            raise InputError(
-                f"score={score!r:.60} is not possible", where="LangChain",
-                fix='choose "similarity" (higher is better) or "distance"',
-            )  # fmt: skip
+        if score is not None:
+            score = choice("kind of score", score, _SCORES)
         if score and not score_key and not self._searched:
             raise InputError(
                 "a retriever of LangChain returns no scores", where="LangChain",
                 fix="give the vector store itself, or score_key for a score in metadata",
             )  # fmt: skip
-        self._retriever = retriever
         self._id_key = id_key
         self._score_key = score_key
         self._score = score or ("similarity" if score_key else None)
-        self._depth = depth_of(depth, adapter="LangChain")
+        options = {
+            "id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing
+        }  # fmt: skip
+        super().__init__(retriever, settings=settings, options=options, depth=depth)
         self._store = self._store_of(retriever) if indexing else None
         self._indexed: list[str] | None = None
         if self._store is not None:
             loaded = library("langchain_core.documents", extra="langchain", of="indexing")
             self._page = loaded.Document
-        self.settings = options_told("langchain", settings, "langchain-core", {
-            "id_key": id_key, "score": self._score, "score_key": score_key, "depth": depth,
-            "indexing": indexing,
-        })  # fmt: skip
 
     @staticmethod
     def _store_of(retriever: Any) -> Any:
@@ -108,10 +104,10 @@ class LangChain:
         """Put the documents into the vector store, if asked for; nothing otherwise."""
         if self._store is None:
             return
-        for batch in _batches(self._indexed or ()):
-            self._store.delete(ids=batch)
+        for earlier in batches(self._indexed or (), _BATCH):
+            self._store.delete(ids=earlier)
         self._indexed = []
-        for batch in _batches(documents):
+        for batch in batches(documents, _BATCH):
             pages = [
                 self._page(
                     id=document.id,
@@ -130,15 +126,19 @@ class LangChain:
             InputError: If a document has no id, or if scores rise from first to last.
         """
         if self._store is not None and self._indexed is None:
-            raise InputError("nothing was indexed", where="LangChain", fix="call index() first")
-        depth = max(k, self._depth or 0)
-        asked = self._retriever if self._searched else _deep(self._retriever, depth)
-        return [
-            self._ranked(asked, query.text, depth)[:k] if query.text.strip() else []
-            for query in queries
-        ]
+            raise not_indexed(self)
+        return super().search(queries, k)
 
-    def _ranked(self, asked: Any, text: str, depth: int) -> list[Any]:
+    def _deepened(self, depth: int) -> Any:
+        """A copy of a retriever that returns as many; itself if it has no such number."""
+        source = self._source
+        fields = {} if self._searched else getattr(type(source), "model_fields", {})
+        if "search_kwargs" in fields:
+            kept = {**source.search_kwargs, "k": depth}
+            return source.model_copy(update={"search_kwargs": kept})
+        return source.model_copy(update={"k": depth}) if "k" in fields else source
+
+    def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:
         if not self._searched:
             rows = [(found, None) for found in asked.invoke(text)]
         elif self._score and not self._score_key:
@@ -147,7 +147,7 @@ class LangChain:
             rows = [(found, None) for found in asked.similarity_search(text, k=depth)]
         scored = [
             (
-                named(found.id, found.metadata, self._id_key, adapter="LangChain"),
+                document_id(found.id, found.metadata, self._id_key, adapter="LangChain"),
                 self._better(score, found.metadata),
             )
             for found, score in rows
@@ -160,7 +160,7 @@ class LangChain:
                     f"scores get worse from last to first, read as {self._score}",
                     where="LangChain", fix=f'say score="{other}"',
                 )  # fmt: skip
-        return ranking(scored, depth)
+        return ranking_of(scored, depth)[:k]
 
     def _better(self, score: Any, data: Mapping[str, Any]) -> float | None:
         """The score, higher is better."""
@@ -169,18 +169,3 @@ class LangChain:
         if score is None:
             return None
         return -float(score) if self._score == "distance" else float(score)
-
-
-def _deep(retriever: Any, depth: int) -> Any:
-    """A copy of a retriever that returns as many; itself if it has no such number."""
-    fields = getattr(type(retriever), "model_fields", {})
-    if "search_kwargs" in fields:
-        kept = {**retriever.search_kwargs, "k": depth}
-        return retriever.model_copy(update={"search_kwargs": kept})
-    return retriever.model_copy(update={"k": depth}) if "k" in fields else retriever
-
-
-def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
-    each = iter(rows)
-    while batch := list(itertools.islice(each, _BATCH)):
-        yield batch

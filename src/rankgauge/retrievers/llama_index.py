@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rankgauge.corpus.collection import Document, Query
+from rankgauge.core.arguments import choice
 from rankgauge.errors import InputError
-from rankgauge.retrievers.frameworks import depth_of, named, options_told, ranking
+from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ranking_of
 
 __all__ = ["LlamaIndex"]
 
-_IDS = ("document", "node")
 
-
-class LlamaIndex:
+class LlamaIndex(FrameworkRetriever):
     """A retriever of LlamaIndex, asked as one of ours.
 
     It returns nodes, which are documents or chunks of them; a document stands once, at the place of
@@ -38,11 +36,17 @@ class LlamaIndex:
 
     Example:
         >>> from types import SimpleNamespace as Object
+        >>> from rankgauge import Query
         >>> node = Object(ref_doc_id="d7", node_id="d7-part-1", metadata={})
         >>> retriever = LlamaIndex(Object(retrieve=lambda text: [Object(node=node, score=0.5)]))
         >>> retriever.search([Query("q1", "opening hours")], 10)
         [[('d7', 0.5)]]
     """
+
+    TYPE = "llama-index"
+    LIBRARY = "llama-index-core"
+    METHODS = ("retrieve",)
+    WANTED = "a retriever: index.as_retriever()"
 
     def __init__(
         self,
@@ -53,54 +57,31 @@ class LlamaIndex:
         depth: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if not hasattr(retriever, "retrieve"):
-            raise InputError(
-                f"got {type(retriever).__name__}, which has no retrieve()", where="LlamaIndex",
-                fix="give a retriever: index.as_retriever()",
-            )  # fmt: skip
-        if ids not in _IDS:
-            raise InputError(
-                f"ids={ids!r:.60} is not possible", where="LlamaIndex",
-                fix='choose "document" or "node"',
-            )  # fmt: skip
+        ids = choice("kind of ids", ids, ("document", "node"))
         if ids == "node" and id_key is not None:
             raise InputError(
                 "id_key names documents, and nodes are wanted", where="LlamaIndex",
                 fix='leave out id_key, or ids="node"',
             )  # fmt: skip
-        self._retriever = retriever
+        super().__init__(
+            retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth
+        )
         self._id_key = id_key
         self._ids = ids
-        self._depth = depth_of(depth, adapter="LlamaIndex")
-        self.settings = options_told(
-            "llama-index", settings, "llama-index-core",
-            {"id_key": id_key, "ids": ids, "depth": depth},
-        )  # fmt: skip
 
-    def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the index is as you made it."""
-
-    def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query.
-
-        Raises:
-            InputError: If a node has no id.
-        """
-        depth = max(k, self._depth or 0)
-        asked = self._retriever
-        if hasattr(asked, "similarity_top_k") and asked.similarity_top_k != depth:
+    def _deepened(self, depth: int) -> Any:
+        found = self._source
+        if hasattr(found, "similarity_top_k") and found.similarity_top_k != depth:
             # A copy: the one that was given belongs to somebody else.
-            asked = copy.copy(asked)
-            asked.similarity_top_k = depth
-        return [
-            ranking([(self._id(hit.node), hit.score) for hit in asked.retrieve(query.text)], k)
-            if query.text.strip()
-            else []
-            for query in queries
-        ]
+            found = copy.copy(found)
+            found.similarity_top_k = depth
+        return found
+
+    def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:  # noqa: ARG002
+        return ranking_of([(self._id(hit.node), hit.score) for hit in asked.retrieve(text)], k)
 
     def _id(self, node: Any) -> str:
         if self._ids == "node":
             return str(node.node_id)
         own = getattr(node, "ref_doc_id", None) or node.node_id
-        return named(own, node.metadata, self._id_key, adapter="LlamaIndex")
+        return document_id(own, node.metadata, self._id_key, adapter="LlamaIndex")

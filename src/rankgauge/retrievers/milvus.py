@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.arguments import choice
 from rankgauge.core.libraries import library, versions
 from rankgauge.errors import InputError
-from rankgauge.retrievers.options import one_of
-from rankgauge.retrievers.stores import (
+from rankgauge.retrievers.vector_store import (
     Existing,
     Row,
     Vectors,
     VectorStore,
-    folder_size,
     id_in,
-    passing_folder,
 )
 
 __all__ = ["Milvus"]
@@ -77,10 +73,8 @@ class Milvus(VectorStore):
             replace=replace, id_field=id_field, filter_field=filter_field,
         )  # fmt: skip
         self._milvus = library("pymilvus", extra="milvus", of="Milvus")
-        self._index_type = one_of("index type", index_type, _INDEXES)
+        self._index_type = choice("index type", index_type, _INDEXES)
         self._vector_field = vector_field
-        self._file: Path | None = None
-        self._remove: Callable[[], object] | None = None
         self._count = 0
         self._engine: dict[str, Any] = {}
         if location is not None and "://" in location:
@@ -90,23 +84,13 @@ class Milvus(VectorStore):
         else:
             library("milvus_lite", extra="milvus", of="Milvus in a file")
             self._engine = {"engine": versions("milvus-lite")}
-            if location is None:
-                location, self._remove = passing_folder(self)
-                location = str(Path(location, "rankgauge.db"))
-            self._file = Path(location)
-            self._client = self._milvus.MilvusClient(location)
+            named = self._in_folder(location)
+            file = named if location is not None else str(Path(named, "rankgauge.db"))
+            self._folder = Path(file)
+            self._client = self._milvus.MilvusClient(file)
 
-    @property
-    def size(self) -> int | None:
-        """Bytes of the file, with all collections in it; None for a server."""
-        return None if self._file is None else folder_size(self._file)
-
-    def close(self) -> None:
-        """Close the client; a file without a name is removed."""
-        self._ready = False
+    def _close(self) -> None:
         self._client.close()
-        if self._remove is not None:
-            self._remove()
 
     def _options(self) -> dict[str, Any]:
         return {"index_type": self._index_type, **self._engine}
@@ -184,4 +168,4 @@ class Milvus(VectorStore):
 
     def _score(self, distance: float) -> float:
         # What Milvus calls a distance is a similarity, but for the square of the Euclidean one.
-        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else distance
+        return super()._score(distance) if self._similarity == "l2" else distance

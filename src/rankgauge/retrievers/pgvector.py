@@ -6,10 +6,18 @@ import math
 import re
 from typing import Any
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.database import escaped_login
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.retrievers.stores import Existing, Row, Vectors, VectorStore, secret_of, text_of
+from rankgauge.retrievers.vector_store import (
+    Existing,
+    Row,
+    Vectors,
+    VectorStore,
+    secret_of,
+    text_of,
+)
 
 __all__ = ["PGVector"]
 
@@ -74,11 +82,8 @@ class PGVector(VectorStore):
             encoder, collection=collection, similarity=similarity, existing=existing,
             replace=replace, id_field=id_field, filter_field=filter_field,
         )  # fmt: skip
-        if ef_search is not None and (type(ef_search) is not int or not 0 < ef_search <= _MOST_EF):
-            raise InputError(
-                f"ef_search={ef_search!r} is not possible", where="pgvector",
-                fix=f"give a whole number from 1 to {_MOST_EF}",
-            )  # fmt: skip
+        if ef_search is not None:
+            integer("ef_search", ef_search, most=_MOST_EF)
         self._psycopg = library("psycopg", extra="pgvector", of="PGVector")
         self._pgvector = library("pgvector.psycopg", extra="pgvector", of="PGVector")
         self._sql = library("psycopg.sql", extra="pgvector", of="PGVector")
@@ -111,9 +116,7 @@ class PGVector(VectorStore):
         )
         return found.fetchone()[0]
 
-    def close(self) -> None:
-        """Close the connection; the table stays."""
-        self._ready = False
+    def _close(self) -> None:
         self._connection.close()
 
     def _options(self) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankgauge.core.libraries import library
-from rankgauge.corpus.collection import Document, Query
+from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.frameworks import options_told
+from rankgauge.retrievers.frameworks import FrameworkRetriever
 
 __all__ = ["PyTerrier"]
 
 
-class PyTerrier:
+class PyTerrier(FrameworkRetriever):
     """A transformer or pipeline of PyTerrier, asked as one of ours.
 
     It is given all queries of a batch at once, as a data frame of ``qid`` and ``query``, and
@@ -43,18 +43,14 @@ class PyTerrier:
         [[('d7', 0.5)]]
     """
 
-    def __init__(self, transformer: Any, *, settings: Mapping[str, Any] | None = None) -> None:
-        if not hasattr(transformer, "transform"):
-            raise InputError(
-                f"got {type(transformer).__name__}, which has no transform()", where="PyTerrier",
-                fix="give a transformer, such as pt.terrier.Retriever(index)",
-            )  # fmt: skip
-        self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
-        self._transformer = transformer
-        self.settings = options_told("pyterrier", settings, "python-terrier", {})
+    TYPE = "pyterrier"
+    LIBRARY = "python-terrier"
+    METHODS = ("transform",)
+    WANTED = "a transformer, such as pt.terrier.Retriever(index)"
 
-    def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the index is as you made it."""
+    def __init__(self, transformer: Any, *, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(transformer, settings=settings, options={})
+        self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """One ranking for each query.
@@ -67,7 +63,7 @@ class PyTerrier:
         if not numbers:
             return [[] for _ in queries]
         texts = [queries[int(number)].text for number in numbers]
-        found = self._transformer.transform(self._frame({"qid": numbers, "query": texts}))
+        found = self._source.transform(self._frame({"qid": numbers, "query": texts}))
         columns = list(getattr(found, "columns", ()))
         if not len(found):
             return [[] for _ in queries]
@@ -87,14 +83,14 @@ class PyTerrier:
         for number, name, score, place in scored:
             if str(number) not in rows:
                 raise InputError(
-                    f"the transformer answers a query nobody asked: qid {number!r}",
+                    f"the transformer returned an unknown query: qid {number!r}",
                     where="PyTerrier", fix="keep the qid of each query",
                 )  # fmt: skip
             rows[str(number)].append((-float(score), place, str(name)))
-        return [_ranking(rows.get(str(number), []), k) for number in range(len(queries))]
+        return [_best_places(rows.get(str(number), []), k) for number in range(len(queries))]
 
 
-def _ranking(rows: list[tuple[float, float, str]], k: int) -> list[tuple[str, float]]:
+def _best_places(rows: list[tuple[float, float, str]], k: int) -> list[tuple[str, float]]:
     scores: dict[str, float] = {}
     for worse, _, name in sorted(rows):
         scores.setdefault(name, -worse)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.retrievers.stores import (
+from rankgauge.retrievers.vector_store import (
     Existing,
     Row,
     Vectors,
     VectorStore,
-    folder_size,
     id_in,
 )
 
@@ -80,7 +78,6 @@ class Qdrant(VectorStore):
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
         self._vector_field = vector_field
         self._exact = exact
-        self._folder: Path | None = None
         if location == ":memory:":
             self._client = self._qdrant.QdrantClient(location=location)
         elif "://" in location:
@@ -90,16 +87,9 @@ class Qdrant(VectorStore):
                 url=location, api_key=key, check_compatibility=False
             )
         else:
-            self._folder = Path(location)
-            self._client = self._qdrant.QdrantClient(path=location)
+            self._client = self._qdrant.QdrantClient(path=self._in_folder(location))
 
-    @property
-    def size(self) -> int | None:
-        """Bytes of the folder, with all collections in it; None in memory and for a server."""
-        return None if self._folder is None else folder_size(self._folder)
-
-    def close(self) -> None:
-        """Close the client; a collection in memory is gone."""
+    def _close(self) -> None:
         self._client.close()
 
     def _options(self) -> dict[str, Any]:

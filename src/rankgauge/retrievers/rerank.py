@@ -6,18 +6,24 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.documents import fields_named, texts_of, unindexed
-from rankgauge.retrievers.members import MadeOfOthers
-from rankgauge.retrievers.options import whole
-from rankgauge.retrievers.protocol import Hits, index_documents, search, settings_of
+from rankgauge.retrievers.base import (
+    CompositeRetriever,
+    declared,
+    document_texts,
+    field_names,
+    not_indexed,
+)
+from rankgauge.retrievers.hits import Hits
+from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.retrievers.rerankers import reranker_of
 
 __all__ = ["Rerank"]
 
 
-class Rerank(MadeOfOthers):
+class Rerank(CompositeRetriever):
     """The first documents of a retriever, in the order of a reranker.
 
     What the reranker did not score, or what stands below `depth`, stays in its old order below; its
@@ -52,20 +58,20 @@ class Rerank(MadeOfOthers):
     ) -> None:
         self._retriever = retriever
         self._reranker: Any = reranker_of(reranker)
-        self._depth = whole("depth", depth)
-        self._fields = fields_named(fields)
+        self._depth = integer("depth", depth)
+        self._fields = field_names(fields)
         self._texts: dict[str, str] | None = None
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """Those of retriever and reranker; None if one of them has none."""
-        first, second = settings_of(self._retriever), settings_of(self._reranker)
-        if first is None or second is None:
+        parts = declared(*self.members)
+        if parts is None:
             return None
         return {
             "type": "rerank",
-            "retriever": dict(first),
-            "reranker": dict(second),
+            "retriever": parts[0],
+            "reranker": parts[1],
             "depth": self._depth,
             "fields": None if self._fields is None else list(self._fields),
         }
@@ -84,7 +90,7 @@ class Rerank(MadeOfOthers):
     def index(self, documents: Iterable[Document]) -> None:
         """Have the retriever take in the documents, and keep their texts."""
         index_documents(self._retriever, documents)
-        self._texts = dict(texts_of(documents, self._fields))
+        self._texts = dict(document_texts(documents, self._fields))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """At most `k` documents for each query, best first.
@@ -94,7 +100,7 @@ class Rerank(MadeOfOthers):
                 number (or None) for each text.
         """
         if self._texts is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         found = search(self._retriever, queries, max(self._depth, k))
         return [
             self._reranked(query.text, hits, self._texts)[:k]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rankgauge.core.arguments import choice
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.model import Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
-from rankgauge.retrievers.options import one_of
 
 __all__ = ["SavedRun"]
 
@@ -34,7 +34,7 @@ class SavedRun:
     """
 
     def __init__(self, run: Any, *, missing: str = "error") -> None:
-        self._missing = one_of("way to treat missing queries", missing, ("error", "empty"))
+        self._missing = choice("way to treat missing queries", missing, ("error", "empty"))
         self._run = ranked(Run.of(run))
         self.settings: Mapping[str, Any] = {
             "type": "saved-run",

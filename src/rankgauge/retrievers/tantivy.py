@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.documents import unindexed
-from rankgauge.retrievers.options import whole
-from rankgauge.retrievers.stores import Row, folder_size, id_in, text_of
+from rankgauge.retrievers.base import not_indexed
+from rankgauge.retrievers.vector_store import Row, folder_size, id_in, text_of
 
 __all__ = ["Tantivy"]
 
@@ -91,7 +91,7 @@ class Tantivy:
         self._id_field = id_field
         self._filter_field = filter_field
         # Less is refused by Tantivy.
-        self._heap = whole("heap", heap, least=15_000_000)
+        self._heap = integer("heap", heap, least=15_000_000)
         self._made = False
         self._index: Any = None
         self._analyser = self._analysing(self._stemmer, self._stop_words)
@@ -149,7 +149,7 @@ class Tantivy:
         if self._index is None and self._existing:
             self._index = self._opened()
         if self._index is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         searcher = self._index.searcher()
         return [self._ranking(searcher, query, k) for query in queries]
 

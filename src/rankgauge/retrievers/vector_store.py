@@ -6,7 +6,7 @@ itself has to know, how to make, fill and ask a collection, stands in a file for
 
 from __future__ import annotations
 
-import itertools
+import math
 import os
 import shutil
 import tempfile
@@ -21,14 +21,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.arguments import choice
 from rankgauge.core.http_client import EndpointError
 from rankgauge.core.libraries import versions
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retrievers.documents import unindexed
+from rankgauge.retrievers.base import CompositeRetriever, batches, declared, not_indexed
 from rankgauge.retrievers.encoders import encoder_of
-from rankgauge.retrievers.options import one_of
 
 __all__ = [
     "SIMILARITIES",
@@ -38,7 +38,6 @@ __all__ = [
     "Vectors",
     "folder_size",
     "id_in",
-    "passing_folder",
     "secret_of",
     "text_of",
 ]
@@ -66,7 +65,7 @@ class Existing:
         self.dimensions = dimensions
 
 
-class VectorStore(ABC):
+class VectorStore(CompositeRetriever, ABC):
     """A retriever over a vector store.
 
     Rankings: by score, higher is better, then by document id. The score is the cosine, the inner
@@ -120,11 +119,13 @@ class VectorStore(ABC):
         self._secrets = Secrets()
         self._server: str | None = None  # the URL of a server, without what may be secret
         self._collection = collection
-        self._similarity = one_of("similarity", similarity, SIMILARITIES)
+        self._similarity = choice("similarity", similarity, SIMILARITIES)
         self._existing = existing
         self._replace = replace
         self._id_field = id_field
         self._filter_field = filter_field
+        self._folder: Path | None = None  # None in memory and for a server
+        self._remove: Callable[[], object] | None = None
         self._made = False  # whether the collection is this object's own
         self._ready = False
         self._dimensions: int | None = None
@@ -146,7 +147,7 @@ class VectorStore(ABC):
             return
         with self._calling():
             self._clear()
-        for batch in _batches(documents, _BATCH):
+        for batch in batches(documents, _BATCH):
             self._take(batch)
         if self._made:
             with self._calling():
@@ -161,7 +162,7 @@ class VectorStore(ABC):
         """
         if not self._ready:
             if not self._existing:
-                raise unindexed(self)
+                raise not_indexed(self)
             with self._calling():
                 self._look()
         rankings: list[list[Row]] = [[] for _ in queries]
@@ -171,7 +172,7 @@ class VectorStore(ABC):
         self._fits(vectors)
         findable = self._directed(vectors)
         for value, places in self._groups(queries, findable):
-            for some in _batches(places, _QUERIES):
+            for some in batches(places, _QUERIES):
                 with self._calling():
                     found = self._ranked(vectors[some], k, value)
                 for place, ranking in zip(some, found, strict=True):
@@ -181,12 +182,12 @@ class VectorStore(ABC):
     @property
     def settings(self) -> Mapping[str, Any] | None:
         """What decides about rankings; None for an existing collection, which anyone may change."""
-        encoder = getattr(self._encoder, "settings", None)
-        if self._existing or not isinstance(encoder, Mapping):
+        parts = declared(self._encoder)
+        if self._existing or parts is None:
             return None
         return {
             "type": self.TYPE,
-            "encoder": dict(encoder),
+            "encoder": parts[0],
             "similarity": self._similarity,
             "filter_field": self._filter_field,
             **({} if self._server is None else {"server": self._server}),
@@ -194,19 +195,22 @@ class VectorStore(ABC):
             "versions": versions(*self.LIBRARIES),
         }
 
-    def usage(self) -> dict[str, float]:
-        """What the encoder has used up."""
-        used = getattr(self._encoder, "usage", None)
-        return dict(used()) if callable(used) else {}
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """The encoder."""
+        return (self._encoder,)
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk; None where the store does not say."""
-        return None
+        """Bytes of the folder, with all collections in it; None in memory and for a server."""
+        return None if self._folder is None else folder_size(self._folder)
 
-    @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections; what is on disk or on a server stays."""
+        """Close files and connections; a folder without a name is removed, all else stays."""
+        self._ready = False
+        self._close()
+        if self._remove is not None:
+            self._remove()
 
     # ---- what each store knows
 
@@ -230,14 +234,31 @@ class VectorStore(ABC):
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
         """Ids and scores for each vector, of documents with that value (None for all)."""
 
-    def _finish(self) -> None:  # noqa: B027 - most have nothing to do
+    @abstractmethod
+    def _close(self) -> None:
+        """Close files and connections."""
+
+    def _finish(self) -> None:
         """What is done when all is in, such as an index."""
 
     def _options(self) -> dict[str, Any]:
         """Settings of its own."""
         return {}
 
-    # ---- servers
+    def _score(self, distance: float) -> float:
+        """The score of what most stores return: 1 - similarity, or the square of the distance."""
+        return -math.sqrt(max(distance, 0.0)) if self._similarity == "l2" else 1.0 - distance
+
+    # ---- folders and servers
+
+    def _in_folder(self, location: str | None) -> str:
+        """Note a folder, or make one that is removed by close()."""
+        if location is None:
+            location = tempfile.mkdtemp(prefix="rankgauge-")
+            # At the latest when nobody has this object any more.
+            self._remove = weakref.finalize(self, shutil.rmtree, location, ignore_errors=True)
+        self._folder = Path(location)
+        return location
 
     def _at(self, url: str, key_env: str | None) -> str | None:
         """Note the URL of a server, and return the key for it; neither is shown as it is."""
@@ -401,18 +422,6 @@ def _documents_of(rows: Iterable[Row]) -> list[Row]:
         if name not in best or score > best[name]:
             best[name] = score
     return sorted(best.items(), key=lambda row: (-row[1], row[0]))
-
-
-def _batches(things: Iterable[Any], most: int) -> Iterator[list[Any]]:
-    iterator = iter(things)
-    while batch := list(itertools.islice(iterator, most)):
-        yield batch
-
-
-def passing_folder(owner: object) -> tuple[str, Callable[[], object]]:
-    """A new folder, and what removes it: at once, or at the latest when its owner is gone."""
-    folder = tempfile.mkdtemp(prefix="rankgauge-")
-    return folder, weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
 
 
 def secret_of(variable: str | None, where: str) -> str | None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.arguments import integer, number
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.model import Qrels
-from rankgauge.retrievers.documents import best, texts_of, unindexed
-from rankgauge.retrievers.options import number, whole
+from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
 
 __all__ = ["Oracle", "Random"]
 
@@ -37,13 +37,13 @@ class Random:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self._seed = whole("seed", seed, least=0)
+        self._seed = integer("seed", seed, least=0)
         self._ids: list[str] | None = None
         self.settings: Mapping[str, Any] = {"type": "random", "seed": self._seed}
 
     def index(self, documents: Iterable[Document]) -> None:
         """Take the ids."""
-        self._ids = sorted(name for name, _ in texts_of(documents))
+        self._ids = sorted(name for name, _ in document_texts(documents))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """`k` documents for each query, with scores between 0 and 1.
@@ -52,7 +52,7 @@ class Random:
             InputError: Before there is an index.
         """
         if self._ids is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         ids = self._ids
         rankings = []
         for query in queries:
@@ -61,7 +61,7 @@ class Random:
             # Raw bits: they stay the same in every version of NumPy, its permutations need not.
             raw = np.random.PCG64(start).random_raw(len(ids))
             scores = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
-            rankings.append([(ids[n], float(scores[n])) for n in best(scores, k).tolist()])
+            rankings.append([(ids[n], float(scores[n])) for n in top_rows(scores, k).tolist()])
         return rankings
 
 
@@ -101,7 +101,7 @@ class Oracle:
 
     def index(self, documents: Iterable[Document]) -> None:
         """Take the ids: what is not in the collection cannot be found."""
-        self._ids = dict.fromkeys(name for name, _ in texts_of(documents))
+        self._ids = dict.fromkeys(name for name, _ in document_texts(documents))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         """At most `k` documents for each query, the most relevant first.
@@ -110,7 +110,7 @@ class Oracle:
             InputError: Before there is an index.
         """
         if self._ids is None:
-            raise unindexed(self)
+            raise not_indexed(self)
         return [self._ranking(query.id, k, self._ids) for query in queries]
 
     def _ranking(self, query: str, k: int, ids: dict[str, None]) -> list[tuple[str, float]]:

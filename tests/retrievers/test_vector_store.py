@@ -7,12 +7,11 @@ import pytest
 
 from rankgauge import Document, InputError, Query, RankgaugeError
 from rankgauge.retrievers import HashingEncoder
-from rankgauge.retrievers.stores import (
+from rankgauge.retrievers.vector_store import (
     Existing,
     VectorStore,
     folder_size,
     id_in,
-    passing_folder,
     secret_of,
     text_of,
 )
@@ -34,7 +33,7 @@ class Listed(VectorStore):
         self.collections = {} if collections is None else collections
         self.limits = []
 
-    def close(self):
+    def _close(self):
         pass
 
     def _described(self):
@@ -228,12 +227,14 @@ def test_small_things(tmp_path, monkeypatch):
     assert secret_of(None, "x") is None
 
 
-def test_a_passing_folder_goes_with_its_owner():
-    owner = Listed(east)
-    folder, remove = passing_folder(owner)
-    assert folder_size(Path(folder)) == 0
-    remove()
-    assert not Path(folder).exists()
+def test_a_folder_without_a_name_is_removed_with_the_store():
+    for end in (Listed.close, lambda owner: None):
+        owner = Listed(east)
+        folder = Path(owner._in_folder(None))  # noqa: SLF001 - called by each store
+        assert folder_size(folder) == owner.size == 0
+        end(owner)
+        del owner
+        assert not folder.exists()
 
 
 def test_a_document_has_the_score_of_its_best_chunk():

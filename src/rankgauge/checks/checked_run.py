@@ -1,0 +1,358 @@
+"""A run under check: what one pass through it counts, and its judged documents with their ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import filterfalse
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.checks.effects import means
+from rankgauge.checks.readers import Given, NotInBlocks, read_whole
+from rankgauge.checks.table_fixes import own_rows, without_repeats
+from rankgauge.core.findings import Effect, Location
+from rankgauge.core.ids import IntArray, show_id
+from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys
+from rankgauge.data.join import Joined, join
+from rankgauge.data.model import Qrels, Run
+from rankgauge.measures.measure import Measure
+
+__all__ = ["SHOWN", "CheckedRun", "if_in_32_bits", "locations_of", "query_locations"]
+
+SHOWN = 5
+_TOP = 10
+_SAMPLE = 20_000
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+_Change: TypeAlias = Callable[[PairTable], PairTable]
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often something was seen, and its first locations."""
+
+    count: int = 0
+    locations: tuple[Location, ...] = ()
+
+    def add(self, count: int, locations: tuple[Location, ...]) -> None:
+        """Count more of it."""
+        self.count += count
+        self.locations = (*self.locations, *locations)[:SHOWN]
+
+
+@dataclass(eq=False)
+class CheckedRun:
+    """A run, the judgments, the measures of effects, and what one pass through the run counted.
+
+    Attributes:
+        given: The run.
+        qrels: The judgments.
+        measures: The measures of effects.
+        joined: Its judged documents, each once, with their ranks.
+        now: The means of the measures.
+        queries: Its queries.
+        sizes: The number of documents of each.
+        unknown: Its queries without judgments.
+        several: Queries with two or more documents.
+        constant: Of these, those whose scores are all equal.
+        rising: Queries whose scores ascend from line to line.
+        varied: Queries whose scores differ.
+        ranked: Queries of two or more documents with ranks.
+        contradicted: Queries whose ranks and scores give different orders.
+        turned: Queries whose ranks ascend with the scores.
+        lowest_rank: The lowest rank.
+        highest_rank: The highest rank.
+        repeated: Repeated documents of a ranking.
+        alike: Whether each of these has the same score again.
+        collapsed: Documents whose score equals that of the next one in 32 bits only.
+        own: Documents with the id of their query that are not judged relevant.
+        own_first: Of these, those with the best score.
+        not_text: Ids that are not UTF-8.
+        sample: Queries with their first documents.
+        digest: Query to a number that no other ranking has; empty unless asked for.
+    """
+
+    given: Given
+    qrels: Qrels
+    measures: tuple[Measure, ...]
+    joined: Joined
+    now: list[float] = field(default_factory=list)
+    queries: list[bytes] = field(default_factory=list)
+    sizes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    unknown: list[bytes] = field(default_factory=list)
+    several: int = 0
+    constant: Tally = field(default_factory=Tally)
+    rising: int = 0
+    varied: int = 0
+    ranked: int = 0
+    contradicted: Tally = field(default_factory=Tally)
+    turned: int = 0
+    lowest_rank: float = np.inf
+    highest_rank: float = -np.inf
+    repeated: Tally = field(default_factory=Tally)
+    alike: bool = True
+    collapsed: Tally = field(default_factory=Tally)
+    own: Tally = field(default_factory=Tally)
+    own_first: int = 0
+    not_text: set[bytes] = field(default_factory=set)
+    sample: list[tuple[bytes, bytes]] = field(default_factory=list)
+    digest: dict[bytes, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, given: Given, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
+    ) -> CheckedRun:
+        """Read a run once; `several` if there are other runs that it may be identical to."""
+        found = cls(given, qrels, measures, _concatenated([], qrels))
+        parts: list[Joined] = []
+        try:
+            for table in given.blocks():
+                parts.append(found._add(table))
+                if several:
+                    found.digest.update(_digests(table))
+        except NotInBlocks:
+            return cls.of(read_whole(given), qrels, measures, several=several)
+        found.joined = _concatenated(parts, qrels)
+        found.now = means(found.joined, measures)
+        return found
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self.given.name
+
+    @property
+    def source(self) -> str:
+        """The path of the run, or its name."""
+        return self.given.source
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return int(self.sizes.sum())
+
+    def rejoined(
+        self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec"
+    ) -> Joined:
+        """Return its judged documents with their ranks after a change of each of its tables."""
+        judged = self.qrels if qrels is None else qrels
+        parts = []
+        for table in self.given.blocks():
+            changed = change(table)
+            parts.append(join(judged, Run(changed, name=self.name), ties=ties, table=changed))
+        return _concatenated(parts, judged)
+
+    def effects(
+        self,
+        then: Joined | Sequence[float],
+        by: str,
+        *,
+        now: Joined | Sequence[float] | None = None,
+        measures: Sequence[Measure] = (),
+    ) -> tuple[Effect, ...]:
+        """Return the effects on its means, each side given as ranks or as means.
+
+        Args:
+            then: Under the condition.
+            by: The condition.
+            now: As the run is; `self.now` if left out.
+            measures: Other measures than its own.
+        """
+        chosen = measures or self.measures
+        if now is None:
+            now = self.joined if measures else self.now
+        before, after = (
+            means(side, chosen) if isinstance(side, Joined) else side for side in (now, then)
+        )
+        return tuple(
+            Effect(self.name, str(measure), old, new, by)
+            for measure, old, new in zip(chosen, before, after, strict=True)
+        )
+
+    def if_read(self, by: str) -> tuple[Effect, ...]:
+        """Return the effects of a fault that an evaluation refuses: from no value to its means."""
+        return self.effects(self.now, by, now=[math.nan] * len(self.measures))
+
+    # ---- the pass
+
+    def _add(self, table: PairTable) -> Joined:
+        once = self._without_repeats(table)
+        joined = join(self.qrels, Run(once, name=self.name), ties="trec", table=once)
+        names = table.queries.tolist()
+        self.queries += names
+        self.unknown += [names[number] for number in joined.unknown_queries.tolist()]
+        self.sizes = np.append(self.sizes, np.diff(table.offsets))
+        for ids in (table.queries, table.docs):
+            if len(ids) and ids.not_text():
+                self.not_text.update(filterfalse(_is_text, ids.tolist()))
+        self._add_scores(once)
+        self._add_ranks(once)
+        self._add_own(table)
+        place = np.arange(len(table)) - table.offsets[table.query_numbers()]
+        rows = np.flatnonzero(place < _TOP)[: _SAMPLE - len(self.sample)]
+        queries = table.queries.take(table.query_numbers()[rows]).tolist()
+        self.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
+        return joined
+
+    def _without_repeats(self, table: PairTable) -> PairTable:
+        repeats = table.repeats()
+        if not repeats:
+            return table
+        rows = [row for group in repeats for row in group[1:]]
+        self.repeated.add(len(rows), locations_of(table, rows, self.source))
+        self.alike &= all(len(set(table.values[group].tolist())) == 1 for group in repeats)
+        return without_repeats(table)
+
+    def _add_scores(self, table: PairTable) -> None:
+        values, sizes, inside = table.values, np.diff(table.offsets), _inside(table)
+        several = sizes > 1
+        equal = _per_query((values[1:] == values[:-1]) & inside, table)
+        constant = several & (equal == sizes - 1)
+        self.several += int(several.sum())
+        self.varied += int((several & ~constant).sum())
+        numbers = np.flatnonzero(constant)
+        self.constant.add(len(numbers), query_locations(table, numbers, self.source))
+        rising = _per_query((values[1:] > values[:-1]) & inside, table) > 0
+        order = np.arange(len(table))
+        if rising.any():
+            falling = _per_query((values[1:] < values[:-1]) & inside, table) > 0
+            self.rising += int((rising & ~falling).sum())
+            order = np.lexsort((-values, table.query_numbers()))
+            values = values[order]
+        narrow = _in_32_bits(table).values[order]
+        near = (narrow[1:] == narrow[:-1]) & (values[1:] != values[:-1]) & inside
+        rows = order[np.flatnonzero(near) + 1]
+        self.collapsed.add(len(rows), locations_of(table, rows, self.source))
+
+    def _add_ranks(self, table: PairTable) -> None:
+        ranks, values, inside = table.ranks, table.values, _inside(table)
+        if ranks is None or not len(ranks):
+            return
+        self.lowest_rank = min(self.lowest_rank, float(ranks.min()))
+        self.highest_rank = max(self.highest_rank, float(ranks.max()))
+        self.ranked += int((np.diff(table.offsets) > 1).sum())
+        order = np.arange(len(table))
+        if ((ranks[1:] <= ranks[:-1]) & inside).any():
+            order = np.lexsort((-values, ranks, table.query_numbers()))
+            ranks, values = ranks[order], values[order]
+        rising = (ranks[1:] > ranks[:-1]) & inside & (values[1:] > values[:-1])
+        if not rising.any():
+            return
+        against = _per_query(rising, table) > 0
+        falling = _per_query(inside & (values[1:] < values[:-1]), table) > 0
+        self.turned += int((against & ~falling).sum())
+        rows = np.flatnonzero(rising) + 1
+        _, first = np.unique(_numbers_of(table, rows), return_index=True)
+        shown = order[rows[first[:SHOWN]]]
+        self.contradicted.add(int(against.sum()), locations_of(table, shown, self.source))
+
+    def _add_own(self, table: PairTable) -> None:
+        for row in own_rows(table).tolist():
+            number = int(_numbers_of(table, row))
+            name = table.queries[number]
+            if name in self.qrels.query_index and self.qrels[name].get(show_id(name), 0) > 0:
+                continue
+            scores = table.values[table.offsets[number] : table.offsets[number + 1]]
+            self.own.add(1, locations_of(table, [row], self.source))
+            self.own_first += not (scores > table.values[row]).any()
+
+
+def if_in_32_bits(run: CheckedRun) -> Joined:
+    """Return the judged documents of a run as ranked by scores of 32 bits."""
+    return run.rejoined(lambda table: _in_32_bits(without_repeats(table)))
+
+
+def _in_32_bits(table: PairTable) -> PairTable:
+    with np.errstate(over="ignore"):
+        return replace(table, values=table.values.astype(np.float32).astype(np.float64))
+
+
+def locations_of(
+    table: PairTable, rows: Sequence[int] | IntArray, source: str
+) -> tuple[Location, ...]:
+    """Return the locations of the first of these rows."""
+    return tuple(
+        Location(
+            source,
+            0 if table.lines is None else int(table.lines[row]),
+            show_id(table.queries[int(_numbers_of(table, row))]),
+            show_id(table.docs[int(row)]),
+        )
+        for row in rows[:SHOWN]
+    )
+
+
+def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
+    """Return the locations of the first of these queries."""
+    return tuple(
+        Location(
+            source,
+            0 if table.lines is None else int(table.lines[table.offsets[number]]),
+            show_id(table.queries[int(number)]),
+        )
+        for number in numbers[:SHOWN].tolist()
+    )
+
+
+def _digests(table: PairTable) -> dict[bytes, int]:
+    """Return a number for each query that only the same documents with the same scores have."""
+    scores = table.values.view(np.uint64).astype(np.int64)
+    keys = pair_keys(table.docs.hashes(), scores) * _ODD
+    sums = np.zeros(len(keys) + 1, dtype=np.uint64)
+    np.cumsum(keys, out=sums[1:])
+    own = sums[table.offsets[1:]] - sums[table.offsets[:-1]]
+    return dict(zip(table.queries.tolist(), own.tolist(), strict=True))
+
+
+def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
+    """Return blocks of a run as one."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def column(name: str, kind: Any = np.int64) -> Any:
+        return np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
+
+    sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)])
+    numbers = column("numbers")
+    order = np.argsort(numbers, kind="stable")
+    offsets = offsets_of(sizes[order])
+    starts = offsets_of(sizes)[:-1][order]
+    rows = np.repeat(starts - offsets[:-1], sizes[order]) + np.arange(sizes.sum())
+    return Joined(
+        qrels=qrels,
+        numbers=numbers[order],
+        offsets=offsets,
+        rank=column("rank")[rows],
+        tie_first=column("tie_first")[rows],
+        tie_last=column("tie_last")[rows],
+        grade=column("grade", np.float64)[rows],
+        retrieved=column("retrieved")[order],
+        unknown_queries=np.zeros(0, dtype=np.int64),
+        rows=column("rows")[rows],
+    )
+
+
+def _is_text(value: bytes) -> bool:
+    return value == value.decode("utf-8", "replace").encode()
+
+
+def _numbers_of(table: PairTable, rows: Any) -> Any:
+    """Return the number of the query of each row."""
+    return np.searchsorted(table.offsets, rows, side="right") - 1
+
+
+def _per_query(flags: npt.NDArray[np.bool_], table: PairTable) -> IntArray:
+    """Count the rows of each query that have a flag."""
+    return np.bincount(_numbers_of(table, np.flatnonzero(flags)), minlength=len(table.queries))
+
+
+def _inside(table: PairTable) -> npt.NDArray[np.bool_]:
+    """Return which rows are followed by another of the same query."""
+    inside = np.ones(max(len(table) - 1, 0), dtype=bool)
+    cuts = table.offsets[1:-1]
+    inside[cuts[(cuts > 0) & (cuts < len(table))] - 1] = False
+    return inside

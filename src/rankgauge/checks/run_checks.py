@@ -1,0 +1,382 @@
+"""Checks of runs: repeats, scores, ranks, depth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from rankgauge.checks.checked_run import CheckedRun, if_in_32_bits
+from rankgauge.checks.effects import best_rankings, cutoff_of, means, reversed_rankings, values_of
+from rankgauge.checks.readers import Given
+from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
+from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
+from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
+from rankgauge.measures.measure import parse
+
+__all__ = ["check_lines", "check_run", "check_runs", "run_notes"]
+
+_MOST = 0.9
+_ENOUGH = 3
+_COLLAPSED = 0.01
+_OWN = 0.5
+# A smaller difference is not visible in three digits.
+_VISIBLE = 0.0005
+_UNLIMITED = {"Rprec", "NumRel", "NumRet"}
+
+UNREADABLE_LINE = FindingKind(
+    "F101", "unreadable-line", "error",
+    "lines that cannot be read as judgments or as a run",
+    "an evaluation refuses the file; tools that do not look read the line as something else",
+    "fix the lines that are named, or write a copy without them",
+    "on request",
+)  # fmt: skip
+
+IDS_NOT_UTF8 = FindingKind(
+    "F102", "ids-not-utf8", "info",
+    "ids that are not text in UTF-8",
+    "they are compared byte by byte; the same id in another encoding does not match",
+    "write both files in UTF-8",
+)  # fmt: skip
+
+DOCUMENT_TWICE = FindingKind(
+    "R101", "document-twice", "error",
+    "a document stands more than once in a ranking",
+    "an evaluation refuses it; tools that do not look count it each time, and push others down",
+    "keep its best place (chunks of one document: keep the best of them)",
+    "on request",
+)  # fmt: skip
+
+SCORE_NOT_FINITE = FindingKind(
+    "R102", "score-not-finite", "error",
+    "scores that are NaN or infinite",
+    "an evaluation refuses them; elsewhere their place depends on the order of the lines",
+    "leave such documents out, or give them a finite score",
+    "on request",
+)  # fmt: skip
+
+RANK_CONTRADICTS_SCORE = FindingKind(
+    "R103", "rank-contradicts-score", "warning",
+    "the rank column says another order than the scores",
+    "evaluations go by the scores and ignore the rank; who reads the ranks sees other rankings",
+    "find out which holds; write scores that descend with the rank",
+    "on request",
+)  # fmt: skip
+
+CUT_BELOW_K = FindingKind(
+    "R105", "cut-below-k", "warning",
+    "rankings are cut above the cut-off of a measure",
+    "what stands below the cut counts as not found, so a deeper run looks better than it is",
+    "retrieve at least as many documents as the deepest cut-off, the same for every run",
+)  # fmt: skip
+
+CONSTANT_SCORES = FindingKind(
+    "R106", "constant-scores", "error",
+    "all scores of a ranking are equal",
+    "the order is that of the document ids, not that of the retriever",
+    "write scores that descend with the rank, or evaluate with ties=input",
+)  # fmt: skip
+
+SCORES_COLLAPSE = FindingKind(
+    "R107", "scores-collapse-in-32-bits", "warning",
+    "scores differ only beyond what 32-bit floats hold",
+    "trec_eval 9 and pytrec_eval, and all that is built on them, see equal scores there",
+    "subtract what is common to all scores, or write the negative rank as the score",
+)  # fmt: skip
+
+SELF_RETRIEVED = FindingKind(
+    "R108", "self-retrieved", "warning",
+    "a query retrieves itself: a document has the id of the query",
+    "it takes the first rank, and is judged for hardly any query",
+    "leave the query's own document out of its ranking",
+    "on request",
+)  # fmt: skip
+
+TIES_DECIDE = FindingKind(
+    "R109", "ties-decide", "warning",
+    "documents of different grades have equal scores",
+    "the value depends on how equal scores are put in order, which tools do differently",
+    "write scores with all their digits, or break ties by a second criterion",
+)  # fmt: skip
+
+SAME_AS_ANOTHER_RUN = FindingKind(
+    "R110", "same-as-another-run", "warning",
+    "two runs are identical to the last document and score",
+    "a comparison of them compares nothing",
+    "look whether one was written under two names, or a setting had no effect",
+)  # fmt: skip
+
+
+def check_lines(
+    given: Given, effects: Sequence[Effect], *, graded: bool = False
+) -> Iterator[Finding]:
+    """Check the lines of judgments (`graded`) or of a run."""
+    faults = given.faults
+    if faults is None:
+        return
+    # Judgments have no code of their own for a grade that is no number.
+    lines, firsts = faults.lines, faults.first_lines
+    locations = faults.line_locations(given.source)
+    if graded:
+        lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
+        locations = (*locations, *faults.number_locations(given.source))
+    if lines:
+        yield UNREADABLE_LINE.finding(
+            f"{many(lines, 'line')} not readable: {firsts[0].what}",
+            given.source, lines, lines + len(given.whole), "line",
+            locations=locations, effects=tuple(effects),
+        )  # fmt: skip
+
+
+def check_run(run: CheckedRun) -> Iterator[Finding]:
+    """Check one run, and measure the effects on its means."""
+    if run.not_text:
+        message = f"{many(len(run.not_text), 'id')} not in UTF-8"
+        yield IDS_NOT_UTF8.finding(message, run.source, len(run.not_text))
+    yield from _not_finite(run)
+    yield from _repeated(run)
+    ascending = list(_ascending(run))
+    yield from ascending or _contradicted(run)
+    yield from _cut(run)
+    constant = list(_constant(run))
+    yield from constant or _tied(run)
+    yield from _collapsed(run)
+    yield from _own(run)
+
+
+def run_notes(run: CheckedRun) -> Iterator[str]:
+    """Yield what was not checked, and why."""
+    if run.ranked and run.lowest_rank == run.highest_rank:
+        yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which says nothing"
+    elif run.ranked and run.lowest_rank == 0:
+        yield f"{run.source}: ranks count from 0; trec_eval counts from 1, and ignores the column"
+
+
+def _not_finite(run: CheckedRun) -> Iterator[Finding]:
+    faults = run.given.faults
+    if faults is not None and faults.numbers:
+        yield SCORE_NOT_FINITE.finding(
+            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].what}",
+            run.source, faults.numbers, run.documents + faults.numbers, "document",
+            locations=faults.number_locations(run.source),
+            effects=run.if_read("without these documents"),
+        )  # fmt: skip
+
+
+def _repeated(run: CheckedRun) -> Iterator[Finding]:
+    if not run.repeated.count:
+        return
+    now = means(run.rejoined(lambda table: table), run.measures)
+    best = run.effects(run.now, "duplicates=best", now=now)
+    first = run.rejoined(lambda table: without_repeats(table, "first"))
+    same = "each time with the same score" if run.alike else "with other scores"
+    yield DOCUMENT_TWICE.finding(
+        f"{many(run.repeated.count, 'document')} again in the same ranking, {same}",
+        run.source, run.repeated.count, run.documents, "document",
+        locations=run.repeated.locations,
+        effects=best + run.effects(first, "duplicates=first", now=now),
+        fix="keep its best place, or evaluate with duplicates=best (--duplicates best)",
+    )  # fmt: skip
+
+
+def _ascending(run: CheckedRun) -> Iterator[Finding]:
+    """Distances given as scores.
+
+    Scores that descend in a file say nothing: any order of lines is a run. Three things do, in this
+    order: judged documents that rank clearly better the other way round, for at least three
+    queries and four times as many as not; ranks that ascend with the scores, unless the judged
+    documents rank better as it is; and lines in ascending order of scores together with judged
+    documents that rank somewhat better the other way round. So neither negative scores (log
+    likelihoods) nor small ones (cosines) are taken for distances, nor a bad run.
+    """
+    measure = parse("AP")
+    now = values_of(run.joined, measure) if run.varied else None
+    then = values_of(reversed_rankings(run.joined), measure) if run.varied else None
+    if now is None or then is None:
+        return
+    now, then = np.nan_to_num(now), np.nan_to_num(then)
+    better, worse = int((then > now).sum()), int((then < now).sum())
+    gain = float(then.sum()) / max(float(now.sum()), 1e-12)
+    by_ranks = run.ranked > 0 and run.turned >= _MOST * run.ranked
+    by_lines = run.rising >= _MOST * run.varied
+    judged = f"the other way round for {better} of {many(better + worse, 'query')}"
+    if better >= _ENOUGH and better >= 4 * worse and gain >= 2:
+        evidence = f"judged documents stand better {judged}"
+    elif by_ranks and worse <= better:
+        evidence = (
+            f"the ranks ascend with the scores in {run.turned} of {many(run.ranked, 'query')}"
+        )
+    elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
+        evidence = f"scores ascend from line to line, and judged documents stand better {judged}"
+    else:
+        return
+    fixed = run.rejoined(lambda table: without_repeats(negated(table)))
+    yield ASCENDING_SCORES.finding(
+        f"the lowest scores seem to be the best: {evidence}",
+        run.source, max(better, run.turned if by_ranks else 0), len(run.queries), "query",
+        effects=run.effects(fixed, "scores negated"),
+    )  # fmt: skip
+
+
+def _contradicted(run: CheckedRun) -> Iterator[Finding]:
+    if run.contradicted.count:
+        fixed = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
+        yield RANK_CONTRADICTS_SCORE.finding(
+            f"the order by rank is not the order by score in {run.contradicted.count} of "
+            f"{many(run.ranked, 'query')}",
+            run.source, run.contradicted.count, run.ranked, "query",
+            locations=run.contradicted.locations,
+            effects=run.effects(fixed, "documents in the order of their ranks"),
+        )  # fmt: skip
+
+
+def _cut(run: CheckedRun) -> Iterator[Finding]:
+    k = cutoff_of(run.measures)
+    deepest = int(run.sizes.max(initial=0))
+    full = int((run.sizes == deepest).sum())
+    # Rankings of many lengths end where nothing more was found.
+    if not 0 < deepest < k or len(run.sizes) < 2 or full < _MOST * len(run.sizes):
+        return
+    cut = [m for m in run.measures if isinstance(dict(m.params).get("k"), int)]
+    deep = [m for m in cut if m.k > deepest]  # type: ignore[operator] # a whole number
+    shallow = [measure @ deepest for measure in deep]
+    now = means(run.joined, deep)
+    found = tuple(
+        effect
+        for measure, other, mean, then in zip(
+            deep, shallow, now, means(run.joined, shallow), strict=True
+        )
+        for effect in run.effects(
+            [then], f"{other}, which the run can fill", now=[mean], measures=[measure]
+        )
+        # What only counts what was found, as R does, is the same at both depths.
+        if effect.changes()
+    )
+    yield CUT_BELOW_K.finding(
+        f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
+        f"{', '.join(map(str, deep))} would look down to rank {k}",
+        run.source, full, len(run.sizes), "query",
+        effects=found + run.effects(
+            best_rankings(run.joined, deepest),
+            f"the most that rankings of {many(deepest, 'document')} can reach",
+            now=now, measures=deep,
+        ),
+        fix=f"retrieve {k} documents for each query, or measure at {deepest}",
+    )  # fmt: skip
+
+
+def _tie_bounds(run: CheckedRun) -> list[tuple[Effect, ...]]:
+    return [
+        run.effects(run.joined.reordered(ties), f"the {ties} order of equal scores")
+        for ties in ("worst", "best")
+    ]
+
+
+def _constant(run: CheckedRun) -> Iterator[Finding]:
+    if run.constant.count and run.constant.count * 2 > run.several:
+        low, high = _tie_bounds(run)
+        as_given = run.rejoined(ties="input")
+        yield CONSTANT_SCORES.finding(
+            f"all scores are equal in {run.constant.count} of {many(run.several, 'ranking')} of "
+            "two or more documents",
+            run.source, run.constant.count, run.several, "query", locations=run.constant.locations,
+            effects=run.effects(as_given, "documents in the order given (ties=input)") + low + high,
+        )  # fmt: skip
+
+
+def _tied(run: CheckedRun) -> Iterator[Finding]:
+    tied = run.joined.tied()
+    if not len(tied):
+        return
+    low, high = _tie_bounds(run)
+    if any(abs(b.then - a.then) >= _VISIBLE for a, b in zip(low, high, strict=True)):
+        names = [run.qrels.query_ids[number] for number in tied[:5].tolist()]
+        yield TIES_DECIDE.finding(
+            f"equal scores could change a value of {len(tied)} of "
+            f"{many(len(run.joined.numbers), 'judged query')}",
+            run.source, len(tied), len(run.joined.numbers), "query",
+            locations=tuple(Location(run.source, query=name) for name in names),
+            effects=low + high,
+        )  # fmt: skip
+
+
+def _collapsed(run: CheckedRun) -> Iterator[Finding]:
+    count = run.collapsed.count
+    if not count:
+        return
+    effects = run.effects(if_in_32_bits(run), "scores in 32 bits")
+    if count >= _COLLAPSED * run.documents or any(effect.changes() for effect in effects):
+        yield SCORES_COLLAPSE.finding(
+            f"{many(count, 'score')} equal to the next one above in 32 bits only",
+            run.source, count, run.documents, "document", locations=run.collapsed.locations,
+            effects=effects,
+        )  # fmt: skip
+
+
+def _own(run: CheckedRun) -> Iterator[Finding]:
+    """Documents with the id of the query.
+
+    Where ids are plain numbers a query and a document often share one by chance: then only a run
+    that has them on the first rank of most queries is meant.
+    """
+    numbered = all(query.isdigit() for query in run.queries)
+    if not run.own.count or (numbered and run.own_first < max(2, _OWN * len(run.queries))):
+        return
+    fixed = run.rejoined(lambda table: without_repeats(without_own(table)))
+    yield SELF_RETRIEVED.finding(
+        f"{run.own.count} of {many(len(run.queries), 'query')} with the document of their own id "
+        f"in the ranking, {run.own_first} of them first",
+        run.source, run.own.count, len(run.queries), "query", locations=run.own.locations,
+        effects=run.effects(fixed, "without the query's own document"),
+    )  # fmt: skip
+
+
+def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
+    """Check runs together: identical ones, and ones of another depth."""
+    for place, run in enumerate(runs):
+        same = [other for other in runs[:place] if run.digest and run.digest == other.digest]
+        if same:
+            yield SAME_AS_ANOTHER_RUN.finding(
+                f"the same documents with the same scores as {same[0].name}",
+                run.source, run.documents, run.documents, "document",
+            )  # fmt: skip
+    depths = [_common_depth(run) for run in runs]
+    deepest = max(depths, default=0)
+    for run, depth in zip(runs, depths, strict=True):
+        # Rankings that are cut above the cut-off of a measure are another finding.
+        whole = [
+            m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED
+        ]
+        if not whole or not depth or depth * 2 > deepest:
+            continue
+        effects: list[Effect] = []
+        for other in (one for one, its in zip(runs, depths, strict=True) if its == deepest):
+            cut = other.rejoined(partial(_top, depth=depth))
+            effects += other.effects(cut, f"cut at {depth} as {run.name} is", measures=whole)
+        yield CUT_BELOW_K.finding(
+            f"the rankings end at rank {depth}, those of other runs at {deepest}; "
+            f"{', '.join(map(str, whole))} would look at all ranks",
+            run.source, len(run.sizes), len(run.sizes), "query", effects=tuple(effects),
+            fix=f"retrieve {deepest} documents for each query, or cut all runs at {depth}",
+        )  # fmt: skip
+
+
+def _common_depth(run: CheckedRun) -> int:
+    """The depth at which nearly all rankings end; 0 where there is none."""
+    if len(run.sizes) < 2:
+        return 0
+    depth, times = Counter(run.sizes.tolist()).most_common(1)[0]
+    return depth if times >= _MOST * len(run.sizes) else 0
+
+
+def _top(table: PairTable, depth: int) -> PairTable:
+    """The best documents of each query, each once."""
+    table = without_repeats(table)
+    numbers = table.query_numbers()
+    order = np.lexsort((-table.values, numbers))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - table.offsets[numbers]
+    return table.keep(np.flatnonzero(place < depth))

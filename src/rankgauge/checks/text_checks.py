@@ -1,0 +1,275 @@
+"""Checks of the texts behind the ids."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.findings import (
+    DOCUMENT_NOT_IN_COLLECTION,
+    Effect,
+    Finding,
+    FindingKind,
+    Location,
+)
+from rankgauge.core.ids import Ids, id_bytes
+from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Collection
+from rankgauge.corpus.scan import Scan, scan
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.measures.measure import Measure
+
+__all__ = ["check_texts", "collection_of"]
+
+_SHOWN = 5
+_RELEVANT = 1
+
+EMPTY_TEXT = FindingKind(
+    "T101", "empty-text", "warning",
+    "documents without text",
+    "a retriever of texts cannot find them; where they are judged relevant recall cannot be 1",
+    "fetch the texts again, or leave the documents out",
+)  # fmt: skip
+
+REPEATED_TEXT = FindingKind(
+    "T102", "repeated-text", "warning",
+    "documents with the same text under different ids",
+    "only one of them is judged: the other takes its place and counts as not relevant",
+    "keep one of them, or judge all alike",
+)  # fmt: skip
+
+QUESTION_INSIDE_DOCUMENT = FindingKind(
+    "T103", "question-inside-document", "warning",
+    "the text of a query stands word for word in a document",
+    "it is found by any retriever of words: the values are higher than on real questions",
+    "take the question out of the document, or the query out of the test",
+)  # fmt: skip
+
+QUERY_NOT_IN_COLLECTION = FindingKind(
+    "T105", "query-not-in-collection", "warning",
+    "judged or retrieved queries have no text in the collection",
+    "they belong to another set of queries, or to another version of it",
+    "use the queries that were judged and searched, and their ids",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The collection, what one pass through it saw, judgments and runs."""
+
+    collection: Collection
+    scan: Scan
+    qrels: Qrels
+    runs: Sequence[Run]
+    measures: Sequence[str | Measure]
+
+    def documents(self, ids: Iterable[str]) -> tuple[Location, ...]:
+        """Return the locations of the first of these documents."""
+        return tuple(Location(self.collection.name, document=i) for i in islice(ids, _SHOWN))
+
+    def effects(
+        self,
+        by: str,
+        *,
+        qrels: Qrels | None = None,
+        queries: Iterable[str] | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> tuple[Effect, ...]:
+        """Return what other judgments, queries or rankings change in the means of each run."""
+        judged = self.qrels if qrels is None else qrels
+        found: list[Effect] = []
+        for run in self.runs:
+            now = self._means(self.qrels, run, self.qrels)
+            other = Run(_others(run.table, without), name=run.name) if without else run
+            then = self._means(judged, other, judged if queries is None else queries)
+            found += [
+                Effect(run.name, name, now[name], then[name], by)
+                for name in now
+                if name in then and now[name] != then[name]
+            ]
+        return tuple(found)
+
+    def _means(self, qrels: Qrels, run: Run, queries: Iterable[str]) -> Mapping[str, float]:
+        """Return the means; none if the evaluation is refused."""
+        wanted = [query for query in queries if query in qrels]
+        if not wanted:
+            return {}
+        try:
+            found = evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
+        except InputError:
+            # No query in common, a grade above the top of ERR: findings of their own.
+            return {}
+        return found.mean()
+
+
+def collection_of(given: Any, qrels: Qrels) -> Collection:
+    """Return the collection that is meant; what does not fit in its files is passed over.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if isinstance(given, Collection):
+        return given
+    if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
+        return Collection.of(given)
+    return Collection.load(given, qrels=qrels, broken="skip")
+
+
+def check_texts(
+    collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
+) -> Iterator[Finding]:
+    """Check the texts of a collection, as far as judgments and runs are affected.
+
+    Args:
+        collection: Documents and queries; a part that is missing is not checked.
+        qrels: The judgments.
+        runs: The runs by their source: a path, or a name.
+        measures: The measures of effects.
+    """
+    scanned = scan(collection, qrels, tuple(runs.values()))
+    checked = _Checked(collection, scanned, qrels, tuple(runs.values()), measures)
+    if collection.documents:
+        yield from _empty(checked)
+        yield from _repeated(checked)
+        yield from _leaks(checked)
+        yield from _absent_documents(checked, tuple(runs))
+    if collection.queries:
+        yield from _absent_queries(checked)
+
+
+def _empty(checked: _Checked) -> Iterator[Finding]:
+    scanned = checked.scan
+    relevant = scanned.relevant_empty
+    if scanned.empty:
+        message = f"{many(scanned.empty, 'document')} without any text"
+        effects: tuple[Effect, ...] = ()
+        if relevant:
+            message += f", {len(relevant)} of them judged relevant"
+            without = Qrels(_others(checked.qrels.table, set(relevant)))
+            effects = checked.effects(
+                "no judgments of empty documents", qrels=without, queries=checked.qrels
+            )
+        yield EMPTY_TEXT.finding(
+            message, checked.collection.name, scanned.empty, len(scanned.characters), "document",
+            locations=checked.documents(dict.fromkeys([*relevant, *scanned.first_empty])),
+            effects=effects,
+        )  # fmt: skip
+
+
+def _repeated(checked: _Checked) -> Iterator[Finding]:
+    scanned = checked.scan
+    if not scanned.repeats:
+        return
+    first = [document for document, _ in scanned.first_repeats]
+    message = f"{many(scanned.repeats, 'document')} with the text of another"
+    shared, unjudged = _sharing(checked.qrels, scanned.twins)
+    if scanned.twins:
+        first = [document for group in scanned.twins for document in group]
+        message += (
+            f"; {len(first)} of them say what a relevant document says, {len(unjudged)} without a "
+            "judgment"
+        )
+    yield REPEATED_TEXT.finding(
+        message, checked.collection.name, scanned.repeats, len(scanned.characters), "document",
+        locations=checked.documents(first),
+        effects=checked.effects("twins share the grade", qrels=shared),
+    )  # fmt: skip
+
+
+def _leaks(checked: _Checked) -> Iterator[Finding]:
+    leaks = {q: d for q, d in checked.scan.leaks.items() if q in checked.qrels}
+    if not leaks:
+        return
+    rest = [query for query in checked.qrels if query not in leaks]
+    found = sum(checked.qrels[query].get(key, 0) >= _RELEVANT for query, key in leaks.items())
+    name, queries = checked.collection.name, many(len(leaks), "query")
+    yield QUESTION_INSIDE_DOCUMENT.finding(
+        f"{queries} whose words stand in a document, in a row; in one that is relevant to it: "
+        f"{found}",
+        name, len(leaks), len(checked.qrels), "query",
+        locations=tuple(Location(name, query=q, document=d) for q, d in leaks.items())[:_SHOWN],
+        effects=checked.effects(f"without {queries}", queries=rest),
+    )  # fmt: skip
+
+
+def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Finding]:
+    scanned, qrels = checked.scan, checked.qrels
+    absent = [document for document in scanned.judged_ids if document not in scanned.judged]
+    if absent:
+        without = Qrels(_others(qrels.table, set(absent)))
+        yield DOCUMENT_NOT_IN_COLLECTION.finding(
+            f"{many(len(absent), 'judged document')} without a text in the collection",
+            checked.collection.name, len(absent), len(scanned.judged_ids), "document",
+            locations=checked.documents(absent),
+            effects=checked.effects(
+                "no judgments of these documents", qrels=without, queries=qrels
+            ),
+        )  # fmt: skip
+    for source, run, missing in zip(sources, checked.runs, scanned.missing, strict=True):
+        if missing:
+            yield DOCUMENT_NOT_IN_COLLECTION.finding(
+                f"{many(len(missing), 'retrieved document')} without a text in the collection",
+                source, len(missing), len(set(run.table.docs.shown())), "document",
+                locations=tuple(Location(source, document=doc) for doc in missing[:_SHOWN]),
+                effects=replace(checked, runs=(run,)).effects(
+                    "rankings without these documents", without=frozenset(missing)
+                ),
+            )  # fmt: skip
+
+
+def _absent_queries(checked: _Checked) -> Iterator[Finding]:
+    texts = checked.collection.queries
+    absent = [query for query in checked.qrels if query not in texts]
+    if absent:
+        rest = [query for query in checked.qrels if query in texts]
+        name, queries = checked.collection.name, many(len(absent), "query")
+        yield QUERY_NOT_IN_COLLECTION.finding(
+            f"{many(len(absent), 'judged query')} without a text in the collection",
+            name, len(absent), len(checked.qrels), "query",
+            locations=tuple(Location(name, query=query) for query in absent[:_SHOWN]),
+            effects=checked.effects(f"without {queries}", queries=rest),
+        )  # fmt: skip
+
+
+def _others(table: PairTable, documents: Container[str]) -> PairTable:
+    """The rows of other documents; queries stay, even without rows."""
+    keep = [document not in documents for document in table.docs.shown()]
+    return table.keep(np.flatnonzero(keep))
+
+
+def _sharing(
+    qrels: Qrels, twins: Iterable[Sequence[str]]
+) -> tuple[Qrels, list[tuple[str, str, float]]]:
+    """The judgments in which what says the same has the same grade, and those that are new."""
+    group_of = {document: group for group in twins for document in group}
+    new: dict[tuple[str, str], float] = {}
+    for query in qrels:
+        grades = qrels[query]
+        for document, grade in grades.items():
+            if grade < _RELEVANT:
+                continue
+            for twin in group_of.get(document, ()):
+                if twin not in grades:
+                    new[query, twin] = max(grade, new.get((query, twin), grade))
+    rows = [(query, document, grade) for (query, document), grade in new.items()]
+    if not rows:
+        return qrels, rows
+    table = qrels.table
+    added = [qrels.query_index[id_bytes(query)] for query, _, _ in rows]
+    numbers = np.append(table.query_numbers(), added)
+    order = np.argsort(numbers, kind="stable")
+    docs = Ids.joined([table.docs, Ids.of([document for _, document, _ in rows])])
+    merged = PairTable(
+        table.queries,
+        offsets_of(np.bincount(numbers, minlength=len(qrels))),
+        docs.take(order),
+        np.append(table.values, [grade for _, _, grade in rows])[order],
+    )
+    return Qrels(merged), rows

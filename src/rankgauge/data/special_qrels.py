@@ -1,0 +1,268 @@
+"""Judgments that say more of a document than a grade: what those of all kinds have in common.
+
+A kind has labels beside the grade: the subtopic, the stratum, or group and sub-group. Rows with
+these columns are read by `formats.extra_columns`; here they become columns by query.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.data.join import Joined, numbered
+from rankgauge.data.judged_run import JudgedRun
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError
+from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
+from rankgauge.formats.lines import Source
+
+__all__ = ["SpecialQrels", "SpecialRun", "as_mapping"]
+
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+_CELLS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpecialQrels(Mapping[str, Any]):
+    """Judgments with labels: entries by query, each a document, its labels and its grade.
+
+    Attributes:
+        qrels: The same as ordinary judgments: of each document its highest grade.
+        offsets: (Q + 1,) the entries of query q are ``offsets[q]:offsets[q + 1]``.
+        row: (E,) the row of its document in ``qrels.table``.
+        labels: The labels of each entry, a column of ids for each kind of label.
+        grade: (E,) its grade.
+    """
+
+    reads: ClassVar[str]
+    """What measures read here: `Declaration.reads`."""
+    layout: ClassVar[Wide]
+    """What rows look like."""
+    labeled: ClassVar[str]
+    """What other judgments do not have, in a word."""
+    note: ClassVar[str]
+    """What a reader of ordinary measures has to know."""
+    nesting: ClassVar[tuple[str, ...]]
+    """The order of entries, and of the levels of the mapping: labels and ``document``."""
+    judged_once: ClassVar[tuple[str, ...]]
+    """The labels for each of which a document of a query has one grade."""
+
+    qrels: Qrels
+    offsets: IntArray
+    row: IntArray
+    labels: tuple[Ids, ...]
+    grade: FloatArray
+
+    def __post_init__(self) -> None:
+        freeze(self.offsets, self.row, self.grade)
+
+    @classmethod
+    def of(cls, source: Any) -> Self:
+        """Judgments of this kind from whatever holds them.
+
+        Args:
+            source: A mapping as the class shows it; a path (see :meth:`read`); a data frame or a
+                mapping of columns; rows in the order of the fields of a line, or objects with such
+                names; or judgments of this kind, which are returned as they are.
+
+        Raises:
+            InputError: If it is none of these, or a document has two grades for the same labels.
+        """
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
+            raise InputError(
+                f"got the run {source.name!r} where judgments were wanted"
+                if isinstance(source, Run)
+                else f"these judgments have no {cls.labeled}",
+                where="judgments",
+                fix=f"give {cls.layout.words}: a path, {cls.layout.mapping}, or rows "
+                f"({', '.join(cls.layout.written)})",
+            )
+        return cls._of_rows(wide_rows(source, cls.layout))
+
+    @classmethod
+    def read(cls, path: Source, form: str | None = None) -> Self:
+        """Judgments of this kind from a file: TREC format, CSV, TSV, JSON or JSON lines."""
+        return cls._of_rows(wide_rows(path, cls.layout, form))
+
+    @classmethod
+    def _of_rows(cls, rows: WideRows) -> Self:
+        return cls._made(rows, *rows.queries.unique(), f"{rows.source}: {cls.note}")
+
+    @classmethod
+    def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
+        """The judgments of rows, by query (as they came); documents by id ascending."""
+        codes = {name: labels.ascending() for name, labels in rows.labels.items()}
+        codes["document"] = doc = rows.docs.ascending()
+        cls._refuse_repeated(rows, query, codes)
+        by_doc = np.lexsort((doc, query))
+        new = np.ones(len(by_doc), dtype=bool)
+        new[1:] = (np.diff(query[by_doc]) != 0) | (np.diff(doc[by_doc]) != 0)
+        heads = np.flatnonzero(new)
+        row = np.empty(len(by_doc), dtype=np.int64)
+        row[by_doc] = np.cumsum(new) - 1
+        table = PairTable(
+            queries,
+            offsets_of(np.bincount(query[by_doc[heads]], minlength=len(queries))),
+            rows.docs.take(by_doc[heads]).compact(),
+            np.maximum.reduceat(rows.grades[by_doc], heads) if len(heads) else rows.grades,
+            unique=True,
+            source=rows.source,
+            notes=notes,
+        )
+        order = np.lexsort((*(codes[name] for name in reversed(cls.nesting)), query))
+        return cls(
+            qrels=Qrels(table),
+            offsets=offsets_of(np.bincount(query, minlength=len(queries))),
+            row=row[order],
+            labels=tuple(rows.labels[name].take(order).compact() for name in cls.layout.columns),
+            grade=rows.grades[order],
+        )
+
+    @classmethod
+    def _refuse_repeated(
+        cls, rows: WideRows, query: IntArray, codes: Mapping[str, IntArray]
+    ) -> None:
+        keys = [query, *(codes[name] for name in cls.judged_once), codes["document"]]
+        order = np.lexsort(keys[::-1])
+        same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
+        if not same.any():
+            return
+        at = int(np.flatnonzero(same)[0])
+        one, other = order[at : at + 2].tolist()
+        named = [f"{name} '{show_id(rows.labels[name][one])}'" for name in cls.judged_once[::-1]]
+        raise InputError(
+            f"duplicate document '{show_id(rows.docs[one])}' for "
+            + " of ".join([*named, f"query '{show_id(rows.queries[one])}'"]),
+            where=row_place(rows, *sorted((one, other))),
+            fix="keep one grade of each document for each " + " and ".join(
+                cls.judged_once or ("query",)
+            ),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.qrels)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.qrels)
+
+    def __getitem__(self, query: Id) -> Any:
+        number = self.qrels.query_index.get(id_bytes(query))
+        if number is None:
+            raise KeyError(query)
+        own = slice(*self.offsets[number : number + 2].tolist())
+        columns = dict(zip(self.layout.columns, self.labels, strict=True))
+        levels = [
+            self.qrels.table.docs.take(self.row[own]).shown()
+            if name == "document"
+            else columns[name].take(own).shown()
+            for name in self.nesting
+        ]
+        found: dict[str, Any] = {}
+        for *outer, last, grade in zip(*levels, self.grade[own].tolist(), strict=True):
+            inside = found
+            for key in outer:
+                inside = inside.setdefault(key, {})
+            inside[last] = grade
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return {q: self[q] for q in self} == {q: other[q] for q in other}
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    @cached_property
+    def query(self) -> IntArray:
+        """(E,) the number of each entry's query."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @cached_property
+    def label_number(self) -> tuple[IntArray, int]:
+        """(E,) the number of each entry's first label within its query, and how many there are."""
+        codes = self.labels[0].ascending()
+        wide = int(codes.max(initial=0)) + 1
+        pairs = self.query * wide + codes
+        known = distinct(pairs)
+        first = np.searchsorted(known, np.arange(len(self)) * wide)
+        return np.searchsorted(known, pairs) - first[self.query], len(known)
+
+    @cached_property
+    def width(self) -> int:
+        """The most labels a query has."""
+        return int(self.label_number[0].max(initial=0)) + 1
+
+    @cached_property
+    def keyed(self) -> PairTable:
+        """The same in pairs: each document with a NUL and its labels behind it, and the grade."""
+        docs = self.qrels.table.docs.take(self.row).tolist()
+        names = map(b"\0".join, zip(*(labels.tolist() for labels in self.labels), strict=True))
+        keyed = Ids.keyed(zip(docs, names, strict=True))
+        return PairTable(self.qrels.table.queries, self.offsets, keyed, self.grade, unique=True)
+
+    @cached_property
+    def _numbered(self) -> Qrels:
+        return numbered(self.qrels)
+
+    def blocks(
+        self, joined: Joined, queries: IntArray, cells: int = _CELLS
+    ) -> Iterator[tuple[IntArray, Any]]:
+        """What kernels see of these queries, each block with the places of its rows.
+
+        Args:
+            joined: A run, joined with `qrels`.
+            queries: The numbers of the queries.
+            cells: How large a block may be: no value depends on it.
+        """
+        joined = joined.by_rows(self._numbered)
+        for places, block in joined.blocks(queries, max(1, cells // self.width)):
+            yield places, self._seen(block, queries[places])
+
+    @abstractmethod
+    def _seen(self, block: JudgedRun, queries: IntArray) -> Any:
+        """What kernels see of a block whose grades are the rows of documents."""
+
+    @abstractmethod
+    def tied(self, joined: Joined) -> IntArray:
+        """Queries in which a tie could change a value."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpecialRun:
+    """A run seen through such judgments: what several measures read is made once."""
+
+    # By what it is of: neither compared nor pickled.
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
+        """An array that several measures read; see :meth:`JudgedRun.once`."""
+        found: _Array | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            freeze(found)
+        return found
+
+
+def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
+    """A level of a nested mapping.
+
+    Raises:
+        InputError: If it is something else, with a mapping that would do.
+    """
+    if not isinstance(found, Mapping):
+        raise InputError(
+            f"got {found!r:.60} where {wanted} were wanted",
+            where=f"judgments, {where}",
+            fix=f"write {layout}",
+        )
+    return found

@@ -1,0 +1,194 @@
+"""What included retrievers share: texts of documents, top scores, parts of composites."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.errors import InputError
+from rankgauge.retrievers.hits import Hits
+from rankgauge.retrievers.protocol import search, settings_of
+
+__all__ = [
+    "CompositeRetriever", "Ranking", "batches", "declared", "document_texts", "field_names",
+    "not_indexed", "search_deeper", "top_rows",
+]  # fmt: skip
+
+Item = TypeVar("Item")
+Ranking: TypeAlias = list[tuple[str, float]]
+_OWN = frozenset({"title", "text"})
+_STEP = 4
+
+
+class CompositeRetriever:
+    """A retriever made of others, which it names in :attr:`members`."""
+
+    @property
+    def members(self) -> Sequence[Any]:
+        """Its parts: retrievers, rerankers, encoders."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of all indexes that say how large they are; None if none does."""
+        sizes = [getattr(member, "size", None) for member in self.members]
+        known = [size for size in sizes if isinstance(size, int)]
+        return sum(known) if known else None
+
+    def usage(self) -> dict[str, float]:
+        """What all parts have used up."""
+        total: dict[str, float] = {}
+        for member in self.members:
+            usage = getattr(member, "usage", None)
+            for unit, amount in (usage() if callable(usage) else {}).items():
+                total[unit] = total.get(unit, 0) + amount
+        return total
+
+    def close(self) -> None:
+        """Close the parts that can be closed."""
+        for member in self.members:
+            close = getattr(member, "close", None)
+            if callable(close):
+                close()
+
+
+def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of so many items, the last one shorter."""
+    rest = iter(items)
+    while batch := list(itertools.islice(rest, size)):
+        yield batch
+
+
+def declared(*parts: Any) -> list[dict[str, Any]] | None:
+    """The settings of each part; None if one of them has none."""
+    found = [settings_of(part) for part in parts]
+    known = [dict(one) for one in found if one is not None]
+    return known if len(known) == len(found) else None
+
+
+def search_deeper(
+    retriever: Any,
+    queries: Sequence[Query],
+    k: int,
+    *,
+    depth: int,
+    most: int,
+    kept: Callable[[Query, Hits], Ranking],
+) -> list[Ranking]:
+    """The first k that are kept of each query.
+
+    Asked for are ``k * depth`` hits; where fewer than k of them are kept four times as many, and so
+    on, until the retriever gives fewer than were asked for.
+
+    Args:
+        retriever: Any retriever.
+        queries: The queries.
+        k: How many are wanted.
+        depth: How many are asked for at first, for each that is wanted.
+        most: How many there are at all.
+        kept: What is of use of the hits of a query, best first.
+    """
+    found: list[Ranking] = [[] for _ in queries]
+    waiting = list(range(len(queries))) if most else []
+    wanted = min(k * depth, most)
+    while waiting:
+        responses = search(retriever, [queries[place] for place in waiting], wanted)
+        still = []
+        for place, hits in zip(waiting, responses, strict=True):
+            found[place] = kept(queries[place], hits)[:k]
+            ended = len(hits) + hits.repeated < wanted or wanted >= most
+            if len(found[place]) < k and not ended:
+                still.append(place)
+        waiting, wanted = still, min(wanted * _STEP, most)
+    return found
+
+
+def field_names(given: Any) -> tuple[str, ...] | None:
+    """The names of the fields that make up the text of a document; None is title and text.
+
+    Raises:
+        InputError: If they are not names.
+    """
+    if given is None:
+        return None
+    listed = isinstance(given, Sequence) and not isinstance(given, bytes)
+    names = (given,) if isinstance(given, str) else tuple(given) if listed else ()
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InputError(
+            f"got {given!r:.60} for the fields", where="fields",
+            fix='name those that are searched: ["title", "text"]',
+        )  # fmt: skip
+    return names
+
+
+def document_texts(
+    documents: Iterable[Document], fields: Sequence[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Id and text of each document.
+
+    Args:
+        documents: The documents.
+        fields: What makes up the text, joined by blanks: ``title``, ``text`` or others; if left
+            out, title and text, the title once.
+
+    Raises:
+        InputError: If something is no document, or no document has one of these fields.
+
+    Example:
+        >>> list(document_texts([Document("d1", "Hours", "Nine to five.")], ["text"]))
+        [('d1', 'Nine to five.')]
+    """
+    unseen = set(fields or ()) - _OWN
+    empty = True
+    for document in documents:
+        if not isinstance(document, Document):
+            raise InputError(
+                f"got {type(document).__name__} where a document was wanted", where="documents",
+                fix='give rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
+                "values()",
+            )  # fmt: skip
+        empty = False
+        unseen.difference_update(document.fields)
+        yield document.id, document.whole if fields is None else _joined(document, fields)
+    if unseen and not empty:
+        raise InputError(
+            f"no document has a field {min(unseen)!r}", where="fields",
+            fix="name title, text, or a field that the documents have",
+        )  # fmt: skip
+
+
+def _joined(document: Document, fields: Sequence[str]) -> str:
+    parts = (
+        getattr(document, name) if name in _OWN else document.fields.get(name) for name in fields
+    )
+    return " ".join(str(part) for part in parts if part is not None and part != "")
+
+
+def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
+    """The rows of the `k` highest scores, highest first, equal ones in their order.
+
+    Example:
+        >>> top_rows(np.array([0.5, 0.75, 0.5, 0.25]), 2).tolist()
+        [1, 0]
+    """
+    if k <= 0:
+        return np.zeros(0, dtype=np.int64)
+    chosen = np.arange(len(scores))
+    if k < len(scores):
+        # All that reach the k-th score: a partition alone would choose among equals at will.
+        chosen = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+    order = np.argsort(-scores[chosen], kind="stable")
+    return chosen[order][:k].astype(np.int64)
+
+
+def not_indexed(retriever: object) -> InputError:
+    """The error for a search before there is an index."""
+    return InputError(
+        f"{type(retriever).__name__} has no documents yet", where="search",
+        fix="call index(documents) first",
+    )  # fmt: skip

@@ -1,0 +1,290 @@
+"""Models behind an HTTP endpoint: embeddings in OpenAI's protocol, and rerankers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+
+__all__ = ["EmbeddingEndpoint", "RerankEndpoint"]
+
+# What 32 bits can hold.
+_MOST = 1e38
+_COUNTS = {"total_tokens": "tokens", "input_tokens": "tokens", "search_units": "search_units"}
+
+
+class _ModelEndpoint:
+    """A model behind one path of a server, with what it has used up."""
+
+    # The path behind the URL, and what the server should have returned.
+    _path: str
+    _wanted: str
+
+    def __init__(self, endpoint: Endpoint, units: Sequence[str]) -> None:
+        self._endpoint = endpoint
+        self._used = dict.fromkeys(("calls", "texts", *units), 0.0)
+        self._lock = threading.Lock()
+
+    def usage(self) -> dict[str, float]:
+        """Answered calls, texts that were sent, and what the server counts, such as tokens."""
+        with self._lock:
+            return dict(self._used)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _count(self, texts: int, amounts: Mapping[str, float]) -> None:
+        with self._lock:
+            self._used["calls"] += 1
+            self._used["texts"] += texts
+            for unit, amount in amounts.items():
+                self._used[unit] += amount
+
+    def _refused(self, got: str) -> EndpointError:
+        return EndpointError(
+            f"the server returned {got}", where=f"POST {self._endpoint.shown} /{self._path}",
+            fix=f"look at the URL and the model: it wants {self._wanted}",
+        )  # fmt: skip
+
+
+class EmbeddingEndpoint(_ModelEndpoint):
+    """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
+
+    Batches of documents are tried again where the server is busy; for queries an error is an error,
+    for whoever asks may want to know. Texts that are empty or blank are not sent, for many servers
+    refuse them: their vectors are 0.
+
+    Args:
+        url: What stands before ``/embeddings``: ``http://localhost:8000/v1``.
+        model: The name of the model.
+        key_env: The environment variable that holds the key.
+        key_header: The header it is sent in.
+        headers: Sent with every request.
+        dimensions: The length of the vectors, for models that can shorten them.
+        query_prompt: Put before each query.
+        document_prompt: Put before each document.
+        batch: How many texts are sent at once.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the variable is not set, or for a number that is not possible.
+    """
+
+    _path = "embeddings"
+    _wanted = "OpenAI's protocol of embeddings"
+
+    def __init__(  # noqa: PLR0913 - each is an option of its own
+        self,
+        url: str,
+        model: str,
+        *,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        dimensions: int | None = None,
+        query_prompt: str = "",
+        document_prompt: str = "",
+        batch: int = 64,
+        timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        endpoint = Endpoint(
+            url,
+            headers=headers,
+            key_env=key_env,
+            key_header=key_header,
+            timeout=timeout,
+            max_bytes=max_bytes,
+        )
+        super().__init__(endpoint, ["tokens"])
+        self._model = model
+        self._dimensions = None if dimensions is None else integer("dimensions", dimensions)
+        self._query_prompt, self._document_prompt = query_prompt, document_prompt
+        self._batch = integer("batch", batch)
+        self._width = self._dimensions
+        self.settings: Mapping[str, Any] = {
+            "type": "openai-embeddings",
+            **endpoint.settings(),
+            "model": model,
+            "dimensions": self._dimensions,
+            "query_prompt": query_prompt,
+            "document_prompt": document_prompt,
+        }
+
+    def encode_documents(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A row for each text; asked again, with longer and longer waits, if the server is busy.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with a vector for each text.
+        """
+        return self._rows(texts, self._document_prompt, attempts=5)
+
+    def encode_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A row for each text.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with a vector for each text.
+        """
+        return self._rows(texts, self._query_prompt, attempts=1)
+
+    def _rows(self, texts: Sequence[str], prompt: str, *, attempts: int) -> npt.NDArray[np.float32]:
+        filled = [n for n, text in enumerate(texts) if text.strip()]
+        if not filled and texts and self._width is None:
+            self._vectors(["."], attempts)
+        vectors: list[Any] = []
+        for start in range(0, len(filled), self._batch):
+            some = filled[start : start + self._batch]
+            vectors += self._vectors([prompt + texts[n] for n in some], attempts)
+        rows = np.zeros((len(texts), self._width or 0), dtype=np.float32)
+        if filled:
+            rows[filled] = vectors
+        return rows
+
+    def _vectors(self, texts: list[str], attempts: int) -> list[Any]:
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        content = patiently(lambda: self._endpoint.post(self._path, body), attempts=attempts)
+        vectors = self._in_order(content, len(texts))
+        self._count(len(texts), {"tokens": _tokens(content)})
+        with self._lock:
+            self._width = self._width or len(vectors[0])
+        wrong = next((v for v in vectors if len(v) != self._width), None)
+        if wrong is not None:
+            raise self._refused(f"a vector of {len(wrong)} numbers, wanted {self._width}")
+        return vectors
+
+    def _in_order(self, content: Any, count: int) -> list[list[float]]:
+        """The vectors in the order of the texts: the server may give them in another."""
+        rows = content.get("data") if isinstance(content, Mapping) else None
+        if not isinstance(rows, list):
+            raise self._refused(f"{self._endpoint.quoted(content)}, which holds no list of data")
+        if len(rows) != count:
+            raise self._refused(f"{len(rows)} vectors for {count} texts")
+        placed: dict[int, list[float]] = {}
+        for place, row in enumerate(rows):
+            vector = row.get("embedding") if isinstance(row, Mapping) else None
+            if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
+                raise self._refused("an embedding that is no list of finite numbers")
+            told = row.get("index", place)
+            placed[told if isinstance(told, int) else -1] = vector
+        if set(placed) != set(range(count)):
+            raise self._refused(f"vectors that are not numbered from 0 to {count - 1}")
+        return [placed[place] for place in range(count)]
+
+
+def _fits(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST < value < _MOST
+
+
+def _tokens(content: Mapping[str, Any]) -> float:
+    used = content.get("usage")
+    if not isinstance(used, Mapping):
+        return 0.0
+    told = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
+    return next((float(amount) for amount in told if _fits(amount)), 0.0)
+
+
+class RerankEndpoint(_ModelEndpoint):
+    """A reranker behind ``POST {url}/rerank``, as Cohere, Jina, Voyage, vLLM and others offer it.
+
+    Args:
+        url: What stands before ``/rerank``: ``http://localhost:8000/v1``.
+        model: The name of the model.
+        key_env: The environment variable that holds the key.
+        key_header: The header it is sent in.
+        headers: Sent with every request.
+        timeout: Seconds that an answer may take in all.
+        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the variable is not set.
+    """
+
+    _path = "rerank"
+    _wanted = "results with index and relevance_score"
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        endpoint = Endpoint(
+            url,
+            headers=headers,
+            key_env=key_env,
+            key_header=key_header,
+            timeout=timeout,
+            max_bytes=max_bytes,
+        )
+        super().__init__(endpoint, ["tokens", "search_units"])
+        self._model = model
+        self.settings: Mapping[str, Any] = {
+            "type": "rerank-endpoint", **endpoint.settings(), "model": model
+        }  # fmt: skip
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float | None]:
+        """A score for each text that the server scored.
+
+        Raises:
+            EndpointError: If the server does not answer, or not with scores of these texts.
+        """
+        if not texts:
+            return []
+        body = {"model": self._model, "query": query, "documents": list(texts)}
+        content = self._endpoint.post(self._path, body)
+        scores = self._scores(content, len(texts))
+        self._count(len(texts), _billed(content))
+        return scores
+
+    def _scores(self, content: Any, count: int) -> list[float | None]:
+        rows = content
+        if isinstance(content, Mapping):
+            rows = next((content[word] for word in ("results", "data") if word in content), None)
+        if not isinstance(rows, list):
+            raise self._refused(f"{self._endpoint.quoted(content)}, which holds no list of results")
+        scores: list[float | None] = [None] * count
+        for row in rows:
+            held = row if isinstance(row, Mapping) else {}
+            place = held.get("index")
+            if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
+                shown = place if isinstance(place, int) and not isinstance(place, bool) else None
+                raise self._refused(f"the index {shown} for {count} texts")
+            score = held.get("relevance_score", held.get("score"))
+            if not is_number(score):
+                raise self._refused("a result whose relevance_score is no finite number")
+            if scores[place] is not None:
+                raise self._refused(f"the index {place} twice")
+            scores[place] = float(score)
+        return scores
+
+
+def _billed(content: Any) -> dict[str, float]:
+    """Tokens and search units, wherever the server tells them."""
+    if not isinstance(content, Mapping):
+        return {}
+    meta = content.get("meta")
+    meta = meta if isinstance(meta, Mapping) else {}
+    found: dict[str, float] = {}
+    for part in (content.get("usage"), meta.get("billed_units"), meta.get("tokens")):
+        for theirs, ours in _COUNTS.items():
+            amount = part.get(theirs) if isinstance(part, Mapping) else None
+            if isinstance(amount, int | float) and ours not in found:
+                found[ours] = float(amount)
+    return found

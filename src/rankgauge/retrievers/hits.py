@@ -1,0 +1,276 @@
+"""Hits: what a retriever returned for a query, whatever shape it has.
+
+The only module that knows the shapes in which documents come back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankgauge.core.ids import id_bytes, id_text
+from rankgauge.core.redaction import redact
+from rankgauge.errors import InputError
+from rankgauge.formats.layout import RUN, lost_number
+
+__all__ = ["Hits", "adapter_hint", "hits_of", "listed_hits", "rows_of_hits", "shown"]
+
+_IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
+_SCORES = ("score", "similarity", "relevance_score")
+_SHAPES = (
+    "give document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
+    "first"
+)
+_MOST_HITS = 1_000_000
+_TELLING = 3  # two scores may rise by chance
+# Objects of frameworks that carry no id where we would look for one.
+_ADAPTERS = {
+    "haystack": "Haystack",
+    "langchain": "LangChain",
+    "langchain_core": "LangChain",
+    "llama_index": "LlamaIndex",
+    "pyterrier": "PyTerrier",
+}
+
+
+@dataclass(slots=True)
+class Hits:
+    """What was retrieved for one query, best first, each document once.
+
+    Attributes:
+        ids: Document ids.
+        scores: Their scores, higher is better; where none were given ``len(ids), ..., 2, 1``.
+        scored: Whether scores were given.
+        repeated: Further hits on a document that was there already; they were left out.
+        beyond: Hits below `k`; they were left out.
+        ascending: Whether the scores rose from hit to hit as they came: distances, most likely.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    scored: bool = False
+    repeated: int = 0
+    beyond: int = 0
+    ascending: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pairs(self) -> list[tuple[str, float]]:
+        """Pairs of id and score, best first."""
+        return list(zip(self.ids, self.scores, strict=True))
+
+
+def hits_of(found: Any, k: int) -> Hits:
+    """The hits in what a retriever returned for one query.
+
+    Args:
+        found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
+            mappings with an id, perhaps with a score; or pairs of document and score), best first;
+            or a mapping of id to score.
+        k: How many to keep.
+
+    Raises:
+        InputError: If it is none of these, if only some have a score, or if a score is not a finite
+            number.
+
+    Example:
+        >>> hits = hits_of(["d2", "d1", "d2"], 10)
+        >>> hits.pairs(), hits.scored, hits.repeated
+        ([('d2', 2.0), ('d1', 1.0)], False, 1)
+        >>> hits_of({"d1": 0.25, "d2": 0.5}, 1).pairs()
+        [('d2', 0.5)]
+    """
+    ids, scores = rows_of_hits(found, k)
+    ascending = False
+    if scores and any(late > early for early, late in itertools.pairwise(scores)):
+        ascending = len(scores) >= _TELLING and all(
+            late > early for early, late in itertools.pairwise(scores)
+        )
+        # The ranking is what the scores say, as it is for a run in a file.
+        order = sorted(range(len(ids)), key=lambda place: -scores[place])
+        ids, scores = [ids[place] for place in order], [scores[place] for place in order]
+    repeated = 0
+    if len(set(ids)) < len(ids):
+        first: dict[str, int] = {}
+        for place, name in enumerate(ids):
+            first.setdefault(name, place)
+        repeated = len(ids) - len(first)
+        ids = list(first)
+        scores = [scores[place] for place in first.values()] if scores else scores
+    beyond = max(len(ids) - k, 0)
+    if beyond:
+        ids, scores = ids[:k], scores[:k]
+    if scores:
+        return Hits(ids, scores, True, repeated, beyond, ascending)  # noqa: FBT003 - in their order
+    return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
+
+
+def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
+    """Ids and scores as they came, repeats and all; no scores at all where none were given.
+
+    Args:
+        found: What a retriever returned for one query. An iterator is read to its end, unless that
+            does not come.
+        k: How many hits were asked for.
+
+    Raises:
+        InputError: If it is no ranking.
+    """
+    if type(found) is list and all(type(one) is str and one for one in found):
+        _check_ids(found)
+        return found.copy(), []
+    if type(found) is list and (pairs := _plain_pairs(found)) is not None:
+        return pairs
+    if isinstance(found, Mapping) and "ids" not in found:
+        return _scored(listed_hits(found.items(), k))
+    if fix := _unordered(found):
+        raise InputError(f"the retriever returned {shown(found)}, which is no ranking", fix=fix)
+    if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise InputError(
+            f"the retriever returned {shown(found)} for a query, wanted a ranking",
+            fix=adapter_hint(found) or f"return an empty list for nothing found; {_SHAPES}",
+        )
+    return _scored(listed_hits(found, k))
+
+
+def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
+    """What was found as a list.
+
+    Raises:
+        InputError: If it is an iterator that does not end.
+    """
+    if type(found) in {list, tuple}:
+        return list(found)
+    most = _MOST_HITS + 2 * k
+    rows = list(itertools.islice(found, most + 1))
+    if len(rows) > most:
+        raise InputError(
+            f"the retriever returned more than {most:,} hits for one query and did not stop",
+            fix="return at most k documents, best first",
+        )
+    return rows
+
+
+def _unordered(found: Any) -> str:
+    """What to write for what looks like a ranking and is none; empty if it may be one."""
+    if isinstance(found, AbstractSet) and not isinstance(found, KeysView | ItemsView):
+        return "return a list, best first: a set has no order"
+    if hasattr(found, "columns"):
+        return 'return its rows: list(zip(frame["docno"], frame["score"]))'
+    if isinstance(found, tuple) and len(found) == 2 and _columns(*found):
+        return "return pairs: list(zip(ids, scores))"
+    return ""
+
+
+def _columns(ids: Any, scores: Any) -> bool:
+    """Whether it is a column of ids and one of scores, and not two hits."""
+    listed = isinstance(ids, list) and isinstance(scores, list)
+    if listed:
+        whole = not any(isinstance(one, float) for one in ids)
+        return whole and bool(scores) and all(isinstance(one, int | float) for one in scores)
+    return bool(getattr(ids, "ndim", 0) == getattr(scores, "ndim", 0) == 1)
+
+
+def _plain_pairs(rows: list[Any]) -> tuple[list[str], list[float]] | None:
+    """Pairs of text and float, which most retrievers return, taken without a look at each."""
+    if not all(type(row) is tuple and len(row) == 2 for row in rows):
+        return None
+    ids, scores = [row[0] for row in rows], [row[1] for row in rows]
+    plain = {*map(type, ids)} <= {str} and {*map(type, scores)} <= {float}
+    if not plain or "" in ids or not all(map(math.isfinite, scores)):
+        return None
+    _check_ids(ids)
+    return ids, scores
+
+
+def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
+    ids: list[str] = []
+    scores: list[float] = []
+    for row in rows:
+        name, score = _hit(row)
+        ids.append(name)
+        if score is not None:
+            scores.append(score)
+    if scores and len(scores) < len(ids):
+        raise InputError(
+            f"{len(scores)} of {len(ids)} hits have a score", fix="give every hit a score, or none"
+        )
+    return ids, scores
+
+
+def _hit(row: Any) -> tuple[str, float | None]:
+    """The id and the score (if it has one) of one hit."""
+    if isinstance(row, tuple | list) and len(row) == 2:
+        return _id(row[0]), _score(row[1])
+    score: Any = None
+    if not isinstance(row, str | int | bytes):
+        score = next((value for key in _SCORES if (value := _part(row, key)) is not None), None)
+    return _id(row), None if score is None else _score(score)
+
+
+def _id(value: Any) -> str:
+    if type(value) is str and value:
+        _check_ids((value,))
+        return value
+    if not isinstance(value, str | bytes | int) and not hasattr(value, "dtype"):
+        inner = next((found for key in _IDS if (found := _part(value, key)) is not None), None)
+        if inner is None:
+            raise InputError(
+                f"a hit is {shown(value)}, which has no id", fix=adapter_hint(value) or _SHAPES
+            )
+        value = inner
+    raw = id_bytes(value, "document id")
+    if not raw:
+        raise InputError("the id of a hit is empty", fix=_SHAPES)
+    if b"\0" in raw:
+        id_text(raw, "document id")
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _part(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+
+
+def _check_ids(ids: Iterable[str]) -> None:
+    text = "".join(ids)
+    try:
+        text.encode()
+        sound = "\0" not in text
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        for name in ids:
+            id_text(name, "document id")
+
+
+def _score(value: Any) -> float:
+    try:
+        score = float(value)
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if not math.isfinite(score) or isinstance(value, str | bytes | bool):
+        raise InputError(
+            f"the score of a hit is {shown(value)}, wanted a finite number",
+            fix="leave out what has no score, or return ids alone, best first",
+        )
+    lost = lost_number(value, RUN)
+    if lost is not None:
+        raise InputError(lost[0], fix=lost[1])
+    return score
+
+
+def shown(value: Any) -> str:
+    """A value for a message: its repr without secrets, shortened, and its type."""
+    said = " ".join(redact(repr(value)).split())
+    return f"{said:.60} ({type(value).__name__})"
+
+
+def adapter_hint(value: Any) -> str:
+    """What to write for an object of a known framework; empty for others."""
+    modules = (one.__module__.partition(".")[0] for one in type(value).__mro__)
+    wrapper = next((_ADAPTERS[module] for module in modules if module in _ADAPTERS), "")
+    return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""
