@@ -127,7 +127,7 @@ def test_a_run_knows_what_made_it(collection, tmp_path):
         evaluation.settings
     )
     with rankgauge.History.open(tmp_path / "history.db") as history:
-        entry = history.save(evaluation, run.qrels, run=run.run)
+        entry = history.add(evaluation, run.qrels, run=run.run)
         assert history.load(entry).settings["retriever"]["k1"] == 0.9
 
 

@@ -150,7 +150,7 @@ def test_policies_survive_json_and_a_history_and_are_said(choice: Any, tmp_path:
     jsonschema.validate(json.loads(found.to_json()), schema)
     assert Evaluation.from_json(found.to_json()) == found
     with History.open(tmp_path / "kept.db") as history:
-        kept = history.save(found, MADE.qrels)
+        kept = history.add(found, MADE.qrels)
         assert history.load(kept.id) == found
     assert any(f"ties={choice['ties']}" in note for note in found.notes)
     removed = any("(unjudged=removed)" in note for note in found.notes)

@@ -314,7 +314,7 @@ def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: P
     pytest.importorskip("sqlalchemy")
     judged = SubtopicQrels.of(JUDGED)
     with rankgauge.History.open(tmp_path / "history.db") as history:
-        entry = history.save(evaluate(judged, RUN, "alpha_nDCG@10"), judged)
+        entry = history.add(evaluate(judged, RUN, "alpha_nDCG@10"), judged)
         assert entry.qrels == fingerprint(judged)
 
 

@@ -171,13 +171,13 @@ def test_the_history_keeps_a_profile_and_compares_like_with_like(tmp_path):
     store = History.open(str(tmp_path / "h.db"))
     ours = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"])
     theirs = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")
-    first, second, third = (store.save(ev, QRELS) for ev in (ours, theirs, theirs))
+    first, second, third = (store.add(ev, QRELS) for ev in (ours, theirs, theirs))
     assert store.load(second.id) == theirs
     assert store.load(first.id) == ours
     with pytest.raises(MismatchError, match="profile ours in 1, beir in 2"):
         store.compare(first.id, second.id)
     change = store.compare(second.id, third.id)
-    assert {step.measure.name: step.queries for step in change.steps} == {"RR": 4, "nDCG": 3}
+    assert {step.measure.name: step.queries for step in change.differences} == {"RR": 4, "nDCG": 3}
 
 
 def test_records_are_measured_as_other_tools_do_it():

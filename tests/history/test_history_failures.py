@@ -21,7 +21,7 @@ EVALUATION = evaluate(QRELS, {"q1": ["d1"], "q2": ["x", "d1"]}, ["RR", "AP"])
 
 def save(where, **choices):
     with History.open(where, **choices) as history:
-        return history.save(EVALUATION, QRELS)
+        return history.add(EVALUATION, QRELS)
 
 
 def read(where, **choices):
@@ -82,8 +82,9 @@ def test_a_database_of_something_else_is_left_alone(act, tmp_path):
 def test_a_newer_version_is_left_alone(act, tmp_path):
     path = tmp_path / "h.db"
     save(path)
-    change(path, "UPDATE rankgauge_schema SET version = 2")
-    text = refused(act, path, "this history is of version 2; this rankgauge knows versions up to 1")
+    change(path, "UPDATE rankgauge_history_version SET version_num = '0002'")
+    said = "this history is of version 0002; this rankgauge knows versions up to 0001"
+    text = refused(act, path, said)
     assert "pip install --upgrade rankgauge" in text
 
 
@@ -124,8 +125,8 @@ def test_a_truncated_file_is_told_and_left_alone(act, share, tmp_path):
         "DELETE FROM rankgauge_values WHERE name = 'AP'",
         "DELETE FROM rankgauge_queries",
         "UPDATE rankgauge_queries SET ids = (SELECT body FROM rankgauge_values)",
-        "UPDATE rankgauge_schema SET version = 0",
-        "UPDATE rankgauge_schema SET version = 'one'",
+        "UPDATE rankgauge_history_version SET version_num = '0'",
+        "UPDATE rankgauge_history_version SET version_num = 'one'",
     ],
 )
 def test_a_row_that_is_not_what_was_kept_is_told(statement, tmp_path):
@@ -354,8 +355,8 @@ def test_a_newer_version_on_a_server_is_left_alone(act, postgres):
 
     save(postgres)
     with psycopg.connect(postgres) as connection:
-        connection.execute("UPDATE rankgauge_schema SET version = 2")
-    with pytest.raises(InputError, match="this history is of version 2"):
+        connection.execute("UPDATE rankgauge_history_version SET version_num = '0002'")
+    with pytest.raises(InputError, match="this history is of version 0002"):
         act(postgres)
 
 
@@ -389,10 +390,10 @@ def test_one_who_may_not_make_tables_is_told(postgres):
 WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
-from rankgauge import History, MissingExtra
+from rankgauge import History, MissingExtra, evaluate
 try:
     with History.open(sys.argv[2]) as history:
-        history.entries()
+        history.add(evaluate({"q1": {"d"}}, {"q1": ["d"]}, "RR"))
 except MissingExtra as error:
     print(error)
 """
@@ -402,12 +403,14 @@ except MissingExtra as error:
     ("library", "where", "extra"),
     [
         ("sqlalchemy", "h.db", "history"),
+        ("alembic", "h.db", "history"),
         ("psycopg", "postgresql://me:secret@host/db", "postgres"),
     ],
 )
-def test_a_library_that_is_missing_is_named_with_the_line_that_installs_it(library, where, extra):
+def test_a_missing_library_is_named_with_the_line_that_installs_it(library, where, extra, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, library, where],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,

@@ -127,7 +127,7 @@ def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):
     pytest.importorskip("sqlalchemy")
     qrels, first, _ = inputs(name, query)
     with History.open(tmp_path_factory.mktemp("kept") / "history.db") as history:
-        entries = [history.save(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
+        entries = [history.add(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
         assert_safe(report_entries(entries))
         assert_safe(report_entry(entries[0]))
         assert_safe(report_change(history.compare(*entries)))

@@ -22,7 +22,7 @@ def history(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # no checkout: there is no commit
     with History.open(tmp_path / "history.db") as opened:
         for day, label in ((1, "<b>1.0</b>"), (2, "=1+1")):
-            opened.save(
+            opened.add(
                 evaluate(QRELS, RUN, ["RR", "AP"]),
                 QRELS,
                 run=RUN,
@@ -77,7 +77,7 @@ def test_the_list_shows_ndcg_at_10_or_the_first_measure_or_what_was_asked_for(hi
     assert "AP" in rankgauge.reports.report_entries(entries, measures=["map"]).splitlines()[0]
     with pytest.raises(InputError, match=r"has P@1\nfix: kept are: RR, AP"):
         rankgauge.reports.report_entries(entries, measures=["P@1"])
-    history.save(evaluate(QRELS, RUN, ["AP", "nDCG@10"]), QRELS)
+    history.add(evaluate(QRELS, RUN, ["AP", "nDCG@10"]), QRELS)
     rows = json.loads(rankgauge.reports.report_entries(history.entries(), "json"))
     assert [row["nDCG@10"] is None for row in rows] == [True, True, False]
 
@@ -90,14 +90,14 @@ def test_the_latest_are_shown_and_the_number_of_all(history):
 
 def test_different_judgments_are_said_under_the_list(history):
     assert "different judgments" not in rankgauge.reports.report_entries(history.entries())
-    history.save(evaluate(QRELS, RUN, "RR"), {**QRELS, "q3": {"d2": 1}})
+    history.add(evaluate(QRELS, RUN, "RR"), {**QRELS, "q3": {"d2": 1}})
     assert "2 different judgments" in rankgauge.reports.report_entries(history.entries())
 
 
 def test_columns_that_say_nothing_are_left_out_for_people_and_kept_for_programs(history):
     for number in (1, 2):
         history.delete(number)
-    history.save(evaluate(QRELS, RUN, "RR"), QRELS)
+    history.add(evaluate(QRELS, RUN, "RR"), QRELS)
     assert "label" not in rankgauge.reports.report_entries(history.entries())
     assert "label" in rankgauge.reports.report_entries(history.entries(), "csv")
     assert "label" not in rankgauge.reports.report_trend(history.trend("RR"))

@@ -74,14 +74,14 @@ def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
     for day, (truth, name) in enumerate(steps):
         run = Run.of(RUNS[name], name="mine")
         made = evaluate(truth, run, "nDCG@10")
-        history.save(made, truth, run=run, time=start + timedelta(days=day), label=f"v{day}")
+        history.add(made, truth, run=run, time=start + timedelta(days=day), label=f"v{day}")
     trend = history.trend("nDCG@10")
     section = trend_section(trend)
     drawn, table = (next(p for p in section.parts if isinstance(p, kind)) for kind in (Plot, Table))
     assert drawn.panels[0].series[0].y == trend.means
     assert [row[3] for row in table.rows] == list(trend.means)
     assert [row[2] for row in table.rows] == ["v0", "v1", "v2"]
-    step = trend.points[1].step
+    step = trend.points[1].change
     assert [row[5] for row in table.rows[:2]] == [
         "", f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
     ]  # fmt: skip

@@ -197,7 +197,7 @@ def _keep(
     label: str,
 ) -> None:
     for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
-        entry = history.save(evaluation, run.qrels, run=run.ranked(errors), label=label)
+        entry = history.add(evaluation, run.qrels, run=run.ranked(errors), label=label)
         tell(f"saved as {entry.id} in {history.where}")
 
 

@@ -263,7 +263,7 @@ class _Keeping(NamedTuple):
         """Keep them all; the first failure ends it."""
         try:
             for evaluation, run in zip(evaluations, runs, strict=True):
-                entry = self.history.save(
+                entry = self.history.add(
                     evaluation,
                     truth,
                     run=run,

@@ -125,6 +125,12 @@ class Difference:
             return None
         return stats.queries_needed(self.sd, abs(self.difference))
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether the whole interval is on the worse side of zero."""
+        better = self.measure.declaration.better
+        return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
+
     def power(self, difference: float) -> float:
         """The chance that the paired t test at .05 sees a true difference of this size here.
 

@@ -1,7 +1,7 @@
-"""One database: a file of SQLite, or PostgreSQL by its URL. Whatever goes wrong is told in words.
+"""A database: a file of SQLite, or PostgreSQL by its URL. Connections, transactions, migrations.
 
-It knows tables and their version, and nothing of what stands in them. Nothing is made before the
-first write, and a database that is not ours is never written to.
+Nothing is created before the first write, and a database that is not ours is never written to. Each
+schema has its own table of versions and migrations of Alembic, which is loaded only to migrate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +21,15 @@ from rankgauge.core.redaction import Secrets, redact
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine, MetaData, Table
+    from sqlalchemy import URL, Connection, Engine, MetaData
 
 __all__ = ["Database", "Schema", "escaped_login"]
 
 _OURS = "rankgauge_"
-_VERSIONS = "rankgauge_schema"
 # Any number will do, as long as every writer asks for the same lock.
 _LOCK = 7_265_001
 _LOOKS = 5
+_FIRST = "0001"
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
 _PASSWORD = re.compile(r"(?i)(ssl)?pass\w*")
@@ -41,14 +41,21 @@ class Schema:
     """The tables of a store.
 
     Attributes:
-        name: What the store is called, in messages and in the table of versions.
-        version: The version of its tables that this code reads and writes.
+        name: The name of the store, in messages and in the name of its table of versions.
         tables: The tables; their names begin with ``rankgauge_``.
+        migrations: The folder of the migrations.
+        revision: The latest of them. Revisions are numbers: ``0001``, ``0002``, ...
     """
 
     name: str
-    version: int
     tables: MetaData
+    migrations: Path
+    revision: str
+
+    @property
+    def version_table(self) -> str:
+        """The name of the table of versions."""
+        return f"{_OURS}{self.name}_version"
 
 
 class Database:
@@ -56,9 +63,9 @@ class Database:
 
     Args:
         where: The path of a file of SQLite, or a URL (``sqlite:///...``, ``postgresql://...``).
-        schema: What it holds.
+        schema: Its tables.
         patience: Seconds to wait for another writer.
-        missing: What to say in `fix` to one who reads before anything was written.
+        missing: The `fix` in the message to a reader before anything was written.
 
     Raises:
         InputError: For a URL that cannot be understood, or a database of another kind.
@@ -97,50 +104,59 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads.
+        """Open a transaction that only reads.
 
         Raises:
             InputError: If there is nothing yet, or the database cannot be read.
         """
-        with self._told("read"):
+        with self._errors("read"):
             if self.path is not None:
                 self._refuse_folder()
                 if not self.path.exists():
                     raise self._nothing()
-                self._refuse_cut_off(self.path)
+                self._refuse_truncated(self.path)
             with self._engine(create=False).begin() as connection:
                 self._be_patient(connection)
-                if not self._is_made(connection):
+                revision = self._revision(connection)[0]
+                if revision is None:
                     raise self._nothing()
-                yield connection
+                if revision == self._schema.revision:
+                    yield connection
+                    return
+        with self.writing():
+            pass  # it migrates
+        with self.reading() as connection:
+            yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it is kept or, if anything fails, nothing.
+        """Open a transaction that writes: all of it is kept or, if anything fails, nothing.
 
-        One writer at a time; others wait. The tables are made by the first.
+        One writer at a time; others wait. The first one creates the tables; an older database is
+        migrated.
 
         Raises:
             InputError: If the database cannot be written to, or is not ours.
         """
-        with self._told("written"):
+        with self._errors("written"):
             if self.path is not None:
                 self._refuse_folder()
                 self._make_folder()
-                self._refuse_cut_off(self.path)
+                self._refuse_truncated(self.path)
                 self._prepare_file()
             with self._engine(create=True).begin() as connection:
                 self._be_patient(connection)
                 if self.path is None:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                if not self._is_made(connection):
-                    self._make(connection)
+                revision, recorded = self._revision(connection)
+                if revision != self._schema.revision or not recorded:
+                    self._migrate(connection, revision, recorded=recorded)
                 yield connection
 
-    # ---- how it is opened
+    # ---- opening
 
     def _be_patient(self, connection: Connection) -> None:
-        """Do not wait for others for ever (SQLite was told so when it was opened)."""
+        """Limit the time to wait for others (of SQLite it is set when the file is opened)."""
         if self.path is None:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")
 
@@ -210,7 +226,7 @@ class Database:
         if self.path is not None and self.path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
 
-    def _refuse_cut_off(self, path: Path) -> None:
+    def _refuse_truncated(self, path: Path) -> None:
         """Refuse a file shorter than it says it is: SQLite may write on over the missing end."""
         for _ in range(_LOOKS):
             if not path.exists() or _is_whole(path) or Path(f"{path}-wal").exists():
@@ -229,62 +245,65 @@ class Database:
                 f"there is no folder {str(folder)!r}", where=self.where, fix="make it first: mkdir"
             )
 
-    # ---- what is in it
+    # ---- tables and their revision
 
-    def _is_made(self, connection: Connection) -> bool:
-        """Whether the tables are there, in a version this code knows; False if nothing is."""
-        from sqlalchemy import inspect, select
+    def _revision(self, connection: Connection) -> tuple[str | None, bool]:
+        """The revision of the tables (None without tables), and whether it is recorded.
 
-        names = inspect(connection).get_table_names()
+        Tables without a record were created before there were migrations: they are of the first.
+        """
+        from sqlalchemy import column, inspect, select, table
+
+        names = set(inspect(connection).get_table_names())
         if self.path is not None:
             self._refuse_others(names)
-        if _VERSIONS not in names:
-            return False
-        versions = self._version_table()
-        version = connection.scalar(
-            select(versions.c.version).where(versions.c.name == self._schema.name)
-        )
-        if version is None:
-            return False
-        if not isinstance(version, int):
-            raise self.damaged(f"its version is {version!r:.60}")
-        if version > self._schema.version:
+        latest, versions = self._schema.revision, self._schema.version_table
+        wanted = {each.name for each in self._schema.tables.sorted_tables}
+        recorded = versions in names
+        if not recorded and not wanted & names:
+            return None, False
+        revision: Any = _FIRST
+        if recorded:
+            revision = connection.scalar(select(column("version_num")).select_from(table(versions)))
+        if not isinstance(revision, str) or not revision.isdecimal() or not int(revision):
+            raise self.damaged(f"its version is {revision!r:.60}")
+        if int(revision) > int(latest):
             raise InputError(
-                f"this {self._schema.name} is of version {version}; this rankgauge knows versions "
-                f"up to {self._schema.version}",
+                f"this {self._schema.name} is of version {revision}; this rankgauge knows versions "
+                f"up to {latest}",
                 where=self.where,
                 fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
             )
-        if version < 1 or not {table.name for table in self._schema.tables.sorted_tables} <= {
-            *names
-        }:
+        if revision == latest and not wanted <= names:
             raise self.damaged("tables are missing")
-        return True
+        return revision, recorded
 
-    def _make(self, connection: Connection) -> None:
-        from sqlalchemy import insert
+    def _migrate(self, connection: Connection, revision: str | None, *, recorded: bool) -> None:
+        """Apply the migrations after this revision, in the transaction of the connection."""
+        try:
+            from alembic.migration import MigrationContext
+            from alembic.operations import Operations
+            from alembic.script import ScriptDirectory
+        except ImportError:
+            raise MissingExtra(
+                f"a {self._schema.name} needs Alembic, which is not installed",
+                fix="pip install 'rankgauge[history]'",
+            ) from None
+        folder = str(self._schema.migrations)
+        script = ScriptDirectory(folder, version_locations=[folder])
+        options = {"version_table": self._schema.version_table}
+        context = MigrationContext.configure(connection, opts=options)
+        if revision is not None and not recorded:
+            context.stamp(script, revision)
+        steps = list(script.iterate_revisions(self._schema.revision, revision or "base"))
+        with Operations.context(context):
+            for step in reversed(steps):
+                step.module.upgrade()
+                context.stamp(script, step.revision)
 
-        versions = self._version_table()
-        versions.create(connection, checkfirst=True)
-        self._schema.tables.create_all(connection, checkfirst=True)
-        connection.execute(
-            insert(versions).values(name=self._schema.name, version=self._schema.version)
-        )
+    # ---- errors
 
-    @staticmethod
-    def _version_table() -> Table:
-        from sqlalchemy import Column, Integer, MetaData, String, Table
-
-        return Table(
-            _VERSIONS,
-            MetaData(),
-            Column("name", String(40), primary_key=True),
-            Column("version", Integer, nullable=False),
-        )
-
-    # ---- what goes wrong
-
-    def _refuse_others(self, names: list[str]) -> None:
+    def _refuse_others(self, names: Iterable[str]) -> None:
         others = [name for name in names if not name.startswith((_OURS, "sqlite_"))]
         if others:
             raise InputError(
@@ -307,7 +326,7 @@ class Database:
         )
 
     @contextmanager
-    def _told(self, done: str) -> Iterator[None]:
+    def _errors(self, done: str) -> Iterator[None]:
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
         try:

@@ -1,4 +1,4 @@
-"""An evaluation as it is kept: what is known of it, and its values per query, packed."""
+"""A saved evaluation: its metadata, and its values per query, packed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ import numpy as np
 
 from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import AppliedProfile, Evaluation
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import parse
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = [
-    "Entry",
+    "HistoryEntries",
+    "HistoryEntry",
     "Packed",
     "pack",
     "packed_ids",
@@ -37,22 +41,23 @@ LEFT_OUT = "left_out"
 
 
 @dataclass(frozen=True, repr=False)
-class Entry:
-    """What is known of a saved evaluation, without its values per query.
+class HistoryEntry(Result):
+    """The metadata of a saved evaluation, without its values per query.
 
     Attributes:
-        id: Its number in the store, by which it is named.
+        id: Its number in the store.
         time: When it was made, in UTC; the order of evaluations is that of their numbers.
-        run: What the run is called.
+        run: The name of the run.
         label: A word for people, such as ``release 2.1``; may be empty.
-        settings: What else was to be kept: latency, the name of a model, ...
-        run_settings: What made the run, as the run says.
+        settings: Whatever else was saved: latency, the name of a model, ...
+        run_settings: The settings of the run.
         means: The mean of each measure, by its name.
-        policies: What was decided where definitions are silent.
-        counts: Numbers of queries, and what happened to them.
+        policies: As of the :class:`Evaluation`, like counts, coverage and notes.
+        counts: Numbers of queries.
         coverage: The mean share of judged documents at each cut-off: Judged@k.
-        notes: What a reader of the numbers has to know.
-        qrels: The fingerprint of the judgments (see :func:`fingerprint`).
+        notes: Notes on interpretation.
+        qrels: The fingerprint of the judgments (see :func:`fingerprint`); None if they were not at
+            hand.
         ranking: The fingerprint of the run; None if it was not at hand.
         query_set: A hash of the ids of the queries, in their order.
         queries: How many queries were evaluated.
@@ -60,7 +65,7 @@ class Entry:
         versions: Of rankgauge, Python and NumPy.
         commit: The git commit it was made at; None outside a checkout.
         dirty: Whether files were changed since that commit.
-        profile: The other tool's way in which it was measured; None where it was ours.
+        profile: The profile of another tool that it was evaluated with, if any.
     """
 
     id: int
@@ -74,7 +79,7 @@ class Entry:
     counts: Mapping[str, int]
     coverage: Mapping[int, float]
     notes: tuple[str, ...]
-    qrels: str
+    qrels: str | None
     ranking: str | None
     query_set: str
     queries: int
@@ -90,7 +95,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """How it is named in sentences: its number, its run and its label."""
+        """Its name in sentences: its number, its run and its label."""
         return f"{self.id} ({self.run}{', ' + self.label if self.label else ''})"
 
     @property
@@ -98,9 +103,44 @@ class Entry:
         """The commit, shortened, with a star if files were changed since; empty if not known."""
         return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
 
+    def table(self) -> Table:
+        """One line a measure: its mean."""
+        return Table(
+            ("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes
+        )
+
+    def summary(self) -> str:
+        """Return its name and the means, in one sentence."""
+        means = ", ".join(f"{name} {value:.4f}" for name, value in self.means.items())
+        return f"{self.name}: {means} over {many(self.queries, 'query')}"
+
+    def _data(self) -> dict[str, Any]:
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return parts | {"time": self.time.isoformat(), "policies": self.policies.said()}
+
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
-        return f"<Entry {self.id} {self.run!r}, {self.time:%Y-%m-%d %H:%M}: {means}>"
+        return f"<HistoryEntry {self.id} {self.run!r}, {self.time:%Y-%m-%d %H:%M}: {means}>"
+
+
+class HistoryEntries(Result, tuple[HistoryEntry, ...]):
+    """Saved evaluations in the order in which they were saved. Made by :meth:`History.entries`."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """One line an evaluation."""
+        rows = tuple((one.id, f"{one.time:%Y-%m-%d}", one.run, one.label) for one in self)
+        return Table(("id", "date", "run", "label"), rows)
+
+    def summary(self) -> str:
+        """Return how many there are, and the latest."""
+        if not self:
+            return "nothing is saved"
+        return f"{many(len(self), 'saved evaluation')}, the latest {self[-1].summary()}"
+
+    def _data(self) -> dict[str, Any]:
+        return {"entries": list(self)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +148,7 @@ class Packed:
     """An evaluation, ready to be kept.
 
     Attributes:
-        head: What an `Entry` holds and the rest that is small, as JSON.
+        head: What a `HistoryEntry` holds and the rest that is small, as JSON.
         query_set: The hash of the query ids.
         ids: The query ids, packed.
         parts: What is large: kind, name and packed bytes.
@@ -125,7 +165,7 @@ def pack(
     *,
     label: str,
     settings: Mapping[str, Any],
-    qrels: str,
+    qrels: str | None,
     ranking: str | None,
     versions: Mapping[str, str],
     commit: Commit | None,
@@ -246,7 +286,7 @@ def _unpacked(packed: bytes) -> bytes:
         raise ValueError(f"values cannot be unpacked ({error})") from None
 
 
-def read_entry(number: int, time: str, head: str) -> Entry:
+def read_entry(number: int, time: str, head: str) -> HistoryEntry:
     """What is known of an evaluation, from what was kept.
 
     Raises:
@@ -259,8 +299,8 @@ def read_entry(number: int, time: str, head: str) -> Entry:
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         applied = known.get("profile")
         known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)
-        names = {part.name for part in fields(Entry)} - {"id", "time"}
-        return Entry(
+        names = {part.name for part in fields(HistoryEntry)} - {"id", "time"}
+        return HistoryEntry(
             id=number,
             time=datetime.fromisoformat(time).astimezone(UTC),
             **{name: known[name] for name in names},
@@ -270,14 +310,14 @@ def read_entry(number: int, time: str, head: str) -> Entry:
 
 
 def unpack(
-    entry: Entry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
+    entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
 ) -> Evaluation:
     """The evaluation, exactly as it was packed.
 
     Raises:
         ValueError: If something is missing or not what was packed.
     """
-    measures = tuple(map(_measure, entry.means))
+    measures = tuple(map(parse, entry.means))
     try:
         columns = [values_of(parts[VALUES, name], entry.queries) for name in entry.means]
     except KeyError as error:
@@ -312,7 +352,3 @@ def _cells_of(
         return None
     bits = np.frombuffer(_unpacked(packed), dtype=np.uint8)
     return np.unpackbits(bits, count=math.prod(shape)).astype(np.bool_).reshape(shape)
-
-
-def _measure(name: str) -> Measure:
-    return parse(name)

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.history import Entries, Entry, Trend
+from rankgauge.history import HistoryEntries, HistoryEntry, Trend
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
@@ -19,7 +20,7 @@ _PRIMARY = "nDCG@10"
 _SHORT = 8
 
 
-def _entries(entries: Entries, options: Options, *, plain: bool) -> Table:
+def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table:
     """One line an evaluation; plain with whole times, fingerprints and commits."""
     names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
@@ -31,13 +32,13 @@ def _entries(entries: Entries, options: Options, *, plain: bool) -> Table:
     return Table(columns, rows, notes=tuple(_list_notes(entries, shown)))
 
 
-def _entry(entry: Entry, _format: str, _options: Options) -> Iterator[Table]:
+def _entry(entry: HistoryEntry, _format: str, _options: Options) -> Iterator[Table]:
     rows = tuple((name, value) for name, value in _known(entry) if value)
     yield Table(("what", "value"), rows, title=entry.name)
     yield Table(("measure", "mean"), tuple(entry.means.items()), notes=entry.notes)
 
 
-def _names(entries: Sequence[Entry], measures: Sequence[str | Measure]) -> tuple[str, ...]:
+def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -> tuple[str, ...]:
     kept = dict.fromkeys(name for entry in entries for name in entry.means)
     if not measures:
         return (_PRIMARY,) if _PRIMARY in kept else tuple(entries[-1].means)[:1] if entries else ()
@@ -60,7 +61,7 @@ def _without_empty(
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
 
-def _row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
+def _row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
     return (
         entry.id,
         f"{entry.time:%Y-%m-%d %H:%M}",
@@ -68,12 +69,12 @@ def _row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
         entry.label,
         entry.queries,
         *(entry.means.get(name) for name in names),
-        entry.qrels[:_SHORT],
+        (entry.qrels or "")[:_SHORT],
         entry.made_at,
     )
 
 
-def _raw_row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
+def _raw_row(entry: HistoryEntry, names: Iterable[str]) -> tuple[Cell, ...]:
     return (
         entry.id,
         entry.time.isoformat(),
@@ -88,43 +89,57 @@ def _raw_row(entry: Entry, names: Iterable[str]) -> tuple[Cell, ...]:
     )
 
 
-def _list_notes(entries: Sequence[Entry], shown: Sequence[Entry]) -> Iterable[str]:
+def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:
     if not entries:
         yield "nothing is kept"
     if len(shown) < len(entries):
         yield f"the latest {len(shown)} of {many(len(entries), 'evaluation')}"
-    judged = len({entry.qrels for entry in shown})
+    judged = len({entry.qrels for entry in shown} - {None})
     if judged > 1:
         yield f"{judged} different judgments: numbers made with different ones are not comparable"
     if any(entry.dirty for entry in shown):
         yield "* files were changed since this commit"
 
 
-def _known(entry: Entry) -> Iterable[tuple[str, str]]:
+def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "id", str(entry.id)
     yield "time", entry.time.isoformat(timespec="seconds")
     yield "run", entry.run
     yield "label", entry.label
     yield "queries", str(entry.queries)
     yield "policies", ", ".join(f"{name}={value}" for name, value in entry.policies.said().items())
-    yield "settings", _json(entry.settings)
-    yield "settings of the run", _json(entry.run_settings)
-    yield "fingerprint of the judgments", entry.qrels
+    yield "settings", _settings(entry.settings)
+    yield "settings of the run", _settings(entry.run_settings)
+    yield "fingerprint of the judgments", entry.qrels or ""
     yield "fingerprint of the run", entry.ranking or ""
     yield "hash of the query ids", entry.query_set
     yield "commit", (entry.commit or "") + (" with changed files" if entry.dirty else "")
     yield "versions", ", ".join(f"{name} {version}" for name, version in entry.versions.items())
 
 
-def _json(settings: Any) -> str:
+def _settings(settings: Any) -> str:
     return json.dumps(dict(settings), ensure_ascii=False) if settings else ""
 
 
+def _json(entries: HistoryEntries, options: Options) -> str:
+    shown = entries if options.last is None else entries[-options.last :]
+    return dump_json({"entries": shown}) + "\n"
+
+
+def _trend(trend: Trend, _format: str, options: Options) -> list[Table]:
+    return [trend.table(options.last)]
+
+
+def _blocks(entries: HistoryEntries, _format: str, options: Options) -> list[Table]:
+    return [_entries(entries, options, plain=False)]
+
+
+def _rows(entries: HistoryEntries, options: Options) -> Table:
+    return _entries(entries, options, plain=True)
+
+
 REPORTS = {
-    Entries: Report(
-        lambda entries, _format, options: (_entries(entries, options, plain=False),),
-        lambda entries, options: _entries(entries, options, plain=True),
-    ),
-    Entry: Report(_entry, lambda entry, _options: entry.data_table()),
-    Trend: Report(lambda trend, _format, options: (trend.table(options.last),)),
+    HistoryEntries: Report(_blocks, _rows, {"json": _json}),
+    HistoryEntry: Report(_entry),
+    Trend: Report(_trend),
 }

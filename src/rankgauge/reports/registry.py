@@ -27,8 +27,8 @@ _MODULES = {
     "CollectionInfo": "collections",
     "Comparison": "comparisons",
     "Diagnosis": "diagnoses",
-    "Entries": "histories",
-    "Entry": "histories",
+    "HistoryEntries": "histories",
+    "HistoryEntry": "histories",
     "Evaluation": "evaluations",
     "Explanation": "explanations",
     "Exploration": "benchmarks",
@@ -124,7 +124,7 @@ def render(
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:
         raise unknown("format", format, known)
-    if format == "json":
+    if format == "json" and format not in report.formats:
         return "".join(one.to_json() + "\n" for one in results)
     groups: Sequence[Any] = [results] if report.several else results
     parts: list[str] = []

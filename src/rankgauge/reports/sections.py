@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
-from rankgauge.history import Point, Trend
+from rankgauge.history import Trend, TrendPoint
 from rankgauge.rendering.charts import plot_history
 from rankgauge.rendering.plotting import Plot
 from rankgauge.rendering.tables import Cell, Table
@@ -113,7 +113,7 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
     return Section(f"{trend.measure} over time", (*warnings, *shown, table))
 
 
-def _trend_plot(trend: Trend, drawn: list[Point]) -> Plot:
+def _trend_plot(trend: Trend, drawn: list[TrendPoint]) -> Plot:
     days = len({point.entry.time.date() for point in drawn}) == len(drawn)
     return plot_history(
         [f"{p.entry.time:%Y-%m-%d}" if days else f"{p.entry.time:%Y-%m-%d %H:%M}" for p in drawn],
@@ -124,7 +124,7 @@ def _trend_plot(trend: Trend, drawn: list[Point]) -> Plot:
     )
 
 
-def _trend_row(point: Point) -> tuple[Cell, ...]:
+def _trend_row(point: TrendPoint) -> tuple[Cell, ...]:
     return (
         f"{point.entry.time:%Y-%m-%d %H:%M}",
         point.entry.run,
@@ -135,10 +135,10 @@ def _trend_row(point: Point) -> tuple[Cell, ...]:
     )
 
 
-def _change(point: Point) -> str:
+def _change(point: TrendPoint) -> str:
     if point.breaks:
         return f"not comparable: {', '.join(point.breaks)}"
-    if point.step is None:
+    if point.change is None:
         return ""
-    step = point.step
+    step = point.change
     return f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"

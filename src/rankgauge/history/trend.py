@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge import stats
+from rankgauge.comparison.differences import Difference
 from rankgauge.core.text import many, some
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.history.changes import Step, obstacles, step_between
-from rankgauge.history.entries import Entry
+from rankgauge.history.comparison import difference_between, obstacles
+from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plotting import Plot
 
-__all__ = ["Point", "Trend", "trend_of"]
+__all__ = ["Trend", "TrendPoint", "trend_of"]
 
 _ALPHA = 0.05
 _PLOT = 20
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """One evaluation in a trend.
 
     Attributes:
@@ -38,20 +40,20 @@ class Point:
         low: Lower end of its 95 % interval over queries (t); NaN where there is none: a single
             query, weights, or a mean that is neither arithmetic nor a sum.
         high: Upper end.
-        step: The change since the evaluation before; None for the first, and across a break.
+        change: The difference to the evaluation before; None for the first, and across a break.
         breaks: Why it cannot be compared with the evaluation before; empty where it can.
     """
 
-    entry: Entry
+    entry: HistoryEntry
     mean: float
     low: float
     high: float
-    step: Step | None
+    change: Difference | None
     breaks: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class Trend:
+class Trend(Result):
     """A measure over time. Made by :meth:`History.trend`.
 
     Attributes:
@@ -62,7 +64,7 @@ class Trend:
     """
 
     measure: Measure
-    points: tuple[Point, ...]
+    points: tuple[TrendPoint, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -117,7 +119,7 @@ class Trend:
                     *((entry.label or entry.made_at,) if labels else ()),
                     point.mean,
                     scale.drawn(point),
-                    _said(point.step),
+                    _change_text(point.change),
                 )
             )
         left_out = len(self.points) - len(shown)
@@ -163,7 +165,7 @@ class Trend:
         )
 
     @staticmethod
-    def _break_row(point: Point, between: int) -> tuple[Cell, ...]:
+    def _break_row(point: TrendPoint, between: int) -> tuple[Cell, ...]:
         # "" in the column of numbers keeps it a column of numbers.
         empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
@@ -190,8 +192,8 @@ class Trend:
                     point.high,
                     *(
                         (None, None, None)
-                        if point.step is None
-                        else (point.step.difference, point.step.low, point.step.high)
+                        if point.change is None
+                        else (point.change.difference, point.change.low, point.change.high)
                     ),
                     "; ".join(point.breaks),
                 )
@@ -199,8 +201,14 @@ class Trend:
             ),
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        if self.warnings:
+            return self.warnings[0]
+        if not self.points:
+            return f"no saved evaluation has {self.measure}"
+        last = self.points[-1]
+        return f"{self.measure} of {last.entry.name}: {last.mean:.4f}"
 
     def __repr__(self) -> str:
         return f"<Trend of {self.measure}: {many(len(self.points), 'evaluation')}>"
@@ -214,7 +222,7 @@ class _Scale:
     high: float
 
     @classmethod
-    def of(cls, points: Sequence[Point]) -> _Scale:
+    def of(cls, points: Sequence[TrendPoint]) -> _Scale:
         ends = [value for point in points for value in (point.low, point.mean, point.high)]
         known = [value for value in ends if math.isfinite(value)]
         return cls(min(known, default=0.0), max(known, default=0.0))
@@ -224,7 +232,7 @@ class _Scale:
         left, right = f"{self.low:.3g}", f"{self.high:.3g}"
         return left + right.rjust(max(_PLOT - len(left), len(right) + 1))
 
-    def drawn(self, point: Point) -> str:
+    def drawn(self, point: TrendPoint) -> str:
         if not math.isfinite(point.mean):
             return ""
         cells = [" "] * _PLOT
@@ -241,36 +249,38 @@ class _Scale:
         return round((value - self.low) / (self.high - self.low) * (_PLOT - 1))
 
 
-def _said(step: Step | None) -> str:
-    if step is None:
+def _change_text(change: Difference | None) -> str:
+    if change is None:
         return ""
-    if not step.wins + step.losses:
+    if not change.wins + change.losses:
         return "identical"
-    return f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
+    return f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
 
 
-def trend_of(measure: Measure, found: Sequence[tuple[Entry, Evaluation]]) -> Trend:
+def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
     """A trend from evaluations in the order of saving, of which each has the measure."""
-    points: list[Point] = []
+    points: list[TrendPoint] = []
     for place, (entry, evaluation) in enumerate(found):
         breaks: tuple[str, ...] = ()
-        step = None
+        change = None
         if place:
             before, one = found[place - 1]
             breaks = tuple(_breaks(before, one, entry, evaluation))
-            step = None if breaks else step_between(one, evaluation, measure, 1 - _ALPHA)
+            change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
         low, high = _interval(entry, evaluation, measure)
-        points.append(Point(entry, entry.means[str(measure)], low, high, step, breaks))
+        points.append(TrendPoint(entry, entry.means[str(measure)], low, high, change, breaks))
     return Trend(measure, tuple(points), tuple(_decline(points, found)), tuple(_notes(points)))
 
 
-def _breaks(before: Entry, one: Evaluation, after: Entry, other: Evaluation) -> Iterator[str]:
+def _breaks(
+    before: HistoryEntry, one: Evaluation, after: HistoryEntry, other: Evaluation
+) -> Iterator[str]:
     yield from obstacles(before, after)
     if one.query_ids != other.query_ids and set(one.query_ids) != set(other.query_ids):
         yield f"other queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
 
 
-def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
+def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
     """Of the mean over queries; of a sum, that of the mean times the number of queries."""
     values = measure.counted(
         evaluation.per_query[:, evaluation.measures.index(measure)],
@@ -287,11 +297,13 @@ def _interval(entry: Entry, evaluation: Evaluation, measure: Measure) -> tuple[f
     return found.low * times, found.high * times
 
 
-def _decline(points: Sequence[Point], found: Sequence[tuple[Entry, Evaluation]]) -> Iterator[str]:
-    """Whether the latest evaluation is worse than the first or the best it can be compared with.
+def _decline(
+    points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]
+) -> Iterator[str]:
+    """Yield whether the latest evaluation is worse than the first or the best since a break.
 
-    Two questions share 5 %: against the first, chosen beforehand, one half; against the best, which
-    the data chose, the other half, divided by how many there were to choose from (Bonferroni).
+    The two tests share 5%: against the first, chosen beforehand, one half; against the best, which
+    the data chose, the other half, divided by the number of choices (Bonferroni).
     """
     begin = max((place for place, point in enumerate(points) if point.breaks), default=0)
     measure = next(iter(found))[1].measures[0] if found else None
@@ -304,55 +316,49 @@ def _decline(points: Sequence[Point], found: Sequence[tuple[Entry, Evaluation]])
     best = int(np.argmax(means))
     choices = len({evaluation.per_query.tobytes() for _, evaluation in stretch[:-1]})
     # The best that is also the first was chosen beforehand.
-    looks = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
-    for place in sorted(looks, reverse=True):
-        step = step_between(stretch[place][1], latest, measure, looks[place])
-        if step is not None and step.is_worse:
-            yield _told(step, stretch, points[begin:], place)
+    levels = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
+    for place in sorted(levels, reverse=True):
+        fall = difference_between(stretch[place][1], latest, measure, levels[place])
+        if fall is not None and fall.is_worse:
+            since, now = stretch[place][0], stretch[-1][0]
+            text = (
+                f"{now.name} is worse than {since.name} by {measure}: {fall.difference:+.3f} "
+                f"({100 * levels[place]:.4g} % interval {fall.low:+.3f} to {fall.high:+.3f})"
+            )
+            yield _decline_text(text, stretch[place:], points[begin + place :])
             return
 
 
-def _told(
-    step: Step, stretch: Sequence[tuple[Entry, Evaluation]], points: Sequence[Point], place: int
+def _decline_text(
+    text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]
 ) -> str:
-    """A decline in words: by how much, and whether any single step between shows it."""
-    since, latest = stretch[place][0], stretch[-1][0]
-    between = len(stretch) - 1 - place
-    text = (
-        f"{latest.name} is worse than {since.name} by {step.measure}: {step.difference:+.3f} "
-        f"({100 * step.level:.4g} % interval {step.low:+.3f} to {step.high:+.3f})"
-    )
+    """A decline in words, and whether any single change between first and last shows it."""
+    since, latest = stretch[0][0], stretch[-1][0]
+    between = len(stretch) - 1
     if between == 1:
         return text + _commits(since, latest)
-    sure: list[tuple[int, Step]] = []
-    for number in range(place + 1, len(stretch)):
-        if points[number].step is None:
-            continue
-        one = step_between(
-            stretch[number - 1][1], stretch[number][1], step.measure, 1 - _ALPHA / between
-        )
-        if one is not None and one.is_worse:
-            sure.append((number, one))
-    if not sure:
-        return (
-            f"slow decline: {text}; none of the {between} steps between shows it by itself"
-            + _commits(since, latest)
-        )
-    parts = [
-        f"from {stretch[n - 1][0].id} to {stretch[n][0].id} ({one.difference:+.3f}"
-        f"{_commits(stretch[n - 1][0], stretch[n][0])})"
-        for n, one in sure
-    ]
-    return f"{text}; it fell {', '.join(parts)}"
+    measure, level = stretch[0][1].measures[0], 1 - _ALPHA / between
+    parts = []
+    for (entry, one), (after, other), point in zip(stretch, stretch[1:], points[1:], strict=False):
+        found = point.change and difference_between(one, other, measure, level)
+        if found and found.is_worse:
+            commits = _commits(entry, after)
+            parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{commits})")
+    if parts:
+        return f"{text}; it fell {', '.join(parts)}"
+    return (
+        f"slow decline: {text}; none of the {between} steps between shows it by itself"
+        + _commits(since, latest)
+    )
 
 
-def _commits(before: Entry, after: Entry) -> str:
+def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
     if before.commit is None or after.commit is None or before.commit == after.commit:
         return ""
     return f", commits {before.commit[:8]}..{after.commit[:8]}"
 
 
-def _notes(points: Sequence[Point]) -> Iterator[str]:
+def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
     runs = list(dict.fromkeys(point.entry.run for point in points))
     if len(runs) > 1:
         yield f"{len(runs)} runs in one line of time ({some(runs)}); choose one with --run"

@@ -41,7 +41,7 @@ def history(tmp_path):
 
 def keep(history, run, measures=("RR", "P@1"), qrels=None, **choices):
     judged = QRELS if qrels is None else qrels
-    return history.save(evaluate(judged, run, list(measures), **choices), judged)
+    return history.add(evaluate(judged, run, list(measures), **choices), judged)
 
 
 def rr(ranks: list[int]) -> list[float]:
@@ -61,13 +61,13 @@ def flips(moved: list[float]) -> float:
 
 def test_the_numbers_of_a_change_are_those_of_scipy_and_of_a_slow_loop(history):
     change = history.compare(keep(history, at(BEFORE)), keep(history, at(AFTER)), "RR")
-    step = change.steps[0]
+    step = change.differences[0]
     one, other = rr(BEFORE), rr(AFTER)
     moved = [b - a for a, b in zip(one, other, strict=True)]
     found = scipy.stats.ttest_rel(other, one).confidence_interval(0.95)
     assert (step.low, step.high) == pytest.approx((found.low, found.high), abs=1e-12)
-    assert step.before == pytest.approx(sum(one) / 12, abs=1e-15)
-    assert step.after == pytest.approx(sum(other) / 12, abs=1e-15)
+    assert step.baseline_mean == pytest.approx(sum(one) / 12, abs=1e-15)
+    assert step.mean == pytest.approx(sum(other) / 12, abs=1e-15)
     assert step.difference == pytest.approx(sum(moved) / 12, abs=1e-15)
     assert step.p == pytest.approx(flips(moved), abs=1e-12)
     assert (step.wins, step.ties, step.losses) == (1, 6, 5)
@@ -76,14 +76,14 @@ def test_the_numbers_of_a_change_are_those_of_scipy_and_of_a_slow_loop(history):
 
 def test_the_first_measure_is_tested_and_the_others_are_described(history):
     change = history.compare(keep(history, at(BEFORE)), keep(history, at(AFTER)))
-    assert [str(step.measure) for step in change.steps] == ["RR", "P@1"]
-    assert [step.p is None for step in change.steps] == [False, True]
-    assert [step.verdict is None for step in change.steps] == [False, True]
+    assert [str(step.measure) for step in change.differences] == ["RR", "P@1"]
+    assert [step.p is None for step in change.differences] == [False, True]
+    assert [step.verdict is None for step in change.differences] == [False, True]
 
 
 def test_ndcg_at_10_comes_first_if_both_have_it(history):
     ids = [keep(history, at(r), ("RR", "nDCG@10")) for r in (BEFORE, AFTER)]
-    assert str(history.compare(*ids).steps[0].measure) == "nDCG@10"
+    assert str(history.compare(*ids).differences[0].measure) == "nDCG@10"
 
 
 @pytest.mark.slow
@@ -94,11 +94,14 @@ def test_turned_round_the_sign_turns_and_order_of_queries_is_nothing(tmp_path_fa
         names = list(QRELS)
         mixed = {names[n]: QRELS[names[n]] for n in order}
         third = keep(history, at(to), qrels=mixed)
-        there, back = history.compare(one, other).steps[0], history.compare(other, one).steps[0]
+        there, back = (
+            history.compare(one, other).differences[0],
+            history.compare(other, one).differences[0],
+        )
         assert back.difference == pytest.approx(-there.difference, abs=1e-15)
         assert (back.wins, back.losses) == (there.losses, there.wins)
         assert back.low == pytest.approx(-there.high, abs=1e-12)
-        again = history.compare(one, third).steps[0]
+        again = history.compare(one, third).differences[0]
         assert again.difference == pytest.approx(there.difference, abs=1e-15)
         assert again.p == pytest.approx(there.p, abs=1e-12)
 
@@ -106,8 +109,8 @@ def test_turned_round_the_sign_turns_and_order_of_queries_is_nothing(tmp_path_fa
 def test_an_evaluation_is_identical_with_itself(history):
     entry = keep(history, at(BEFORE))
     change = history.compare(entry, entry)
-    assert (change.steps[0].difference, change.steps[0].p) == (0, 1)
-    assert change.steps[0].verdict == "identical"
+    assert (change.differences[0].difference, change.differences[0].p) == (0, 1)
+    assert change.differences[0].verdict == "identical"
     assert "identical in every query" in change.sentence
 
 
@@ -121,14 +124,14 @@ def test_an_evaluation_is_identical_with_itself(history):
 )
 def test_verdicts_say_what_interval_and_test_agree_on(to, verdict, history):
     change = history.compare(keep(history, at([1] * 12)), keep(history, at(to)))
-    assert change.steps[0].verdict == verdict
+    assert change.differences[0].verdict == verdict
     assert verdict in change.sentence
 
 
 def test_where_lower_is_better_more_is_worse(history):
     measures = ("FirstRel",)
     ids = [keep(history, at([rank] * 11 + [1]), measures) for rank in (1, 3)]
-    step = history.compare(*ids).steps[0]
+    step = history.compare(*ids).differences[0]
     assert step.difference > 0
     assert step.verdict == "worse"
     assert (step.wins, step.ties, step.losses) == (0, 1, 11)
@@ -139,9 +142,9 @@ def test_undefined_values_count_as_in_the_mean(history):
     run = at(BEFORE) | {"empty": ["d1"]}
     zero = [keep(history, run, qrels=qrels) for _ in range(2)]
     skip = [keep(history, run, qrels=qrels, undefined="skip") for _ in range(2)]
-    assert history.compare(*zero).steps[0].queries == 13
-    assert history.compare(*skip).steps[0].queries == 12
-    assert history.compare(*skip).steps[0].before == skip[0].means["RR"]
+    assert history.compare(*zero).differences[0].queries == 13
+    assert history.compare(*skip).differences[0].queries == 12
+    assert history.compare(*skip).differences[0].baseline_mean == skip[0].means["RR"]
 
 
 def test_the_numbers_are_those_of_compare(history):
@@ -163,24 +166,24 @@ def test_the_numbers_are_those_of_compare(history):
             [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))],
             tested=tested,
         )
-        assert 0 < change.steps[0].p < 1
+        assert 0 < change.differences[0].p < 1
         assert compared.design.in_words().replace("old", "before") == change.notes[-1]
-        for step in change.steps:
+        for step in change.differences:
             found = compared.difference("new", step.measure)
-            assert (step.before, step.after) == (found.baseline_mean, found.mean)
+            assert (step.baseline_mean, step.mean) == (found.baseline_mean, found.mean)
             for name in (
                 "difference", "low", "high", "p", "queries", "wins", "ties", "losses", "verdict",
             ):  # fmt: skip
                 assert getattr(step, name) == getattr(found, name)
     same = compare(qrels, runs, measures, tested=["nDCG@10"])
-    assert history.compare(1, 2).steps[0].p == same.difference("new").p
+    assert history.compare(1, 2).differences[0].p == same.difference("new").p
 
 
 def test_what_has_no_better_side_is_higher_or_lower(history):
     one, other = ({q: ["d1", *"abc"[:n]] for q in QRELS} for n in (1, 3))
     ids = [keep(history, run, ("NumRet",)) for run in (one, other)]
     change = history.compare(*ids)
-    assert change.steps[0].verdict == "higher"
+    assert change.differences[0].verdict == "higher"
     assert ": higher, difference +2.000" in change.sentence
     assert "NumRet: means are sums, differences are per query" in change.notes
 
@@ -188,7 +191,7 @@ def test_what_has_no_better_side_is_higher_or_lower(history):
 def test_queries_without_a_value_in_both_are_left_out_and_that_is_said(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
     change = history.compare(*ids)
-    assert change.steps[0].queries == 10
+    assert change.differences[0].queries == 10
     assert any("compared are: FirstRel 10" in note for note in change.notes)
 
 
@@ -197,7 +200,7 @@ def test_two_definitions_of_one_name_are_each_held_against_their_own(history):
     one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
     other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
     change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], anyway=True)
-    assert [step.after for step in change.steps] == [
+    assert [step.mean for step in change.differences] == [
         other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"],
     ]  # fmt: skip
 
@@ -246,7 +249,7 @@ def test_weights_are_left_out_and_that_is_said(history):
     one, other = (keep(history, at(r), weights=weights) for r in (BEFORE, AFTER))
     change = history.compare(one, other)
     assert "weights of queries are left out: every query counts the same here" in change.notes
-    assert change.steps[0].before == pytest.approx(sum(rr(BEFORE)) / 12)
+    assert change.differences[0].baseline_mean == pytest.approx(sum(rr(BEFORE)) / 12)
     assert "weighted by query" in refused(history, keep(history, at(BEFORE)), one)
 
 
@@ -274,8 +277,8 @@ def test_only_shared_queries_are_compared_and_that_is_said(history):
     other = keep(history, at(AFTER), queries=ids[3:])
     change = history.compare(one, other)
     moved = [b - a for a, b in zip(rr(BEFORE)[3:8], rr(AFTER)[3:8], strict=True)]
-    assert change.steps[0].queries == 5
-    assert change.steps[0].difference == pytest.approx(np.mean(moved))
+    assert change.differences[0].queries == 5
+    assert change.differences[0].difference == pytest.approx(np.mean(moved))
     assert change.differs == ()
     assert "5 queries in common, of 8 in 1 and 9 in 2: only these are compared" in change.notes
 
@@ -291,13 +294,13 @@ def test_fewer_than_two_shared_queries_are_told(shared, history):
 
 def test_two_evaluations_of_one_ranking_are_said_to_be(history):
     evaluation = evaluate(QRELS, at(BEFORE), "RR")
-    ids = [history.save(evaluation, QRELS, run=at(BEFORE)) for _ in range(2)]
+    ids = [history.add(evaluation, QRELS, run=at(BEFORE)) for _ in range(2)]
     assert "both are evaluations of the same ranking" in history.compare(*ids).notes
 
 
 def test_it_shows_itself_in_a_notebook_with_every_text_escaped(history):
     for label in ("<b>", "&"):
-        history.save(evaluate(QRELS, at(BEFORE), "RR"), QRELS, label=label)
+        history.add(evaluate(QRELS, at(BEFORE), "RR"), QRELS, label=label)
     page = history.compare(1, 2)._repr_html_()
     assert "<b>" not in page
     assert re.search(r"&lt;b&gt;", page)

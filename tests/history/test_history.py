@@ -46,7 +46,7 @@ def bits(evaluation: Evaluation) -> bytes:
 def test_what_is_saved_comes_back_to_the_last_bit(where):
     with History.open(where) as history:
         for evaluation in (made(), full()):
-            entry = history.save(evaluation, QRELS, run=RUN)
+            entry = history.add(evaluation, QRELS, run=RUN)
             back = history.load(entry.id)
             assert back == evaluation
             assert bits(back) == bits(evaluation)
@@ -57,7 +57,7 @@ def test_what_is_saved_comes_back_to_the_last_bit(where):
 def test_what_is_known_of_an_evaluation_is_what_was_said(where):
     moment = datetime(2026, 1, 5, 12, 30, tzinfo=timezone(timedelta(hours=2)))
     with History.open(where) as history:
-        entry = history.save(
+        entry = history.add(
             full(),
             QRELS,
             run=RUN,
@@ -82,10 +82,10 @@ def test_what_is_known_of_an_evaluation_is_what_was_said(where):
 
 def test_numbers_count_up_and_are_not_used_again(where):
     with History.open(where) as history:
-        ids = [history.save(made(), QRELS).id for _ in range(3)]
+        ids = [history.add(made(), QRELS).id for _ in range(3)]
         gone = history.delete(ids[-1])
         assert gone.id == ids[-1]
-        assert history.save(made(), QRELS).id == ids[-1] + 1
+        assert history.add(made(), QRELS).id == ids[-1] + 1
         assert [entry.id for entry in history.entries()] == [1, 2, 4]
         with pytest.raises(InputError, match="there is no evaluation 3 among the 3 that are kept"):
             history.load(3)
@@ -94,8 +94,8 @@ def test_numbers_count_up_and_are_not_used_again(where):
 def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says(where):
     with History.open(where) as history:
         for day in (3, 1, 1, 2):
-            history.save(made(), QRELS, time=datetime(2026, 1, day))  # noqa: DTZ001 - taken as UTC
-        history.save(made(), QRELS)
+            history.add(made(), QRELS, time=datetime(2026, 1, day))  # noqa: DTZ001 - taken as UTC
+        history.add(made(), QRELS)
         entries = history.entries()
         assert [entry.id for entry in entries] == [1, 2, 3, 4, 5]
         assert [entry.time.day for entry in entries[:4]] == [3, 1, 1, 2]
@@ -120,7 +120,7 @@ def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says
 )
 def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
     with History.open(where) as history:
-        entry = history.save(made(), QRELS, time=given)
+        entry = history.add(made(), QRELS, time=given)
         assert entry.time == datetime(2026, 1, 5, tzinfo=UTC)
         assert history.entry(entry.id) == entry
 
@@ -135,13 +135,13 @@ def test_what_is_no_time_is_refused_and_told_what_is(tmp_path, given):
             InputError, match="wanted a time\\nfix: give a datetime, a date, or ISO text"
         ),
     ):
-        history.save(made(), QRELS, time=given)
+        history.add(made(), QRELS, time=given)
 
 
 def test_entries_can_be_asked_for_by_run_and_measure(where):
     with History.open(where) as history:
-        history.save(replace(made(), run_name="a\x00\udcff'; --"), QRELS)
-        history.save(evaluate(QRELS, RUN, "AP"), QRELS)
+        history.add(replace(made(), run_name="a\x00\udcff'; --"), QRELS)
+        history.add(evaluate(QRELS, RUN, "AP"), QRELS)
         assert [entry.id for entry in history.entries(run="a\x00\udcff'; --")] == [1]
         assert history.load(1).run_name == "a\x00\udcff'; --"
         assert [entry.id for entry in history.entries(measure="map")] == [2]
@@ -151,8 +151,8 @@ def test_entries_can_be_asked_for_by_run_and_measure(where):
 def test_queries_are_kept_once_for_all_evaluations_of_them(tmp_path):
     path = tmp_path / "history.db"
     with History.open(path) as history:
-        first, second = (history.save(made(), QRELS) for _ in range(2))
-        other = history.save(evaluate(QRELS, RUN, "RR", queries=["q1", "q2"]), QRELS)
+        first, second = (history.add(made(), QRELS) for _ in range(2))
+        other = history.add(evaluate(QRELS, RUN, "RR", queries=["q1", "q2"]), QRELS)
         assert first.query_set == second.query_set != other.query_set
         assert rows(path, "rankgauge_queries") == 2
         history.delete(other)
@@ -195,7 +195,7 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
         settings=settings,
     )
     with History.open(tmp_path_factory.mktemp("any") / "history.db") as history:
-        back = history.load(history.save(evaluation, QRELS, settings=settings))
+        back = history.load(history.add(evaluation, QRELS, settings=settings))
     assert back == evaluation
     assert bits(back) == bits(evaluation)
 
@@ -208,9 +208,9 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
 def test_settings_that_would_come_back_otherwise_are_refused(settings, tmp_path):
     with History.open(tmp_path / "history.db") as history:
         with pytest.raises(InputError, match="the settings cannot be kept as they are"):
-            history.save(made(), QRELS, settings=settings)
+            history.add(made(), QRELS, settings=settings)
         with pytest.raises(InputError, match="the settings of the run cannot be kept"):
-            history.save(replace(made(), settings=settings), QRELS)
+            history.add(replace(made(), settings=settings), QRELS)
     assert not (tmp_path / "history.db").exists()
 
 
@@ -225,18 +225,18 @@ def test_settings_that_would_come_back_otherwise_are_refused(settings, tmp_path)
 )
 def test_a_label_is_a_line_and_settings_are_a_mapping(choices, said, tmp_path):
     with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match=said):
-        history.save(made(), QRELS, **choices)
+        history.add(made(), QRELS, **choices)
 
 
 def test_only_evaluations_are_kept(tmp_path):
     with History.open(tmp_path / "h.db") as history, pytest.raises(InputError, match="got dict"):
-        history.save(made().mean(), QRELS)
+        history.add(made().mean(), QRELS)
 
 
 def test_judgments_that_lack_a_query_are_not_those_it_was_made_with(tmp_path):
     history = History.open(tmp_path / "h.db")
     with pytest.raises(MismatchError, match="query 'q0' of the evaluation is not in these"):
-        history.save(made(), {"q1": {"d1": 1}})
+        history.add(made(), {"q1": {"d1": 1}})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -249,7 +249,7 @@ def test_a_place_is_a_path_or_a_url(where):
 def test_a_measure_that_this_version_does_not_know_speaks_for_itself(tmp_path):
     path = tmp_path / "h.db"
     with History.open(path) as history:
-        entry = history.save(evaluate(QRELS, RUN, "RR"), QRELS)
+        entry = history.add(evaluate(QRELS, RUN, "RR"), QRELS)
         connection = sqlite3.connect(path)
         ((moment, head),) = connection.execute("SELECT time, head FROM rankgauge_evaluations")
         head = head.replace('"RR"', '"Rx"')
@@ -273,14 +273,14 @@ def test_grades_of_records_are_part_of_their_judgments(tmp_path):
     ]  # fmt: skip
     assert rankgauge.data.fingerprint(kept[0].qrels) == rankgauge.data.fingerprint(kept[1].qrels)
     with History.open(tmp_path / "h.db") as history:
-        one, other = (history.save(evaluate(each, measures="RR"), each) for each in kept)
+        one, other = (history.add(evaluate(each, measures="RR"), each) for each in kept)
     assert one.qrels != other.qrels
 
 
 def test_records_are_judgments_and_run_at_once(tmp_path):
     records = rankgauge.Records.of([("q", ["d1", "d2"], {"d2"})])
     with History.open(tmp_path / "h.db") as history:
-        entry = history.save(evaluate(records, measures="RR"), records)
+        entry = history.add(evaluate(records, measures="RR"), records)
     assert entry.qrels == rankgauge.data.fingerprint(records.qrels)
     assert entry.ranking == rankgauge.data.fingerprint(records.run)
 
@@ -288,7 +288,7 @@ def test_records_are_judgments_and_run_at_once(tmp_path):
 @pytest.mark.parametrize("which", [0, -1, 99, 2**40, True, "1", 1.0, None])
 def test_a_number_that_is_none_is_told(which, tmp_path):
     with History.open(tmp_path / "h.db") as history:
-        history.save(made(), QRELS)
+        history.add(made(), QRELS)
         with pytest.raises(InputError, match="evaluation"):
             history.load(which)
 
@@ -299,7 +299,7 @@ def test_the_default_place_is_a_folder_of_ours_or_what_the_variable_says(tmp_pat
     with History.open() as history:
         assert history.where == ".rankgauge/history.db"
         assert not (tmp_path / ".rankgauge").exists()
-        history.save(made(), QRELS)
+        history.add(made(), QRELS)
     assert (tmp_path / ".rankgauge" / "history.db").exists()
     monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "own.db"))
     assert History.open().where == str(tmp_path / "own.db")
@@ -308,7 +308,7 @@ def test_the_default_place_is_a_folder_of_ours_or_what_the_variable_says(tmp_pat
 
 def test_no_more_files_stay_than_the_one(tmp_path):
     with History.open(tmp_path / "history.db") as history:
-        history.save(made(), QRELS)
+        history.add(made(), QRELS)
         history.entries()
     assert [path.name for path in tmp_path.iterdir()] == ["history.db"]
 
@@ -322,7 +322,7 @@ qrels = {f"q{n}": {"d1": 1} for n in range(5)}
 with History.open(sys.argv[1]) as history:
     for number in range(int(sys.argv[2])):
         run = {f"q{n}": ["x"] * 0 + ["d1"] for n in range(5)}
-        history.save(evaluate(qrels, run, ["RR", "AP"]), qrels, settings={"by": sys.argv[3]})
+        history.add(evaluate(qrels, run, ["RR", "AP"]), qrels, settings={"by": sys.argv[3]})
         print(number, flush=True)
 """
 
@@ -379,7 +379,7 @@ def test_a_list_of_ten_thousand_is_quick(tmp_path):
     """Rows are copied inside the database; what is timed is reading them."""
     path = tmp_path / "history.db"
     with History.open(path) as history:
-        history.save(made(), QRELS, run=RUN)
+        history.add(made(), QRELS, run=RUN)
     connection = sqlite3.connect(path)
     connection.execute(
         "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
@@ -396,6 +396,6 @@ def test_a_list_of_ten_thousand_is_quick(tmp_path):
 
 def test_json_of_an_evaluation_from_the_store_is_by_the_schema(tmp_path):
     with History.open(tmp_path / "h.db") as history:
-        text = history.load(history.save(full(), QRELS)).to_json()
+        text = history.load(history.add(full(), QRELS)).to_json()
     assert json.loads(text)["schema"] == "rankgauge/evaluation/1"
     assert Evaluation.from_json(text) == full()

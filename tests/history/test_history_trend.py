@@ -28,7 +28,7 @@ def history(tmp_path):
 def keep(history, run, measures=("RR",), qrels=None, label="", **choices):
     judged = QRELS if qrels is None else qrels
     evaluation = evaluate(judged, run, list(measures), **choices)
-    return history.save(evaluation, judged, label=label)
+    return history.add(evaluation, judged, label=label)
 
 
 def follow(history, *runs, measure="RR"):
@@ -70,7 +70,7 @@ def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(his
 def test_points_keep_their_order_and_a_run_can_be_picked(history):
     for day, name in ((3, "a"), (1, "b"), (2, "a")):
         evaluation = evaluate(QRELS, lost(day), "RR")
-        history.save(
+        history.add(
             evaluation.__class__(**{**vars_of(evaluation), "run_name": name}),
             QRELS,
             time=datetime(2026, 1, day, tzinfo=UTC),
@@ -109,7 +109,7 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
     assert [text.partition(" (")[0] for point in trend.points for text in point.breaks] == [
         "other judgments", "another policy", "other queries",
     ]  # fmt: skip
-    assert [point.step is None for point in trend.points] == [True, True, True, True, False]
+    assert [point.change is None for point in trend.points] == [True, True, True, True, False]
     assert "4 stretches that are not comparable with each other" in trend.notes
     assert sum("not comparable" in str(row) for row in trend.table().rows) == 3
 
@@ -127,7 +127,7 @@ def test_nothing_is_said_across_a_break(history):
 def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     trend = follow(history, *(lost(*range(n)) for n in (0, 2, 4, 6, 8)))
     for point in trend.points[1:]:
-        assert point.step.high >= 0
+        assert point.change.high >= 0
     (warning,) = trend.warnings
     moved = [-0.5] * 8 + [0.0] * 32
     low, high = scipy.stats.ttest_1samp(moved, 0).confidence_interval(0.975)
@@ -182,7 +182,7 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
     from dataclasses import replace
 
     from rankgauge import parse
-    from rankgauge.history.trends import trend_of
+    from rankgauge.history.trend import trend_of
 
     measure = parse("RR")
     with History.open(tmp_path / "h.db") as history:
@@ -262,7 +262,7 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
 def test_steps_that_are_sure_only_by_themselves_are_not_named(history):
     # Five of forty fall by 1/2: t = 2.36, beyond the mark of 5 %, not that of 5 % / 4.
     trend = follow(history, *(lost(*range(number)) for number in (0, 5, 10, 15, 20)))
-    assert all(point.step.is_worse for point in trend.points[1:])
+    assert all(point.change.is_worse for point in trend.points[1:])
     assert "none of the 4 steps between shows it by itself" in trend.warnings[0]
 
 
@@ -270,7 +270,7 @@ def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
     more = {**QRELS, "new": {"d1": 1}}
     for day, run, qrels in ((1, lost(), QRELS), (3, lost(1, 2), QRELS), (9, lost(1), more)):
         made = evaluate(qrels, run, "RR")
-        history.save(made, qrels, time=datetime(2026, 1, day, 12, tzinfo=UTC))
+        history.add(made, qrels, time=datetime(2026, 1, day, 12, tzinfo=UTC))
     trend = history.trend("RR")
     plot = trend.plot()
     (line,) = plot.panels[0].series
@@ -290,7 +290,7 @@ def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):
 def test_a_plot_of_evaluations_whose_dates_do_not_rise_is_spaced_evenly(history, days):
     for number, day in enumerate(days, start=1):
         time = datetime(2026, 1, day, tzinfo=UTC)
-        history.save(evaluate(QRELS, lost(number), "GMAP"), QRELS, time=time)
+        history.add(evaluate(QRELS, lost(number), "GMAP"), QRELS, time=time)
     plot = history.trend("GMAP").plot()
     (line,) = plot.panels[0].series
     assert (line.x, line.low) == ((0.0, 1.0), ())

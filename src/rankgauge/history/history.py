@@ -1,4 +1,4 @@
-"""The store of evaluations: `History`."""
+"""`History`: a store of evaluations."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rankgauge.data.model import Qrels, Run
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.history.changes import Change, change_between
-from rankgauge.history.entries import VALUES, Entry, pack, read_entry, unpack, unpack_ids
-from rankgauge.history.trends import Trend, trend_of
+from rankgauge.history.comparison import HistoryComparison, compare_saved
+from rankgauge.history.entries import VALUES, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData
+    from sqlalchemy import Connection
 
-__all__ = ["History"]
+__all__ = ["History", "history_schema"]
 
 _PLACE = ".rankgauge/history.db"
 _VARIABLE = "RANKGAUGE_HISTORY"
-_VERSION = 1
+_REVISION = "0001"
 _PATIENCE = 30.0
 _LONGEST = 200
 _FIRST = "keep an evaluation first: rankgauge evaluate QRELS RUN --save"
@@ -40,7 +40,8 @@ _AT_ONCE = 500
 
 
 @lru_cache(maxsize=1)
-def _tables() -> MetaData:
+def history_schema() -> Schema:
+    """Return the tables of a history, and where their migrations are."""
     from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, MetaData, String, Table, Text
 
     tables = MetaData()
@@ -59,7 +60,7 @@ def _tables() -> MetaData:
         Column("queries", String(64), ForeignKey("rankgauge_queries.hash"), nullable=False),
         Column("head", Text, nullable=False),
         Column("seal", String(64), nullable=False),
-        sqlite_autoincrement=True,  # a number that was deleted never means another evaluation
+        sqlite_autoincrement=True,
     )
     Table(
         "rankgauge_values",
@@ -72,15 +73,15 @@ def _tables() -> MetaData:
         Column("name", String(500), primary_key=True),
         Column("body", LargeBinary, nullable=False),
     )  # fmt: skip
-    return tables
+    return Schema("history", tables, Path(__file__).parent / "migrations", _REVISION)
 
 
 class History:
     """A store of evaluations: keeps them, lists them, compares any two, follows a measure.
 
-    A file of SQLite, or a database of PostgreSQL for several machines. It is made by the first
-    save. What was saved is never changed, and comes back exactly, to the last bit. Needs the extra
-    ``history`` (SQLAlchemy).
+    A file of SQLite, or a database of PostgreSQL for several machines, created by the first
+    evaluation that is added. Evaluations are never changed, and come back exactly, to the last bit.
+    Needs the extra ``history`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -89,11 +90,11 @@ class History:
         >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
         >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")
         >>> with History.open(tempfile.mkdtemp() + "/history.db") as history:
-        ...     first = history.save(old, qrels, label="1.0")
-        ...     second = history.save(new, qrels, label="1.1")
-        ...     step = history.compare(first, second).steps[0]
+        ...     first = history.add(old, qrels, label="1.0")
+        ...     second = history.add(new, qrels, label="1.1")
+        ...     found = history.compare(first, second).differences[0]
         ...     same = history.load(first) == old
-        >>> step.difference, step.verdict, same
+        >>> found.difference, found.verdict, same
         (0.5, 'better', True)
     """
 
@@ -102,7 +103,7 @@ class History:
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
-        """Open a store; a new one is made by the first save, not here.
+        """Open a store; a new one is created by the first evaluation that is added, not here.
 
         Args:
             where: The path of a file, or a URL: ``postgresql://user:password@host/database``. If
@@ -131,7 +132,7 @@ class History:
         return cls(
             Database(
                 os.fspath(place),
-                Schema("history", _VERSION, _tables()),
+                history_schema(),
                 patience=wait,
                 missing=_FIRST,
             )
@@ -160,32 +161,33 @@ class History:
     def __repr__(self) -> str:
         return f"<History {self.where}>"
 
-    # ---- keep
+    # ---- add and delete
 
-    def save(
+    def add(
         self,
         evaluation: Evaluation,
-        qrels: Any,
+        qrels: Any = None,
         *,
         run: Any = None,
         label: str = "",
         settings: Mapping[str, Any] | None = None,
         time: datetime | date | str | None = None,
-    ) -> Entry:
+    ) -> HistoryEntry:
         """Keep an evaluation: all of it or, if anything fails, nothing.
 
         Args:
-            evaluation: What :func:`evaluate` returned.
+            evaluation: An evaluation, whatever produced it.
             qrels: The judgments it was made with: anything that :meth:`Qrels.of` takes, or records.
-                Their fingerprint is kept, and decides what may be compared with it.
+                Their fingerprint is kept; evaluations with different ones are not comparable.
+                Without, nobody checks that.
             run: The run it was made of, whose fingerprint is kept, too.
             label: A word for people, such as ``release 2.1``.
-            settings: What else is to be kept: text, finite numbers, lists and mappings of them.
+            settings: Whatever else shall be kept: text, finite numbers, lists and mappings of them.
             time: When it was made, if not now: a datetime (UTC if it has no zone), a date (midnight
-                UTC), or either as ISO text. It is shown; the order is that of saving.
+                UTC), or either as ISO text. It is shown; the order is that of adding.
 
         Returns:
-            What is known of it, with the number by which it is found again.
+            Its metadata, with the number by which it is found again.
 
         Raises:
             MismatchError: If a query of the evaluation is not in the judgments.
@@ -195,7 +197,7 @@ class History:
             raise InputError(
                 f"got {type(evaluation).__name__}, wanted an evaluation",
                 where="history",
-                fix="give what evaluate() returned",
+                fix="give the result of evaluate()",
             )
         judgments, ranking = _fingerprints(evaluation, qrels, run)
         packed = pack(
@@ -210,7 +212,7 @@ class History:
         moment = _utc(time).isoformat(timespec="microseconds")
         from sqlalchemy import insert, select
 
-        queries, evaluations, values = _tables().sorted_tables
+        queries, evaluations, values = history_schema().tables.sorted_tables
         row = {
             "time": moment,
             "run": _plain(evaluation.run_name),
@@ -236,18 +238,15 @@ class History:
             )
         return read_entry(number, moment, packed.head)
 
-    def delete(self, which: int | Entry) -> Entry:
-        """Remove an evaluation for good; its number is not used again.
-
-        Returns:
-            What was known of it.
+    def delete(self, which: int | HistoryEntry) -> HistoryEntry:
+        """Remove an evaluation for good and return its metadata; its number is not used again.
 
         Raises:
             InputError: If there is none of this number.
         """
         from sqlalchemy import delete, select
 
-        queries, evaluations, values = _tables().sorted_tables
+        queries, evaluations, values = history_schema().tables.sorted_tables
         with self._database.reading() as connection:
             gone = self._entry(connection, which)
         with self._database.writing() as connection:
@@ -257,12 +256,12 @@ class History:
             connection.execute(delete(queries).where(queries.c.hash.not_in(used)))
         return gone
 
-    # ---- look
+    # ---- read
 
     def entries(
         self, *, run: str | None = None, measure: str | Measure | None = None
-    ) -> tuple[Entry, ...]:
-        """What is known of all evaluations, in the order in which they were saved.
+    ) -> HistoryEntries:
+        """Return the metadata of all evaluations, in the order in which they were added.
 
         Args:
             run: Only those of the run of this name.
@@ -272,14 +271,14 @@ class History:
             InputError: If there is no store yet, or it cannot be read.
         """
         with self._database.reading() as connection:
-            found = tuple(self._entries(connection, run))
+            found = HistoryEntries(self._entries(connection, run))
         if measure is None:
             return found
         name = str(parse(measure))
-        return tuple(entry for entry in found if name in entry.means)
+        return HistoryEntries(entry for entry in found if name in entry.means)
 
-    def entry(self, which: int | Entry) -> Entry:
-        """What is known of one evaluation.
+    def entry(self, which: int | HistoryEntry) -> HistoryEntry:
+        """Return the metadata of one evaluation.
 
         Raises:
             InputError: If there is none of this number.
@@ -287,11 +286,11 @@ class History:
         with self._database.reading() as connection:
             return self._entry(connection, which)
 
-    def load(self, which: int | Entry) -> Evaluation:
-        """An evaluation, exactly as it was saved.
+    def load(self, which: int | HistoryEntry) -> Evaluation:
+        """Return an evaluation, exactly as it was added.
 
         Args:
-            which: Its number, or what :meth:`save` or :meth:`entries` returned.
+            which: Its number or its metadata.
 
         Raises:
             InputError: If there is none of this number, or it is damaged.
@@ -301,17 +300,17 @@ class History:
 
     def compare(
         self,
-        before: int | Entry,
-        after: int | Entry,
+        before: int | HistoryEntry,
+        after: int | HistoryEntry,
         measures: str | Measure | Iterable[str | Measure] | None = None,
         *,
         anyway: bool = False,
-    ) -> Change:
+    ) -> HistoryComparison:
         """Compare two evaluations on the queries they share.
 
         Args:
             before: The first.
-            after: The second, whose values are held against those of the first.
+            after: The second, compared with the first.
             measures: What is compared; the first is tested, the others are described. If left out
                 all that both have, nDCG@10 first if it is among them.
             anyway: Compare also what was made with other judgments, policies or definitions; the
@@ -331,13 +330,13 @@ class History:
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
             pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
-        return change_between(pair[0], pair[1], wanted, anyway=anyway)
+        return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
-        """Follow a measure over time, in the order in which evaluations were saved.
+        """Follow a measure over time, in the order in which evaluations were added.
 
         A break is where judgments, policies or queries changed: nothing is compared across it. The
-        latest evaluation is held against the first and the best since the last break, query by
+        latest evaluation is compared with the first and the best since the last break, query by
         query (paired t interval), so that a decline in many small steps is seen, too.
 
         Args:
@@ -358,27 +357,27 @@ class History:
 
     # ---- rows
 
-    def _entries(self, connection: Connection, run: str | None) -> Iterator[Entry]:
+    def _entries(self, connection: Connection, run: str | None) -> Iterator[HistoryEntry]:
         from sqlalchemy import select
 
-        table = _tables().tables["rankgauge_evaluations"]
+        table = history_schema().tables.tables["rankgauge_evaluations"]
         asked = select(table.c.id, table.c.time, table.c.head, table.c.seal)
         if run is not None:
             asked = asked.where(table.c.run == _plain(run))
         for row in connection.execute(asked.order_by(table.c.id)):
             yield self._read(*row)
 
-    def _entry(self, connection: Connection, which: int | Entry) -> Entry:
+    def _entry(self, connection: Connection, which: int | HistoryEntry) -> HistoryEntry:
         from sqlalchemy import func, select
 
-        number = which.id if isinstance(which, Entry) else which
+        number = which.id if isinstance(which, HistoryEntry) else which
         if isinstance(number, bool) or not isinstance(number, int):
             raise InputError(
                 f"got {number!r:.60}, wanted the number of an evaluation",
                 where=self.where,
                 fix="see the numbers: rankgauge history list",
             )
-        table = _tables().tables["rankgauge_evaluations"]
+        table = history_schema().tables.tables["rankgauge_evaluations"]
         row = None
         if 0 < number < 2**31:
             row = connection.execute(
@@ -395,7 +394,7 @@ class History:
             )
         return self._read(*row)
 
-    def _read(self, number: int, time: str, head: str, seal: str) -> Entry:
+    def _read(self, number: int, time: str, head: str, seal: str) -> HistoryEntry:
         if _seal(time, head) != seal:
             raise self._database.damaged(f"evaluation {number} is not what was kept")
         try:
@@ -403,10 +402,10 @@ class History:
         except ValueError as error:
             raise self._broken(error) from None
 
-    def _load(self, connection: Connection, entry: Entry) -> Evaluation:
+    def _load(self, connection: Connection, entry: HistoryEntry) -> Evaluation:
         from sqlalchemy import select
 
-        table = _tables().tables["rankgauge_values"]
+        table = history_schema().tables.tables["rankgauge_values"]
         rows = connection.execute(
             select(table.c.kind, table.c.name, table.c.body).where(table.c.evaluation == entry.id)
         )
@@ -419,19 +418,19 @@ class History:
     def _query_ids(self, connection: Connection, query_set: str) -> tuple[str, ...]:
         from sqlalchemy import select
 
-        table = _tables().tables["rankgauge_queries"]
+        table = history_schema().tables.tables["rankgauge_queries"]
         ids = connection.scalar(select(table.c.ids).where(table.c.hash == query_set))
         if ids is None:
             raise self._database.damaged("the ids of its queries are missing")
         return unpack_ids(ids, query_set)
 
     def _columns(
-        self, connection: Connection, entries: Sequence[Entry], name: str
-    ) -> Iterator[tuple[Entry, Evaluation]]:
+        self, connection: Connection, entries: Sequence[HistoryEntry], name: str
+    ) -> Iterator[tuple[HistoryEntry, Evaluation]]:
         """Each evaluation with the values of one measure only."""
         from sqlalchemy import select
 
-        table = _tables().tables["rankgauge_values"]
+        table = history_schema().tables.tables["rankgauge_values"]
         ids: dict[str, tuple[str, ...]] = {}
         for begin in range(0, len(entries), _AT_ONCE):
             some = entries[begin : begin + _AT_ONCE]
@@ -455,7 +454,9 @@ class History:
         """What cannot be read back; a name this version does not know speaks for itself."""
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
 
-    def _without(self, wanted: Measure, entries: Sequence[Entry], run: str | None) -> InputError:
+    def _without(
+        self, wanted: Measure, entries: Sequence[HistoryEntry], run: str | None
+    ) -> InputError:
         runs = dict.fromkeys(entry.run for entry in self.entries())
         if run is not None and not entries:
             return InputError(
@@ -471,8 +472,11 @@ class History:
         )
 
 
-def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str, str | None]:
-    """Of the judgments, and of the run if it is at hand."""
+def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
+    """Of the judgments and of the run, if they are at hand."""
+    of_run = None if run is None else fingerprint(Run.of(run))
+    if qrels is None:
+        return None, of_run
     truth = qrels.qrels if isinstance(qrels, Records) else Qrels.of(qrels)
     for query in evaluation.query_ids:
         if query not in truth:
@@ -484,9 +488,9 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str, st
     if isinstance(qrels, Records):
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
         own = both[0] if both[0] == both[1] else hashlib.sha256("".join(both).encode()).hexdigest()
-        return own, fingerprint(qrels.run if run is None else Run.of(run))
+        return own, of_run or fingerprint(qrels.run)
     judged = qrels if hasattr(type(qrels), "reads") else truth
-    return fingerprint(judged), None if run is None else fingerprint(Run.of(run))
+    return fingerprint(judged), of_run
 
 
 def _seal(time: str, head: str) -> str:

@@ -1,0 +1,311 @@
+"""Two saved evaluations, query by query: what changed, and whether they may be compared at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankgauge.comparison.conclusions import units
+from rankgauge.comparison.differences import (
+    Design,
+    Difference,
+    described,
+    differences,
+    seed_of,
+    select,
+)
+from rankgauge.core.text import many
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.history.entries import HistoryEntry
+from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
+
+__all__ = ["HistoryComparison", "compare_saved", "difference_between", "obstacles"]
+
+# Two evaluations may be of one run: here they are called by what they are to each other.
+_BEFORE, _AFTER = "before", "after"
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True, repr=False)
+class HistoryComparison(Result):
+    """Two saved evaluations side by side. Made by :meth:`History.compare`.
+
+    Attributes:
+        before: The first, the baseline of the differences.
+        after: The second.
+        differences: One for each measure, over the queries that both have; the first is tested, the
+            others are described.
+        differs: Why the two are not comparable, in sentences; not empty only where the comparison
+            was asked for all the same.
+        notes: Notes on interpretation.
+    """
+
+    before: HistoryEntry
+    after: HistoryEntry
+    differences: tuple[Difference, ...]
+    differs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The conclusion by the first measure."""
+        first = self.differences[0]
+        spread = f"{_signed(first)} (95% CI {first.low:+.3f} to {first.high:+.3f})"
+        pair = f"{self.after.name} against {self.before.name} by {first.measure}"
+        match first.verdict:
+            case "identical":
+                return f"{pair}: identical in every query"
+            case "better" | "worse" | "higher" | "lower":
+                return f"{pair}: {first.verdict}, difference {spread}"
+            case "borderline":
+                disagree = "borderline (interval and p-value disagree)"
+                return f"{pair}: difference {spread}: {disagree}"
+            case _:
+                return f"{pair}: difference {spread}: cannot tell"
+
+    def table(self) -> Table:
+        """One line a measure, with the sentences below."""
+        return Table(
+            columns=(
+                "measure", str(self.before.id), str(self.after.id), "difference",
+                "95 % interval", "win/tie/loss", "p", "verdict",
+            ),
+            rows=tuple(
+                (
+                    str(d.measure),
+                    d.baseline_mean,
+                    d.mean,
+                    _signed(d),
+                    f"{d.low:+.3f} to {d.high:+.3f}",
+                    f"{d.wins}/{d.ties}/{d.losses}",
+                    None if d.p is None else f"{d.p:.4f}",
+                    d.verdict or "",
+                )
+                for d in self.differences
+            ),
+            title=f"{self.after.name} against {self.before.name}",
+            notes=(
+                *(f"WARNING: not comparable: {text}" for text in self.differs),
+                self.sentence,
+                *self.notes,
+            ),
+        )  # fmt: skip
+
+    def data_table(self) -> Table:
+        """One line a measure, in plain numbers, for programs."""
+        ids, differs = (self.before.id, self.after.id), "; ".join(self.differs)
+        return Table(
+            columns=(
+                "measure", "before_id", "after_id", "queries", "before", "after", "difference",
+                "low", "high", "p", "wins", "ties", "losses", "verdict", "differs",
+            ),
+            rows=tuple(
+                (
+                    str(d.measure), *ids, d.queries, d.baseline_mean, d.mean, d.difference, d.low,
+                    d.high, d.p, d.wins, d.ties, d.losses, d.verdict or "", differs,
+                )
+                for d in self.differences
+            ),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return self.sentence
+
+    def __repr__(self) -> str:
+        pair = f"{self.before.name} and {self.after.name}"
+        return f"<HistoryComparison of {pair} by {self.differences[0].measure}>"
+
+
+def _signed(found: Difference) -> str:
+    return f"{found.difference:+.3f}"
+
+
+def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
+    """Yield why two evaluations cannot be compared: other judgments, policies or weights."""
+    if before.qrels and after.qrels and before.qrels != after.qrels:
+        yield (
+            f"other judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})"
+        )
+    # Which queries were averaged does not matter here: those that both have are compared.
+    for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
+        one, other = getattr(before.policies, name), getattr(after.policies, name)
+        if one != other:
+            yield f"another policy ({name}={one} in {before.id}, {name}={other} in {after.id})"
+    named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
+    if named[0] != named[1]:
+        yield f"another tool's way (profile {named[0]} in {before.id}, {named[1]} in {after.id})"
+    if before.weighted != after.weighted:
+        plain, weighted = (before, after) if after.weighted else (after, before)
+        yield f"means of {weighted.id} are weighted by query, those of {plain.id} are not"
+
+
+def compare_saved(
+    first: tuple[HistoryEntry, Evaluation],
+    second: tuple[HistoryEntry, Evaluation],
+    wanted: Iterable[str | Measure] | None,
+    *,
+    anyway: bool,
+) -> HistoryComparison:
+    """Compare the second evaluation with the first.
+
+    Raises:
+        MismatchError: If they cannot be compared, unless `anyway`.
+        InputError: If they have fewer than two queries, or no measure, in common.
+    """
+    (before, one), (after, other) = first, second
+    pairs = list(_measure_pairs(before, after, wanted))
+    differs = [
+        *obstacles(before, after),
+        *(
+            f"another definition ({own} in {before.id}, {its} in {after.id})"
+            for own, its in pairs
+            if own != its
+        ),
+    ]
+    if differs and not anyway:
+        raise MismatchError(
+            f"evaluations {before.id} and {after.id} are not comparable: {'; '.join(differs)}",
+            where="history",
+            fix="evaluate both runs on the same judgments; or compare what queries they share "
+            "with --anyway (anyway=True), knowing that",
+        )
+    tested = pairs[0][0]
+    design = Design((tested,), _BEFORE)
+    found: list[Difference] = []
+    for own, its in pairs:
+        sides = _aligned(one, other, own, its)
+        if found:
+            found.append(described(sides[1], sides[0], own, _LEVEL))
+        else:
+            design = replace(design, seed=seed_of(sides, [own]))
+            found.append(next(differences(sides, design)))
+        if found[-1].queries < 2:
+            shared = many(found[-1].queries, "query")
+            raise InputError(
+                f"the two evaluations share {shared} with a value of {own}", where="history",
+                fix="compare evaluations that share two queries or more",
+            )  # fmt: skip
+    notes = (*_notes(first, second, found), design.in_words())
+    return HistoryComparison(before, after, tuple(found), tuple(differs), notes)
+
+
+def _measure_pairs(
+    before: HistoryEntry, after: HistoryEntry, wanted: Iterable[str | Measure] | None
+) -> Iterator[tuple[Measure, Measure]]:
+    """The measures of each side that are compared."""
+    if wanted is None:
+        shared = [name for name in before.means if name in after.means]
+        if not shared:
+            raise InputError(
+                f"evaluations {before.id} and {after.id} have no measure in common",
+                where="history",
+                fix=f"they have {', '.join(before.means)}; and {', '.join(after.means)}",
+            )
+        # What the first evaluation calls its first measure decides, unless nDCG@10 is there.
+        shared.sort(key=lambda name: name != "nDCG@10")
+        yield from ((parse(name), parse(name)) for name in shared)
+        return
+    for name in wanted:
+        measure = parse(name)
+        yield _nearest(before, measure), _nearest(after, measure)
+
+
+def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
+    """The measure, or the only one of its name and cut-off with other parameters."""
+    if str(wanted) in entry.means:
+        return wanted
+    cut = dict(wanted.params).get("k")
+    others = [parse(name) for name in entry.means]
+    near = [m for m in others if m.name == wanted.name and dict(m.params).get("k") == cut]
+    if len(near) != 1:
+        raise InputError(
+            f"{wanted} was not evaluated in {entry.id}",
+            where="history",
+            fix=f"evaluated: {', '.join(entry.means)}",
+        )
+    return near[0]
+
+
+def _aligned(
+    one: Evaluation, other: Evaluation, own: Measure, its: Measure
+) -> tuple[Evaluation, Evaluation]:
+    """Both by one measure, cut to the queries that both have, without weights.
+
+    In a difference every query counts the same.
+    """
+    rows = {other.query_ids[row]: row for row in _counted(other, its)}
+    shared = [
+        (row, rows[query]) for row in _counted(one, own) if (query := one.query_ids[row]) in rows
+    ]
+    parts = ((one, own, _BEFORE), (other, its, _AFTER))
+    before, after = (
+        replace(
+            select(whole, [measure], [pair[side] for pair in shared]),
+            run_name=name, measures=(own,), weights=None, groups=None, left_out=None,
+        )
+        for side, (whole, measure, name) in enumerate(parts)
+    )  # fmt: skip
+    return before, after
+
+
+def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
+    """The rows of the queries that count for a measure."""
+    if whole.left_out is None:
+        return range(len(whole.query_ids))
+    rows: list[int] = np.flatnonzero(~whole.left_out[:, whole.measures.index(measure)]).tolist()
+    return rows
+
+
+def difference_between(
+    one: Evaluation, other: Evaluation, measure: Measure, level: float = _LEVEL
+) -> Difference | None:
+    """Return the second less the first by one measure, untested.
+
+    None where they share fewer than two queries that have a value.
+    """
+    before, after = _aligned(one, other, measure, measure)
+    found = described(after, before, measure, level)
+    return None if found.queries < 2 else found
+
+
+def _notes(
+    first: tuple[HistoryEntry, Evaluation],
+    second: tuple[HistoryEntry, Evaluation],
+    found: Sequence[Difference],
+) -> Iterator[str]:
+    (before, one), (after, other) = first, second
+    shared = len(set(one.query_ids) & set(other.query_ids))
+    if one.query_ids != other.query_ids and shared < max(before.queries, after.queries):
+        yield (
+            f"{many(shared, 'query')} in common, of {before.queries} in {before.id} and "
+            f"{after.queries} in {after.id}: only these are compared"
+        )
+    blind = [str(entry.id) for entry in (before, after) if entry.qrels is None]
+    if blind:
+        yield f"judgments were not compared: they are not known of {' and '.join(blind)}"
+    if before.weighted or after.weighted:
+        yield "weights of queries are left out: every query counts the same here"
+    yield from units([d.measure for d in found])
+    fewer = [f"{d.measure} {d.queries}" for d in found if d.queries < shared]
+    if fewer:
+        yield (
+            f"queries left out of differences, having no value in one or both; compared are: "
+            f"{', '.join(fewer)}"
+        )
+    if before.ranking is not None and before.ranking == after.ranking:
+        yield "both are evaluations of the same ranking"
+    made = [_release(entry) for entry in (before, after)]
+    if made[0] != made[1]:
+        yield (
+            f"made by rankgauge {made[0]} and {made[1]}: the changelog says which numbers changed"
+        )
+
+
+def _release(entry: HistoryEntry) -> str:
+    return ".".join(str(entry.versions.get("rankgauge", "?")).split(".")[:2])
