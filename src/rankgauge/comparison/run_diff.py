@@ -117,7 +117,7 @@ class RunDiff(Result):
         mean_a: Its mean for A.
         mean_b: Its mean for B.
         level: The grade from which a document counts as relevant: `rel` of the measure, else 1.
-        depth: How many ranks are shown.
+        k: How many ranks are shown.
         ties: Order of documents with equal scores.
         query_ids: (Q,) the judged queries, as text.
         values: (Q, 2) the values of A and of B; NaN where undefined.
@@ -125,7 +125,7 @@ class RunDiff(Result):
             out of its mean, makes the change NaN.
         rbo: (Q,) rank-biased overlap (p = .9, of the first 100 ranks); NaN if both are empty.
         first_relevant: (Q, 2) rank of the first relevant document in A and in B; NaN without one.
-        same_top: (Q,) bool, whether the first `depth` documents are the same in the same order.
+        same_top: (Q,) bool, whether the first `k` documents are the same in the same order.
         shown: The queries that are shown: the largest losses, then the largest gains, or those
             asked for.
         notes: What a reader of the numbers has to know, one sentence each.
@@ -141,7 +141,7 @@ class RunDiff(Result):
     mean_a: float
     mean_b: float
     level: float
-    depth: int
+    k: int
     ties: Order
     query_ids: tuple[str, ...]
     values: Values
@@ -230,7 +230,7 @@ class RunDiff(Result):
             "measure": str(self.measure),
             "means": [self.mean_a, self.mean_b],
             "level": self.level,
-            "depth": self.depth,
+            "k": self.k,
             "ties": self.ties,
             "rbo": {
                 "p": _P, "depth": _RBO_DEPTH, "mean": mean_known(self.rbo.tolist()),
@@ -277,7 +277,7 @@ def diff(
     collection: Collection | str | os.PathLike[str] | None = None,
     queries: Id | Iterable[Id] | None = None,
     most: int = 5,
-    depth: int = 10,
+    k: int = 10,
     ties: Order = "trec",
 ) -> RunDiff:
     """Look at what changed from one run to another, query by query and document by document.
@@ -291,7 +291,7 @@ def diff(
         queries: The queries to show, changed or not. If left out, those that changed most.
         most: How many of the largest losses are shown, and how many of the largest gains; equal
             changes in the order of their ids.
-        depth: How many ranks are shown.
+        k: How many ranks are shown.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
 
@@ -314,7 +314,7 @@ def diff(
         [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
     """
     measured = parse(measure)
-    depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
+    k, most = whole_number(k, "k"), whole_number(most, "most", 0)
     truth = Qrels.of(qrels)
     given = _named(Run.of(run_a), Run.of(run_b))
     # By score once, for all that follows: what is in order already is not sorted again.
@@ -329,7 +329,7 @@ def diff(
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
     changed = changes(b, a, measured)
     chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
-    deepest = max(depth, _RBO_DEPTH)
+    deepest = max(k, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
     meeting = meet(top_a, top_b, truth.table.queries.tolist())
     result = RunDiff(
@@ -339,14 +339,14 @@ def diff(
         mean_a=a.mean()[str(measured)],
         mean_b=b.mean()[str(measured)],
         level=level,
-        depth=depth,
+        k=k,
         ties=ties,
         query_ids=a.query_ids,
         values=values,
         changes=changed,
         rbo=overlaps(meeting.upto(_RBO_DEPTH), _P)[0],
         first_relevant=firsts,
-        same_top=meeting.same_top(depth),
+        same_top=meeting.same_top(k),
         shown=(),
         notes=(),
         findings=tuple(_findings(runs, (a, b), texts)),
@@ -383,7 +383,7 @@ def _query_diff(
     a, b = (known or {} for known in ranks)
 
     def documents(own: Mapping[bytes, int], other: Mapping[bytes, int]) -> Iterator[DocumentDiff]:
-        for doc, rank in islice(own.items(), found.depth):
+        for doc, rank in islice(own.items(), found.k):
             text = texts.documents.get(show_id(doc))
             yield DocumentDiff(
                 rank=rank,
@@ -452,7 +452,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
         for at in ranking
         if at.grade is not None
         and at.grade >= found.level
-        and (at.other_rank is None or at.other_rank > found.depth)
+        and (at.other_rank is None or at.other_rank > found.k)
     )
 
 
@@ -537,7 +537,7 @@ def _notes(
     same = int(found.same_top.sum())
     yield (
         f"mean RBO {mean_known(found.rbo.tolist()):.3f} (p={_P:g}, first {_RBO_DEPTH} ranks); "
-        f"the top {found.depth} is identical for {many(same, 'query')}"
+        f"the top {found.k} is identical for {many(same, 'query')}"
     )
     yield from _inputs(evaluations)
     shown = {at.document for query in found.shown for at in (*query.ranking_a, *query.ranking_b)}

@@ -20,7 +20,15 @@ from rankgauge.data.records import Records
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import HistoryComparison, compare_saved
-from rankgauge.history.entries import VALUES, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.history.entries import (
+    VALUES,
+    HistoryEntries,
+    HistoryEntry,
+    pack,
+    read_entry,
+    unpack,
+    unpack_ids,
+)
 from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
 

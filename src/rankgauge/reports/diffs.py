@@ -127,9 +127,9 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
         elif retrieved == 0:
             yield f"{run} retrieved nothing"
     if query.fell_out:
-        yield f"relevant, fell out of the top {diff.depth}: {_listed(query.fell_out, 'now')}"
+        yield f"relevant, fell out of the top {diff.k}: {_listed(query.fell_out, 'now')}"
     if query.came_in:
-        yield f"relevant, came into the top {diff.depth}: {_listed(query.came_in, 'was')}"
+        yield f"relevant, came into the top {diff.k}: {_listed(query.came_in, 'was')}"
 
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:

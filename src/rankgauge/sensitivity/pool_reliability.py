@@ -62,14 +62,14 @@ class Reliability(Result):
         runs: Each run, in the order given.
         tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
             with each run measured without what only it brought.
-        depth: Down to which rank a run brought documents; None for all of it.
+        k: Down to which rank a run brought documents; None for all of it.
         notes: What a reader has to know.
     """
 
     measures: tuple[Measure, ...]
     runs: tuple[LeftOut, ...]
     tau: Mapping[Measure, float]
-    depth: int | None
+    k: int | None
     notes: tuple[str, ...]
 
     def largest_drop(self, measure: str | Measure) -> tuple[str, float]:
@@ -126,7 +126,7 @@ def reliability(
     runs: Mapping[str, Any] | Iterable[Any],
     measures: str | Measure | Iterable[str | Measure] = ("AP", "nDCG@10"),
     *,
-    depth: int | None = None,
+    k: int | None = None,
     groups: Mapping[str, str] | None = None,
     ties: Ties = "trec",
     queries: Queries = "all",
@@ -144,7 +144,7 @@ def reliability(
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        depth: Down to which rank each run brought documents into the pool; all of it if left out.
+        k: Down to which rank each run brought documents into the pool; all of it if left out.
         groups: Run name to group: what only one group brought is left out for each of its runs.
             Each run is its own if left out.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
@@ -170,15 +170,15 @@ def reliability(
         ties=ties,
         duplicates=duplicates,
     )
-    if depth is not None:
-        VOCABULARY["k"].check(depth, "reliability(depth=...)")
-    brought = asked.brought(depth)
+    if k is not None:
+        VOCABULARY["k"].check(k, "reliability(k=...)")
+    brought = asked.brought(k)
     left = asked.left_out(brought)
     tau = {
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
         for c, measure in enumerate(asked.measures)
     }
-    found = Reliability(asked.measures, left, tau, depth, ())
+    found = Reliability(asked.measures, left, tau, k, ())
     return replace(found, notes=tuple(_notes(found, asked.qrels, brought)))
 
 
@@ -194,12 +194,12 @@ class _Asked:
     ties: Ties
     duplicates: Duplicates
 
-    def brought(self, depth: int | None) -> dict[str, set[_Pair]]:
+    def brought(self, k: int | None) -> dict[str, set[_Pair]]:
         """The documents that each group brought into the pool."""
         brought: dict[str, set[_Pair]] = {}
         for name, run in self.runs.items():
             once = Run(run.without_repeats(self.duplicates), name=name)
-            top = ranked(once, ties=order_of(self.ties), depth=depth)
+            top = ranked(once, ties=order_of(self.ties), depth=k)
             brought.setdefault(self.group_of[name], set()).update(_pairs(top))
         return brought
 
@@ -332,7 +332,7 @@ def _sign(difference: float) -> int:
 def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
     """The orders, the largest drops, and how much of the judgments no run brought."""
     whose = "run" if len(brought) == len(found.runs) else "group"
-    where = "" if found.depth is None else f" in its first {many(found.depth, 'rank')}"
+    where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
     yield f"own judgments: of documents that no other {whose} has{where}"
     known = set(_pairs(truth))
     nowhere = len(known.difference(*brought.values()))
