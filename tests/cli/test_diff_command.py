@@ -24,7 +24,7 @@ def test_it_prints_what_the_library_reports():
         QRELS, rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD), "RR", collection=FOLDER,
         most=2, depth=3,
     )  # fmt: skip
-    assert done.stdout == rankgauge.reports.report_diff(found)
+    assert done.stdout == rankgauge.reports.render(found)
     assert done.stderr == ""
 
 

@@ -27,7 +27,7 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
                "--unjudged-report", "--as", "markdown")  # fmt: skip
     assert done.returncode == 0
     tables = [
-        rankgauge.reports.report_unjudged(rankgauge.unjudged_report(QRELS, path, names), "markdown")
+        rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown")
         for path in (BM25, KEYWORD)
     ]
     assert done.stdout == "\n".join(tables)
@@ -55,9 +55,7 @@ def test_reliability_is_that_of_the_library():
     assert (done.returncode, done.stderr) == (0, "")
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD)]
     found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], depth=3)
-    assert json.loads(done.stdout) == json.loads(
-        rankgauge.reports.report_reliability(found, "json")
-    )
+    assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 
 def test_runs_of_one_group_are_left_out_together(tmp_path):
@@ -68,9 +66,7 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD, hybrid)]
     groups = {runs[0].name: "old", runs[1].name: "old", runs[2].name: "new"}
     found = rankgauge.reliability(QRELS, runs, depth=3, groups=groups)
-    assert json.loads(done.stdout) == json.loads(
-        rankgauge.reports.report_reliability(found, "json")
-    )
+    assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 
 @pytest.mark.parametrize(

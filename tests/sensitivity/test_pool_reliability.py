@@ -13,7 +13,7 @@ from scipy import stats
 from strategies import by_loop
 
 from rankgauge import InputError, RankgaugeError, parse, reliability
-from rankgauge.reports import report_reliability
+from rankgauge.reports import render
 from rankgauge.sensitivity.pool_reliability import kendall_tau
 
 MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]
@@ -92,7 +92,7 @@ def test_the_order_of_the_runs_is_told_by_tau_and_the_largest_change() -> None:
         assert worst[name] == change
     assert sum("Kendall's tau" in note for note in found.table().notes) == len(MEASURES)
     assert len(found.table().rows) == len(MEASURES) * len(runs)
-    assert "own judgments" in report_reliability(found, "markdown")
+    assert "own judgments" in render(found, "markdown")
 
 
 def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:

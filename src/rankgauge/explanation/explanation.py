@@ -61,7 +61,7 @@ class Other:
 class Explanation(Result):
     """The value of a query with all that it is made of.
 
-    Made by :func:`explain`. Shows itself in a notebook; :func:`report_explanation` prints it.
+    Made by :func:`explain`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.

@@ -100,7 +100,7 @@ class Target:
 class Reconciliation(Result):
     """Why two means of one run differ: each deviation with what it adds, up to the difference.
 
-    Made by :func:`reconcile`. Shows itself in a notebook; :func:`report_reconciliation` prints it.
+    Made by :func:`reconcile`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.

@@ -71,7 +71,7 @@ class Fit:
 class Reproduction(Result):
     """Which way of computing reproduces numbers from somewhere else, and how sure that is.
 
-    Made by :func:`reproduce`. Shows itself in a notebook; :func:`report_reproduction` prints it.
+    Made by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
         measure: The measure, as we take it.
