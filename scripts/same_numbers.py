@@ -18,7 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # New key: old key.
-RENAMED: dict[str, str] = {"findings": "problems", "locations": "spots"}
+RENAMED: dict[str, str] = {
+    "diagnoses": "problems", "findings": "problems", "gains": "potentials", "locations": "spots",
+}  # fmt: skip
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]
 _SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}

@@ -37,7 +37,7 @@ def causes(found: Mapping[str, rankgauge.diagnosis.Diagnosis]) -> Iterator[str]:
     rows = zip(*(diagnosis.totals for diagnosis in found.values()), strict=True)
     for row in rows:
         counts = " | ".join(str(total.queries) for total in row)
-        yield f"| {row[0].cause.name} | {counts} | {row[0].cause.cure} |\n"
+        yield f"| {row[0].cause.name} | {counts} | {row[0].cause.fix} |\n"
     counts = " | ".join(f"{one.failing} of {one.queries}" for one in found.values())
     yield f"| *queries that miss something* | {counts} | |\n"
 

@@ -13,7 +13,7 @@ import pytrec_eval
 from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
-from rankgauge.data.dict_runs import mapped
+from rankgauge.data.dict_runs import join_dicts
 
 MEASURES = [
     "nDCG@3", "nDCG(gain=exp)", "AP", "RR", "RR(rel=2)", "P@2", "R@5", "Success@1", "infAP",
@@ -93,7 +93,7 @@ def test_ties_of_many_documents_stand_as_in_the_table(rng: random.Random, ties: 
     docs = [f"d{number}" for number in range(60)]
     judged = {doc: rng.randint(-1, 3) for doc in rng.sample(docs, 30)}
     ranking = {doc: rng.choice([0.5, 0.25, 1.0, -0.0, 0.0]) for doc in rng.sample(docs, 50)}
-    assert mapped(Qrels.of({"q": judged}), {"q": ranking}, ties=ties) is not None
+    assert join_dicts(Qrels.of({"q": judged}), {"q": ranking}, ties=ties) is not None
     same({"q": judged}, {"q": ranking}, ties=ties)
 
 
@@ -118,7 +118,7 @@ UNUSUAL: list[Any] = [
 def test_what_is_unusual_is_left_to_the_table(ranking: Any, known: bool) -> None:  # noqa: FBT001
     qrels = {"q1": {"d1": 1, "d2": 2, "b": 0}, "q2": {"d1": 1}}
     run = {"q2": {"d1": 0.5, "x": 0.75}, ("q1" if known else "u"): ranking}
-    assert mapped(Qrels.of(qrels), run, ties="trec") is None
+    assert join_dicts(Qrels.of(qrels), run, ties="trec") is None
     same(qrels, run)
 
 
@@ -131,7 +131,7 @@ UNUSUAL_RUNS: list[Any] = [
 
 @pytest.mark.parametrize("run", UNUSUAL_RUNS, ids=map(str, range(len(UNUSUAL_RUNS))))
 def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
-    assert mapped(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
+    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
     same({"q1": {"d1": 1}}, run)
 
 
@@ -147,7 +147,7 @@ def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
 def test_numbers_of_any_kind_need_no_table(scores: Any) -> None:
     run = {"q1": dict(zip(("d1", "d2", "d3", "d4"), scores, strict=False)), "q2": {}}
     qrels = {"q1": {"d1": 1, "d3": 2}, "q2": {"d1": 1}}
-    assert mapped(Qrels.of(qrels), run, ties="trec") is not None
+    assert join_dicts(Qrels.of(qrels), run, ties="trec") is not None
     same(qrels, run)
     same(qrels, run, ties="input")
 
@@ -155,7 +155,7 @@ def test_numbers_of_any_kind_need_no_table(scores: Any) -> None:
 @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: defaultdict(dict, pairs)])
 def test_dicts_of_the_standard_library_are_dicts(kind: Any) -> None:
     run = kind([("q2", kind([("d1", 0.5), ("d2", 0.75)])), ("u", kind([("x", 1.0)]))])
-    assert mapped(Qrels.of({"q2": {"d1": 1}}), run, ties="trec") is not None
+    assert join_dicts(Qrels.of({"q2": {"d1": 1}}), run, ties="trec") is not None
     same({"q1": {"d1": 1}, "q2": {"d1": 1}}, run)
 
 
@@ -164,7 +164,7 @@ def test_judgments_of_any_kind_of_ids_meet_text(ids: Any) -> None:
     first, second = ids
     qrels = Qrels.of({first: {first: 1, second: 2}, second: {second: 1}})
     run = {"8": {"8": 0.5, "7": 0.75}, "7": {"\ufffd7": 1.0, "7": 0.5}, "\ufffd7": {"7": 1.0}}
-    assert mapped(qrels, run, ties="trec") is not None
+    assert join_dicts(qrels, run, ties="trec") is not None
     same(qrels, run)
 
 
@@ -196,7 +196,7 @@ def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> No
         for n in rng.sample(range(60), 45)
     }
     monkeypatch.setattr("rankgauge.data.dict_runs._BLOCK", 7)
-    assert mapped(Qrels.of(qrels), run, ties="trec") is not None
+    assert join_dicts(Qrels.of(qrels), run, ties="trec") is not None
     same(qrels, run)
 
 
@@ -204,9 +204,9 @@ def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_key_with_a_hash_of_its_own_is_seen_among_many(size: int) -> None:
     run = {"q1": {**{f"x{number}": 1.0 for number in range(size)}, A: 2.0}}
     same({"q1": {"d1": 1}}, run)
-    assert mapped(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
+    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
     del run["q1"][A]
-    assert mapped(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is not None
+    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is not None
 
 
 def test_ids_are_compared_only_where_a_judged_document_is_tied(
@@ -255,4 +255,4 @@ def test_many_groups_of_equal_scores_rank_as_in_a_table(groups: int, ties: str) 
     run = {"q": {doc: float(place % groups) for place, doc in enumerate(docs)}}
     qrels = {"q": {doc: rng.choice((0, 1, 2)) for doc in rng.sample(docs, 3 * groups)}}
     same(qrels, run, ties=ties)
-    assert mapped(Qrels.of(qrels), run, ties=ties) is not None
+    assert join_dicts(Qrels.of(qrels), run, ties=ties) is not None

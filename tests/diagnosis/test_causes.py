@@ -27,7 +27,7 @@ def finding(
     collection = None
     if texts is not None:
         collection = Collection.of(FILLER | texts, None if query is None else {"q": query})
-    return diagnose({"q": judged}, {"q": run}, collection, **{"k": 2, **words}).finding("q")
+    return diagnose({"q": judged}, {"q": run}, collection, **{"k": 2, **words}).of("q")
 
 
 def claimed(*given: Any, **words: Any) -> set[str]:
@@ -46,7 +46,7 @@ def test_a_document_below_k_is_a_ranking_problem():
     found = finding(["f1", "f2", "d"], {"d": 1})
     assert found.causes == ("ranked below k",)
     assert found.missed[0].evidence == ("rank 3",)
-    assert "reranking" in {c.cure for c in CAUSES if c.name == found.primary}
+    assert "reranking" in {c.fix for c in CAUSES if c.name == found.primary}
 
 
 def test_nothing_is_wrong_with_a_perfect_ranking():
@@ -89,14 +89,14 @@ def test_a_term_in_common_or_no_text_is_no_gap(text):
 
 def test_a_title_counts_as_text():
     collection = Collection.of({"d": {"title": "Umbrellas", "text": "kept"}}, {"q": "my umbrella"})
-    found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1).finding("q")
+    found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1).of("q")
     assert "vocabulary gap" not in found.causes
 
 
 def test_a_query_of_function_words_has_no_gap_but_says_so():
     collection = Collection.of({"d": "text"}, {"q": "how do I"})
     found = diagnose({"q": {"d": 1}}, {"q": ["x", "d"]}, collection, k=1)
-    assert "vocabulary gap" not in found.finding("q").causes
+    assert "vocabulary gap" not in found.of("q").causes
     assert any(
         "terms of 1 query: no text, or function words only" in t for t in found.not_looked_at
     )
@@ -143,10 +143,10 @@ def lengths(missed_long: int, missed_usual: int):
 
 def test_long_documents_that_are_missed_more_often_are_found():
     found = lengths(missed_long=6, missed_usual=1)
-    assert found.finding("l0").primary == "very long or short"
-    assert found.finding("l0").missed[0].evidence[0].startswith("very long: 2,")
-    assert "very long or short" not in found.finding("u0").causes
-    chunking = next(cure for cure in found.cures if cure.name == "chunking")
+    assert found.of("l0").primary == "very long or short"
+    assert found.of("l0").missed[0].evidence[0].startswith("very long: 2,")
+    assert "very long or short" not in found.of("u0").causes
+    chunking = next(fix for fix in found.fixes if fix.name == "chunking")
     assert chunking.evidence[0] == (
         "missed are 6 of 6 relevant documents that are very long, and 1 of 6 of usual length"
     )
@@ -166,8 +166,8 @@ def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(
     missed_long, missed_usual
 ):
     found = lengths(missed_long, missed_usual)
-    assert not any("very long or short" in one.causes for one in found.findings)
-    assert next(cure for cure in found.cures if cure.name == "chunking").evidence == ()
+    assert not any("very long or short" in one.causes for one in found.diagnoses)
+    assert next(fix for fix in found.fixes if fix.name == "chunking").evidence == ()
 
 
 COPY = "The library opens at nine on weekdays and at ten on Saturdays and closes at six."
@@ -201,9 +201,9 @@ def test_few_unjudged_are_listed_and_no_cause():
 
 def test_judgments_of_relevant_documents_only_leave_the_unjudged_open():
     found = diagnose({"q": {"d": 1}}, {"q": ["f1", "f2", "d"]}, k=2)
-    assert found.finding("q").causes == ("ranked below k",)
+    assert found.of("q").causes == ("ranked below k",)
     assert any(text.startswith("unjudged at the top: ") for text in found.not_looked_at)
-    assert not any(one.cure == "judging" for one in found.potentials)
+    assert not any(one.fix == "judging" for one in found.gains)
 
 
 def test_negative_grades_count_as_unjudged():
@@ -241,11 +241,11 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
     mixed = {"d0": 1, "d1": 0}
     run = {"q1": ["x", "y"], "q2": ["x", "y"], "q3": ["x", "y"]}
     found = diagnose({"q1": same, "q2": mixed, "q3": mixed}, run, k=2)
-    assert found.finding("q1").evidence[0] == "all 5 judged documents have grade 1"
-    assert found.finding("q1").primary == "judgments suspicious"
-    assert "judgments suspicious" not in found.finding("q2").causes
+    assert found.of("q1").evidence[0] == "all 5 judged documents have grade 1"
+    assert found.of("q1").primary == "judgments suspicious"
+    assert "judgments suspicious" not in found.of("q2").causes
     usual = diagnose({"q1": same, "q2": same, "q3": mixed}, run, k=2)
-    assert "judgments suspicious" not in usual.finding("q1").causes
+    assert "judgments suspicious" not in usual.of("q1").causes
 
 
 def test_without_texts_only_ranks_and_judgments_are_looked_at_and_the_rest_is_named():

@@ -40,20 +40,20 @@ def test_the_worst_queries_have_the_lowest_values_and_something_to_mend():
     ev = evaluate(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", "nDCG@10")
     values = {q: ev.value(q, "nDCG@10") for q in ev.query_ids}
     assert len(SAMPLE.worst) == 5
-    assert [one.value for one in SAMPLE.findings] == sorted(one.value for one in SAMPLE.findings)
-    assert all(one.value == values[one.query_id] for one in SAMPLE.findings)
+    assert [one.value for one in SAMPLE.diagnoses] == sorted(one.value for one in SAMPLE.diagnoses)
+    assert all(one.value == values[one.query_id] for one in SAMPLE.diagnoses)
     perfect = {q for q, value in values.items() if value == 1}
-    assert perfect.isdisjoint(one.query_id for one in SAMPLE.findings)
+    assert perfect.isdisjoint(one.query_id for one in SAMPLE.diagnoses)
     assert {q for q, value in values.items() if value < 1 - 1e-9} <= {
-        one.query_id for one in SAMPLE.findings
+        one.query_id for one in SAMPLE.diagnoses
     }
 
 
 def test_the_sample_has_the_gaps_that_its_description_says():
     """Questions that share no content word with the page that answers them, or next to none."""
     for query in ("q03", "q07", "q16"):
-        assert SAMPLE.finding(query).primary == "vocabulary gap"
-    known = {one.query_id for one in SAMPLE.findings if "vocabulary gap" in one.causes}
+        assert SAMPLE.of(query).primary == "vocabulary gap"
+    known = {one.query_id for one in SAMPLE.diagnoses if "vocabulary gap" in one.causes}
     assert "q11" in known
 
 
@@ -89,17 +89,17 @@ def test_another_cut_off_is_offered_with_its_effect():
 
 
 def test_cures_stand_in_their_usual_order():
-    assert [cure.name for cure in SAMPLE.cures] == [
+    assert [fix.name for fix in SAMPLE.fixes] == [
         "embedding model", "chunking", "metadata filter", "hybrid search", "reranking",
     ]  # fmt: skip
 
 
 def test_what_the_other_run_has_is_counted():
     other = rankgauge.data.ranked(Run.of(FOLDER / "runs/keyword.run"))
-    missed = [(one.query_id, doc.doc_id) for one in SAMPLE.findings for doc in one.missed]
+    missed = [(one.query_id, doc.doc_id) for one in SAMPLE.diagnoses for doc in one.missed]
     at_5 = sum(doc in list(other[query])[:5] for query, doc in missed)
     at_100 = sum(doc in list(other[query])[:100] for query, doc in missed)
-    hybrid = next(cure for cure in SAMPLE.cures if cure.name == "hybrid search")
+    hybrid = next(fix for fix in SAMPLE.fixes if fix.name == "hybrid search")
     assert (
         f"of {len(missed)} missed documents keyword has {at_5} in its first 5 and {at_100} in its "
         "first 100"
@@ -177,11 +177,11 @@ def test_any_judgments_and_run_are_diagnosed_and_bounds_hold(qrels, run):
     jsonschema.validate(json.loads(found.to_json()), SCHEMA)
     for one in found.qualities:
         assert one.mean <= one.attainable + 1e-9
-    for one in found.potentials:
+    for one in found.gains:
         if one.kind == "at most":
             for name, value in one.means.items():
                 assert value >= found.now[name] - 1e-9
-    for one in found.findings:
+    for one in found.diagnoses:
         assert one.causes or not one.missed
         for doc in one.missed:
             assert ("not retrieved" in doc.causes) != ("ranked below k" in doc.causes)
@@ -204,10 +204,10 @@ def test_names_of_documents_and_the_order_of_queries_change_nothing(qrels, run, 
     texts = {new[d]: text for d, text in TEXTS.items()}
     one = diagnose(qrels, run, Collection.of(TEXTS, ASKED), k=2)
     other = diagnose(other_qrels, other_run, Collection.of(texts, ASKED), k=2)
-    assert [(f.query_id, f.value, f.causes) for f in one.findings] == [
-        (f.query_id, f.value, f.causes) for f in other.findings
+    assert [(f.query_id, f.value, f.causes) for f in one.diagnoses] == [
+        (f.query_id, f.value, f.causes) for f in other.diagnoses
     ]
-    assert [p.means for p in one.potentials] == [pytest.approx(p.means) for p in other.potentials]
+    assert [p.means for p in one.gains] == [pytest.approx(p.means) for p in other.gains]
     assert (one.totals, one.difficulty) == (other.totals, other.difficulty)
 
 
@@ -217,8 +217,8 @@ def test_shifting_all_scores_changes_nothing_but_the_thresholds(qrels, run, shif
         return
     shifted = {q: {d: s + shift for d, s in docs.items()} for q, docs in run.items()}
     one, other = diagnose(qrels, run, k=2), diagnose(qrels, shifted, k=2)
-    assert (one.findings, one.potentials, one.cutoffs) == (
-        other.findings, other.potentials, other.cutoffs,
+    assert (one.diagnoses, one.gains, one.cutoffs) == (
+        other.diagnoses, other.gains, other.cutoffs,
     )  # fmt: skip
     assert [t.f for t in one.sweep.thresholds] == [t.f for t in other.sweep.thresholds]
 
@@ -270,13 +270,13 @@ def test_ids_that_cannot_be_printed_are_found_all_the_same(tmp_path):
     (tmp_path / "run").write_bytes(b"q Q0 e 1 2 x\nq Q0 d\xff 2 1 x\n")
     found = diagnose(tmp_path / "qrels", tmp_path / "run", k=1)
     assert found.now["nDCG@10"] == pytest.approx(1 / math.log2(3))
-    assert [one.means["nDCG@10"] for one in found.potentials] == [pytest.approx(1.0)]
+    assert [one.means["nDCG@10"] for one in found.gains] == [pytest.approx(1.0)]
     assert json.loads(found.to_json())
 
 
 def test_a_relevance_level_makes_lower_grades_not_relevant():
     found = diagnose({"q": {"a": 1, "b": 2}}, {"q": ["a", "x", "b"]}, k=1, rel=2)
-    assert [doc.doc_id for doc in found.finding("q").missed] == ["b"]
+    assert [doc.doc_id for doc in found.of("q").missed] == ["b"]
     assert {str(one.measure) for one in found.qualities} >= {"P(rel=2)@1", "RR(rel=2)"}
     assert found.reading.kind == "both are low"
 
@@ -342,23 +342,23 @@ def test_recall_is_told_at_four_times_k():
 def test_a_reranker_is_only_given_what_it_reaches():
     run = ["x1", "x2", "d", *(f"y{n}" for n in range(9)), "e"]
     found = diagnose({"q": {"d": 1, "e": 1}}, {"q": run}, k=2, depth=12)
-    cure = found.cures[-1]
-    assert (cure.name, cure.queries, cure.documents) == ("reranking", 1, 1)
-    assert cure.evidence[0] == "1 missed document in 1 query at ranks 3 to 12"
+    fix = found.fixes[-1]
+    assert (fix.name, fix.queries, fix.documents) == ("reranking", 1, 1)
+    assert fix.evidence[0] == "1 missed document in 1 query at ranks 3 to 12"
 
 
 def test_a_query_that_misses_is_found_though_its_value_is_the_best():
     found = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e"]}, measure="P@1", k=2)
-    assert found.finding("q").value == found.finding("q").attainable == 1
-    assert [doc.doc_id for doc in found.finding("q").missed] == ["e"]
+    assert found.of("q").value == found.of("q").attainable == 1
+    assert [doc.doc_id for doc in found.of("q").missed] == ["e"]
 
 
 def test_undefined_values_come_last():
     qrels = {"a": {"d": 1}, "b": {"d": 2, "e": 2}}
     run = {"a": ["x", "d"], "b": ["d", "x", "e"]}
     found = diagnose(qrels, run, measure="R(rel=2)@2", k=1)
-    assert [one.query_id for one in found.findings] == ["b", "a"]
-    assert math.isnan(found.findings[1].value)
+    assert [one.query_id for one in found.diagnoses] == ["b", "a"]
+    assert math.isnan(found.diagnoses[1].value)
 
 
 def test_a_tenth_that_was_added_up_is_a_tenth():
@@ -368,9 +368,9 @@ def test_a_tenth_that_was_added_up_is_a_tenth():
 
 def test_a_place_that_is_left_open_is_ill_spent():
     found = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d"]}, k=2)
-    assert [doc.doc_id for doc in found.finding("q").missed] == ["e"]
+    assert [doc.doc_id for doc in found.of("q").missed] == ["e"]
 
 
 def test_documents_below_the_relevance_level_are_part_of_the_best_ranking():
     found = diagnose({"q": {"d": 2, "e": 1}}, {"q": ["e", "d"]}, rel=2)
-    assert found.finding("q").attainable == pytest.approx(1)
+    assert found.of("q").attainable == pytest.approx(1)

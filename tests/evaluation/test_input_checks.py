@@ -89,7 +89,7 @@ def test_a_fault_made_of_a_real_run_is_the_first_note_and_withholds_the_verdict(
     qrels, run = good
     bad = changed(run, change)
     evaluation = evaluate(qrels, bad, ["nDCG@10"])
-    first = evaluation.findings[0]
+    first = evaluation.input_findings[0]
     assert (first.code, first.severity) == (code, "error")
     assert said in first.message
     assert evaluation.notes[0] == f"WARNING: {first}"
@@ -103,7 +103,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
     change, code, _ = FAULTS[fault]
     qrels, run = cranfield
     bad = changed(run, change)
-    first = evaluate(qrels, bad, ["nDCG@10"]).findings[0]
+    first = evaluate(qrels, bad, ["nDCG@10"]).input_findings[0]
 
     compared = compare(qrels, {"good": run, "bad": bad}, draws=10)
     text = render(compared)
@@ -123,7 +123,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
 
     diagnosis = diagnose(qrels, bad)
     assert render(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
-    assert (diagnosis.cures, diagnosis.findings, diagnosis.totals) == ((), (), ())
+    assert (diagnosis.fixes, diagnosis.diagnoses, diagnosis.totals) == ((), (), ())
     assert json.loads(diagnosis.to_json())["failing"] is None
 
     changes = diff(qrels, run, bad)
@@ -191,17 +191,17 @@ def test_the_command_names_the_files_where_they_are_known(tmp_path):
     qrels, run = tmp_path / "my qrels.txt", tmp_path / "a.run"
     qrels.write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(9)), encoding="utf-8")
     run.write_text("".join(f"q{n} Q0 x/d{n} 1 1 t\n" for n in range(9)), encoding="utf-8")
-    (found,) = evaluate(str(qrels), str(run), "RR").findings
+    (found,) = evaluate(str(qrels), str(run), "RR").input_findings
     assert f"rankgauge check '{qrels}' {run} --fix fixed" in found.fix
 
 
 def test_findings_are_kept_in_json(cranfield):
     qrels, run = cranfield
     evaluation = evaluate(qrels, changed(run, FAULTS["suffix"][0]), "AP")
-    assert Evaluation.from_json(evaluation.to_json()).findings == evaluation.findings
+    assert Evaluation.from_json(evaluation.to_json()).input_findings == evaluation.input_findings
     old = json.loads(evaluation.to_json())
     del old["findings"]
-    assert Evaluation.from_json(json.dumps(old)).findings == ()
+    assert Evaluation.from_json(json.dumps(old)).input_findings == ()
 
 
 # ---- no false alarms
@@ -217,14 +217,14 @@ def test_real_runs_have_no_finding(data_folder, name):
     folder = data_folder / name
     qrels = read_qrels(folder / ("qrels.txt" if name == "dl20-doc" else "trec/qrels.txt"))
     for path, run in runs_of(folder):
-        assert evaluate(qrels, run, "nDCG@10").findings == (), path
+        assert evaluate(qrels, run, "nDCG@10").input_findings == (), path
         short = {q: dict(list(run[q].items())[:10]) for q in run}
-        assert evaluate(qrels, short, "nDCG@10").findings == (), path
+        assert evaluate(qrels, short, "nDCG@10").input_findings == (), path
 
 
 def test_the_bundled_runs_have_no_finding():
     for path in sorted(RUN.parent.iterdir()):
-        assert evaluate(read_qrels(QRELS), path, "nDCG@10").findings == ()
+        assert evaluate(read_qrels(QRELS), path, "nDCG@10").input_findings == ()
 
 
 @pytest.mark.parametrize("depth", [5, 10, 100])
@@ -235,20 +235,20 @@ def test_a_random_ranking_is_only_bad(good, depth, seed):
     docs = sorted({doc for query in run for doc in run[query]})
     bad = {q: {d: -float(n) for n, d in enumerate(rng.sample(docs, depth))} for q in run}
     found = compare(qrels, {"good": run, "bad": bad}, "nDCG@10", draws=99)
-    assert found.evaluations[1].findings == ()
+    assert found.evaluations[1].input_findings == ()
     assert found.difference("bad").verdict == "worse"
 
 
 def test_few_judged_documents_are_only_few(cranfield):
     qrels, run = cranfield
     judged = {q: {next(iter(qrels[q])): 1} for q in qrels}
-    assert evaluate(judged, run, "nDCG@10").findings == ()
+    assert evaluate(judged, run, "nDCG@10").input_findings == ()
 
 
 def test_documents_that_nobody_judged_at_the_top_are_no_distances():
     qrels = {f"q{n}": {f"d{d}": d % 2 for d in range(10)} for n in range(30)}
     new = {q: [f"n{d}" for d in range(5)] + [f"d{d}" for d in range(5)] for q in qrels}
-    assert evaluate(qrels, new, "nDCG@10").findings == ()
+    assert evaluate(qrels, new, "nDCG@10").input_findings == ()
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0.05, None), (0.3, "warning"), (0.6, "error")])
@@ -257,7 +257,9 @@ def test_a_strict_retriever_is_told_from_one_that_returns_nothing(cranfield, sha
     empty = int(share * len(run))
     strict = {q: {} if n < empty else dict(run[q]) for n, q in enumerate(run)}
     found = compare(qrels, {"good": run, "strict": strict}, "nDCG@10", draws=99)
-    assert [one.severity for one in found.evaluations[1].findings] == [severity] * bool(severity)
+    assert [one.severity for one in found.evaluations[1].input_findings] == [severity] * bool(
+        severity
+    )
     verdict = found.difference("strict").verdict
     assert (verdict == "withheld") is (severity == "error")
     said = any(text.startswith("strict: 67 of 225 queries have no") for text in found.warnings)
@@ -282,7 +284,7 @@ def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
     qrels, run = good
     rng = random.Random(3)
     bad = changed(run, lambda q, d, s: (q, name.format(d, rng.randrange(1, 40)), s))
-    found = evaluate(qrels, bad, "nDCG@10").findings[0]
+    found = evaluate(qrels, bad, "nDCG@10").input_findings[0]
     assert found.code == "P103"
     ours, theirs = re.search(
         "the run has '(.*?)', the judgments have '(.*?)'", found.message
@@ -296,7 +298,7 @@ def test_a_few_documents_met_by_chance_say_nothing():
     qrels = {f"q{n}": {f"{n + 1}": 1, f"{n + 100}": 1} for n in range(50)}
     run = {q: {f"x{n}z_{d}": 1.0 - d / 99 for d in range(2)} for n, q in enumerate(qrels)}
     run["q0"]["x_1"] = run["q1"]["x_2"] = 0.5
-    assert [one.code for one in evaluate(qrels, run, "nDCG@10").findings] != ["P103"]
+    assert [one.code for one in evaluate(qrels, run, "nDCG@10").input_findings] != ["P103"]
 
 
 @pytest.mark.parametrize("prefix", ["x/", "doc_"])
@@ -307,11 +309,11 @@ def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
     parts = {d: f"{prefix}{d}" for q in run for d in run[q]}
     parts = {d: name for d, name in parts.items() if other.random() < percent / 100}
     bad = changed(run, lambda q, d, s: (q, parts.get(d, d), s))
-    (found,) = evaluate(qrels, bad, "nDCG@10").findings
+    (found,) = evaluate(qrels, bad, "nDCG@10").input_findings
     assert (found.code, found.severity) == ("P103", "error")
     assert f"without the prefix '{prefix}'" in found.message
     problem = check(qrels, bad).of("P103")[0]
-    assert f"without the prefix '{prefix}'" in problem.what
+    assert f"without the prefix '{prefix}'" in problem.message
 
 
 # ---- scores in ascending order
@@ -321,7 +323,7 @@ UP, DOWN = [("d1", 0.1), ("d2", 0.5), ("d3", 0.9)], [("d1", 0.9), ("d2", 0.5), (
 
 def order_found(run):
     judged = {f"q{n}": {"d1": 1} for n in range(8)}
-    return [one for one in evaluate(judged, run, "nDCG@10").findings if one.code == "R104"]
+    return [one for one in evaluate(judged, run, "nDCG@10").input_findings if one.code == "R104"]
 
 
 def with_distances(run, k=10):
@@ -356,7 +358,7 @@ def test_distances_of_ten_documents_get_no_verdict(good, tmp_path, form):
         "lists": lambda: dict(with_distances(run)),
         "blocks": lambda: ({q: dict(pairs)} for q, pairs in with_distances(run)),
     }[form]
-    (found,) = evaluate(qrels, bad(), "nDCG@10").findings
+    (found,) = evaluate(qrels, bad(), "nDCG@10").input_findings
     assert (found.code, found.severity) == ("R104", "error")
     assert "look like distances" in found.message
     if form == "blocks":
@@ -371,7 +373,7 @@ def test_distances_of_ten_documents_get_no_verdict(good, tmp_path, form):
 def test_rows_sorted_by_a_score_that_is_none_are_no_distances(good):
     qrels, run = good
     sort = {q: dict(sorted(run[q].items(), key=lambda pair: pair[1])[-10:]) for q in run}
-    assert evaluate(qrels, sort, "nDCG@10").findings == ()
+    assert evaluate(qrels, sort, "nDCG@10").input_findings == ()
 
 
 def test_lists_in_ascending_order_are_named_even_for_few_queries():

@@ -54,13 +54,14 @@ def small_blocks(monkeypatch):
 def streamed(monkeypatch):
     """Whether a file was read block by block to its end."""
     seen = []
-    taken = evaluating._streamed  # noqa: SLF001 - only to look at
+    taken = evaluating._measure_file  # noqa: SLF001 - only to look at
 
-    def watched(gathering, path):
-        seen.append(taken(gathering, path))
-        return seen[-1]
+    def watched(path, context):
+        found = taken(path, context)
+        seen.append(bool(found))
+        return found
 
-    monkeypatch.setattr(evaluating, "_streamed", watched)
+    monkeypatch.setattr(evaluating, "_measure_file", watched)
     return seen
 
 

@@ -12,7 +12,7 @@ from oracles import Seen
 from strategies import by_loop, joined
 
 from rankgauge import Run, evaluate, parse
-from rankgauge.evaluation.tie_draws import Draws, drawn_orders
+from rankgauge.evaluation.tie_draws import drawn_orders, generator_of
 
 JUDGED = {"q1": {"a": 2, "b": 1, "c": 0, "z": 1}, "q2": {"a": 1, "c": 0}, "q3": {"a": 3}}
 RUN = {
@@ -90,7 +90,7 @@ def test_another_seed_draws_other_orders() -> None:
     one = evaluate(JUDGED, RUN, "ERR@3", ties="mean", draws=50)
     other = evaluate(JUDGED, RUN, "ERR@3", ties="mean", draws=50, seed=1)
     assert one.mean() != other.mean()
-    assert Draws(1, 5).of(b"q").random() != Draws(1, 5).of(b"p").random()
+    assert generator_of(b"q", 5).random() != generator_of(b"p", 5).random()
 
 
 def test_closed_forms_are_not_drawn() -> None:

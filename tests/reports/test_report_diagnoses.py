@@ -29,7 +29,7 @@ def test_every_section_stands_there_in_the_order_of_reading():
     text = render(SAMPLE, "table", Options(full=True))
     heads = (
         "bm25: how good", "both are low:", "rule of thumb", "what went wrong: in 20 of 30 queries",
-        "q03 “my tablet", "cures in their usual order", "what could be gained", "another cut-off",
+        "q03 “my tablet", "suggested fixes", "what could be gained", "another cut-off",
         "a threshold on the score", "how the queries spread", "which queries", "too few to say",
     )  # fmt: skip
     places = [text.index(head) for head in heads]
@@ -41,7 +41,7 @@ def test_what_decides_fits_a_page_and_the_rest_is_named():
     text = render(PLAIN)
     assert text.count("\n") <= 95
     heads = (
-        "how good", "both are low:", "what went wrong:", "q03 “my tablet", "cures in their usual",
+        "how good", "both are low:", "what went wrong:", "q03 “my tablet", "suggested fixes",
         "5. reranking", "– judging", "--full (full=True) shows more: ", "30 queries: all that are",
     )  # fmt: skip
     places = [text.index(head) for head in heads]
@@ -100,7 +100,7 @@ def test_only_so_many_queries_are_shown_as_asked():
 
 def test_csv_has_every_missed_document_with_its_causes():
     rows = list(csv.DictReader(io.StringIO(render(SAMPLE, "csv"))))
-    missed = [(one.query_id, doc.doc_id) for one in SAMPLE.findings for doc in one.missed]
+    missed = [(one.query_id, doc.doc_id) for one in SAMPLE.diagnoses for doc in one.missed]
     assert [(row["query"], row["document"]) for row in rows if row["document"]] == missed
     names = {cause.name for cause in CAUSES}
     for row in rows:
@@ -146,5 +146,5 @@ def test_the_page_has_every_cause_with_its_rule():
     if not page.exists():
         pytest.skip("there are no pages beside these tests")
     text = page.read_text(encoding="utf-8")
-    rows = "".join(f"| {c.name} | {c.of} | {c.rule} | {c.cure} |\n" for c in CAUSES)
+    rows = "".join(f"| {c.name} | {c.of} | {c.rule} | {c.fix} |\n" for c in CAUSES)
     assert rows in text

@@ -38,7 +38,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     ]
     assert open_tables[0] == "bm25: how good"
     assert open_tables[1].startswith("what went wrong")
-    assert open_tables[2:] == ["what could be gained", "cures in their usual order"]
+    assert open_tables[2:] == ["what could be gained", "suggested fixes"]
     assert len(titles) == 4 + worst + 3 + bool(found.sweep.thresholds)
 
 

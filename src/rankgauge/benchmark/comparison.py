@@ -113,7 +113,7 @@ def compare_runs(
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors)
-    said = {one.run_name: {f.code for f in one.findings} for one in comparison.evaluations}
+    said = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
     found = {
         run.name: [f for f in run.tally.findings() if f.code not in said[run.name]] for run in runs
     }

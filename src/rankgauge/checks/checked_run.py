@@ -331,6 +331,7 @@ def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
         tie_last=column("tie_last")[rows],
         grade=column("grade", np.float64)[rows],
         retrieved=column("retrieved")[order],
+        in_run=column("in_run")[order],
         unknown_queries=np.zeros(0, dtype=np.int64),
         rows=column("rows")[rows],
     )

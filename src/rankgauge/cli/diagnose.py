@@ -79,7 +79,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
 
-    Prints quality in bands, causes with their evidence, the worst queries, and what each cure could
+    Prints quality in bands, causes with their evidence, the worst queries, and what each fix could
     gain at most; with --full also what stands behind it, and which queries are hard.
 
     \b

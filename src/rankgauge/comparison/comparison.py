@@ -33,8 +33,7 @@ from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many, some
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.arguments import Queries, judged_by
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
@@ -250,7 +249,7 @@ class Comparison(Result):
                 {
                     "name": e.run_name,
                     "means": means[e.run_name],
-                    "findings": [found.to_dict() for found in e.findings],
+                    "findings": [found.to_dict() for found in e.input_findings],
                 }
                 for e in self.evaluations
             ],
@@ -383,7 +382,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     wanted = tuple(dict.fromkeys([*declared, *shown]))
     if runs is None:
         return _compared([_by(e, wanted) for e in evaluations], design)
-    judged = judged_by(qrels, wanted)
+    judged = prepare_judgments(qrels, wanted)
     truth = Qrels.of(judged)
     _check_common(truth, named)
     which = queries

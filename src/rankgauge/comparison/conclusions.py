@@ -149,7 +149,7 @@ def findings_of_evaluations(
         yield _finding("C104", weighted)
     for e in evaluations:
         explains = explaining(e.findings)
-        for one in e.findings:
+        for one in e.input_findings:
             if one not in explains:
                 yield replace(one, message=f"{e.run_name}: {one.message}")
     named = {e.run_name: e for e in evaluations}

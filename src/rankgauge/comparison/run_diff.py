@@ -107,8 +107,7 @@ class QueryDiff:
 class RunDiff(Result):
     """What became of each query from run A to run B.
 
-    Made by :func:`diff`. Shows itself as a table in a notebook; :func:`report_diff` shows the
-    rankings, too.
+    Made by :func:`diff`. Printed, it shows the rankings, too.
 
     Attributes:
         run_a: What the first run is called.
@@ -363,7 +362,7 @@ def _findings(
 ) -> Iterator[tuple[str, Finding]]:
     """What is wrong with the input, each with the run that has it."""
     for run, evaluation in zip(runs, evaluations, strict=True):
-        found = evaluation.findings
+        found = evaluation.input_findings
         if texts.documents:
             docs = (doc for query in run for doc in islice(run[query], 10))
             found += collection_findings(docs, texts.documents)
@@ -555,7 +554,7 @@ def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
             yield f"{count} not in {evaluation.run_name}: an empty ranking there"
     said: dict[str, list[str]] = {}
     for evaluation in evaluations:
-        note = ties_note(evaluation.counts, evaluation.policies)
+        note = str(ties_note(evaluation.counts["tied"], evaluation.policies.ties))
         said.setdefault(note, []).append(evaluation.run_name)
     for note, names in said.items():
         yield note if len(names) > 1 else f"{names[0]}: {note}"

@@ -104,7 +104,7 @@ class Finding:
     """Something noticed about an input or a result that matters for its interpretation.
 
     Attributes:
-        code: The code of its kind, as in :data:`rankgauge.checks.FINDING_KINDS`.
+        code: The code of its kind, as in :data:`rankgauge.checks.FINDING_KINDS`; empty without one.
         severity: ``error``: it explains the numbers, so that no verdict is drawn from them;
             ``warning``: they may mislead; ``info``: to know.
         message: What was found.
@@ -121,7 +121,13 @@ class Finding:
     evidence: Evidence = Evidence()
 
     def __str__(self) -> str:
-        return f"{'; '.join(filter(None, (self.message, self.fix)))} ({self.code})"
+        text = "; ".join(filter(None, (self.message, self.fix)))
+        return f"{text} ({self.code})" if self.code else text
+
+    @property
+    def note(self) -> str:
+        """The text below a table: warnings and errors are marked."""
+        return str(self) if self.severity == "info" else f"WARNING: {self}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, without `evidence` if it is empty."""

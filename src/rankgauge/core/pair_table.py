@@ -21,9 +21,6 @@ __all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_k
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.integer[Any])
 
-# So many rankings tell of most runs that scores do not rise in the order given.
-_FIRST = 8
-
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22
 # So many queries are of the same length, on average, where they are sorted by length.
@@ -115,35 +112,26 @@ class PairTable:
         """Count the rankings whose values rise from row to row, and those with unequal values.
 
         Rankings with fewer than three rows are ignored, since their order may be chance; lists of
-        pairs need two. If less than half of the first eight rankings rise, the others are not
-        looked at, and count as not rising.
+        pairs need two.
 
         Example:
             >>> from rankgauge import Run
             >>> Run.of({"q1": [("d1", 0.1), ("d2", 0.9)], "q2": [("d1", 0.5)]}).table.rising()
             (1, 1)
         """
-        least = 2 if self.paired else 3
-        count = len(self.queries)
-        rising, varied = self._rising(min(count, _FIRST), least)
-        if count <= _FIRST:
-            return rising, varied
-        return (rising, count) if 2 * rising < varied else self._rising(count, least)
-
-    def _rising(self, count: int, least: int) -> tuple[int, int]:
-        """The same of the first rankings, if they have at least so many rows."""
-        starts, ends = self.offsets[:count], self.offsets[1 : count + 1]
-        longer = ends - starts >= least
-        starts, last = starts[longer], ends[longer] - 1
-        values = self.values[: self.offsets[count]]
-        up, down = (
-            (steps[last] - steps[starts]) > 0
-            for steps in (
-                np.append(0, np.cumsum(values[1:] > values[:-1])),
-                np.append(0, np.cumsum(values[1:] < values[:-1])),
-            )
-        )
-        return int(np.count_nonzero(up & ~down)), int(np.count_nonzero(up | down))
+        starts, ends = self.offsets[:-1], self.offsets[1:]
+        longer = np.flatnonzero(ends - starts >= (2 if self.paired else 3))
+        first, values = starts[longer], self.values
+        # Most rankings fall at once: only the others are looked at whole.
+        falls = values[first] > values[first + 1]
+        rest = longer[~falls]
+        fallen = len(longer) - len(rest)
+        if not len(rest):
+            return 0, fallen
+        parts = np.stack([starts[rest], ends[rest] - 1], axis=1).ravel()
+        steps = (values[1:] > values[:-1], values[1:] < values[:-1])
+        up, down = (np.logical_or.reduceat(np.append(step, [False]), parts)[::2] for step in steps)
+        return int(np.count_nonzero(up & ~down)), fallen + int(np.count_nonzero(up | down))
 
     def keep(self, rows: IntArray) -> PairTable:
         """Only these rows (ascending); queries stay, even without rows."""

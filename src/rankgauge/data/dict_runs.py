@@ -16,12 +16,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.core.ids import IntArray, show_id
+from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import offsets_of
 from rankgauge.core.policies import BY_GRADE, Ties
 from rankgauge.data.join import Joined
@@ -30,7 +30,7 @@ from rankgauge.data.model import Qrels
 from rankgauge.data.ranking import by_grade
 from rankgauge.formats.layout import is_lost
 
-__all__ = ["Mapped", "mapped"]
+__all__ = ["JoinedDicts", "join_dicts"]
 
 # Of these it is known what a look at their keys and values does.
 _DICTS = {dict, defaultdict, OrderedDict}
@@ -43,13 +43,12 @@ _FEW_GROUPS = 16
 _BLOCK = 2048
 # Of dicts with tables of two to this or more the size says nothing: there each key is looked at.
 _SIZED = 15
-# So many rankings tell of most runs that scores do not rise in the order given; shorter rankings
-# may rise by chance.
-_FIRST, _LEAST = 8, 3
+# Shorter rankings may rise by chance.
+_LEAST = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class JoinedDicts:
     """A run of dicts and its join.
 
     Attributes:
@@ -63,51 +62,55 @@ class Mapped:
     rankings: Sequence[Mapping[str, float]]
 
     def documents(self) -> int:
-        """How many rows it has."""
+        """Count its rows."""
         return sum(map(len, self.rankings))
 
-    def constant(self) -> bool:
-        """Whether every ranking of two or more documents has one score only, and there is one."""
-        found = False
+    def spread(self) -> tuple[int, int]:
+        """Return 1 if a ranking has two or more documents, and 1 if one has different scores."""
+        longer = 0
         for ranking in self.rankings:
             if len(ranking) > 1:
                 # Of most runs the first look says it.
                 if any(score != other for score, other in pairwise(ranking.values())):
-                    return False
-                found = True
-        return found
+                    return 1, 1
+                longer = 1
+        return longer, 0
 
     def rising(self) -> tuple[int, int]:
-        """Rankings whose scores rise in the order given, as :meth:`PairTable.rising` counts."""
+        """Count the rankings whose scores rise in the order given, as `PairTable.rising` does."""
         rising = varied = 0
-        for place, ranking in enumerate(self.rankings):
-            if place == _FIRST and 2 * rising < varied:
-                return rising, len(self.rankings)
+        for ranking in self.rankings:
             if len(ranking) < _LEAST:
                 continue
+            scores = iter(ranking.values())
             # Of most rankings the first look says it.
-            if any(score > other for score, other in pairwise(ranking.values())):
+            if next(scores) > next(scores) or any(
+                score > other for score, other in pairwise(ranking.values())
+            ):
                 varied += 1
             elif any(score != other for score, other in pairwise(ranking.values())):
                 rising, varied = rising + 1, varied + 1
         return rising, varied
 
-    def unknown(self) -> Iterator[bytes]:
-        """The queries without judgments."""
-        return (self.queries[place].encode() for place in self.joined.unknown_queries.tolist())
+    def unknown(self) -> list[bytes]:
+        """Return the queries without judgments."""
+        return [self.queries[place].encode() for place in self.joined.unknown_queries.tolist()]
 
-    def first(self, number: int) -> list[str]:
-        """Its first queries, as they are shown."""
-        return [show_id(query.encode()) for query in self.queries[:number]]
+    def first_documents(self, queries: int, documents: int) -> dict[int, Sequence[str | bytes]]:
+        """Return the first documents of the first judged queries, as given, by query number."""
+        places = zip(
+            self.joined.numbers.tolist(), self.joined.in_run[:queries].tolist(), strict=False
+        )
+        return {number: [*islice(self.rankings[place], documents)] for number, place in places}
 
 
-def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
+def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
     """Join a run of dicts; None if it is not as simple as that.
 
     Args:
         qrels: The judgments.
         run: Query id to document id to score.
-        ties: ``trec``, ``input``, ``best``, ``worst`` or ``mean``, as the join has them.
+        ties: As of :func:`rankgauge.data.join.join`.
     """
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
@@ -131,7 +134,7 @@ def mapped(qrels: Qrels, run: Any, *, ties: Ties) -> Mapped | None:
             return None
         blocks.append(ranks)
     joined = _joined(qrels, np.array(numbers), rankings, (blocks, ties))
-    return Mapped(joined, queries, rankings)
+    return JoinedDicts(joined, queries, rankings)
 
 
 class _Ranks(NamedTuple):
@@ -335,6 +338,7 @@ def _joined(
         tie_last=last[order],
         grade=qrels.table.values[rows[order]],
         retrieved=np.array([len(ranking) for ranking in rankings], dtype=np.int64)[by_number],
+        in_run=by_number,
         unknown_queries=np.flatnonzero(of_run < 0),
         rows=rows[order],
     )

@@ -41,6 +41,7 @@ class Joined:
         tie_last: Last rank of it.
         grade: Its grade.
         retrieved: (n,) documents retrieved.
+        in_run: (n,) the numbers of these queries in the run.
         unknown_queries: Queries of the run (by its own numbers) without judgments.
         rows: The row of each entry's judgment.
     """
@@ -53,8 +54,18 @@ class Joined:
     tie_last: IntArray
     grade: FloatArray
     retrieved: IntArray
+    in_run: IntArray
     unknown_queries: IntArray
     rows: IntArray
+
+    @classmethod
+    def empty(cls, qrels: Qrels) -> Joined:
+        """Return the join of a run without queries."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(
+            qrels, none, np.zeros(1, dtype=np.int64), none, none, none, np.zeros(0), none, none,
+            none, none,
+        )  # fmt: skip
 
     def blocks(self, queries: IntArray, cells: int = CELLS) -> Iterator[tuple[IntArray, JudgedRun]]:
         """The judged runs of these queries, each with the places (in `queries`) of its rows.
@@ -206,6 +217,7 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
         tie_last=last[order],
         grade=qrels.table.values[judged_rows[order]],
         retrieved=np.diff(table.offsets)[by_number],
+        in_run=by_number,
         unknown_queries=np.flatnonzero(of_run < 0),
         rows=judged_rows[order],
     )

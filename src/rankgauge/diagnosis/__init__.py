@@ -1,10 +1,10 @@
-"""Why a run is as it is: bands, causes with their evidence, and what cures could gain."""
+"""Why a run is as it is: bands, likely causes, suggested fixes and their potential gains."""
 
-from rankgauge.diagnosis.bands import Band, Bands
 from rankgauge.diagnosis.causes import CAUSES, Cause, CauseTotal, Missed, QueryDiagnosis
-from rankgauge.diagnosis.cures import Cure, Quality, Reading
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
-from rankgauge.diagnosis.potential import CutOff, Potential, Sweep, Threshold
+from rankgauge.diagnosis.fixes import Reading, SuggestedFix
+from rankgauge.diagnosis.gains import CutOff, PotentialGain, Sweep, Threshold
+from rankgauge.diagnosis.quality import Band, Bands, Quality
 from rankgauge.diagnosis.slices import Difficulty, Slice
 
 __all__ = [
@@ -13,16 +13,16 @@ __all__ = [
     "Bands",
     "Cause",
     "CauseTotal",
-    "Cure",
     "CutOff",
     "Diagnosis",
     "Difficulty",
     "Missed",
-    "Potential",
+    "PotentialGain",
     "Quality",
     "QueryDiagnosis",
     "Reading",
     "Slice",
+    "SuggestedFix",
     "Sweep",
     "Threshold",
     "diagnose",

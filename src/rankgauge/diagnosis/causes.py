@@ -1,4 +1,4 @@
-"""What went wrong in a query: each cause by a stated rule, with the evidence it was found by."""
+"""Likely causes of a bad value: each by a stated rule, with its evidence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Literal
 
 from rankgauge.corpus.collection import Collection
+from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
-from rankgauge.diagnosis.views import View
 
 __all__ = [
     "CAUSES",
@@ -41,15 +41,15 @@ class Cause:
         name: What it is called.
         of: Whether it is found for each missed document or for a query.
         reads: What it is decided from.
-        rule: When it is claimed.
-        cure: What to do.
+        rule: The condition.
+        fix: What to do.
     """
 
     name: str
     of: Literal["document", "query"]
     reads: Literal["ranks", "documents", "documents and queries"]
     rule: str
-    cure: str
+    fix: str
 
 
 SUSPICIOUS = Cause(
@@ -191,11 +191,11 @@ class CauseTotal:
     looked_at: bool
 
 
-def totals(findings: Sequence[QueryDiagnosis], seen: frozenset[str]) -> tuple[CauseTotal, ...]:
+def totals(diagnoses: Sequence[QueryDiagnosis], seen: frozenset[str]) -> tuple[CauseTotal, ...]:
     """Every cause with how often it was found; `seen` are the names of those looked at."""
-    queries = Counter(name for found in findings for name in found.causes)
-    first = Counter(found.primary for found in findings)
-    docs = Counter(name for found in findings for doc in found.missed for name in doc.causes)
+    queries = Counter(name for found in diagnoses for name in found.causes)
+    first = Counter(found.primary for found in diagnoses)
+    docs = Counter(name for found in diagnoses for doc in found.missed for name in doc.causes)
     return tuple(
         CauseTotal(
             cause, queries[cause.name], first[cause.name],
@@ -212,12 +212,12 @@ class Examiner:
     Attributes:
         texts: The texts of the collection.
         k: The cut-off.
-        views: Every query, for what is usual in these judgments.
+        queries: Every query, for what is usual in these judgments.
     """
 
     texts: Texts
     k: int
-    views: tuple[View, ...]
+    queries: tuple[RankedQuery, ...]
 
     @property
     def _collection(self) -> Collection:
@@ -226,87 +226,84 @@ class Examiner:
     @cached_property
     def looked_at(self) -> frozenset[str]:
         """Names of the causes that can be decided in full from what was given."""
-        known = {
-            "ranks": True,
-            "documents": bool(self._collection.documents),
-            "documents and queries": bool(self._collection.documents and self._collection.queries),
-        }
-        names = {cause.name for cause in CAUSES if known[cause.reads]}
-        if not self._judges_non_relevant:
-            names.discard(UNJUDGED.name)
-        return frozenset(names)
+        documents, queries = self._collection.documents, self._collection.queries
+        unknown = {"documents and queries"} if not (documents and queries) else set()
+        unknown |= set() if documents else {"documents"}
+        names = {cause.name for cause in CAUSES if cause.reads not in unknown}
+        return frozenset(names if self._judges_non_relevant else names - {UNJUDGED.name})
 
     @cached_property
     def _judges_non_relevant(self) -> bool:
-        return any(grade < view.rel for view in self.views for grade in view.grades.values())
+        return any(grade < query.rel for query in self.queries for grade in query.grades.values())
 
     @cached_property
     def _grades_differ(self) -> bool:
         """Whether in most queries not all documents have one grade, and some are not relevant."""
         if not self._judges_non_relevant:
             return False
-        mixed = sum(len(set(view.grades.values())) > 1 for view in self.views)
-        return mixed > _HALF * len(self.views)
+        mixed = sum(len(set(query.grades.values())) > 1 for query in self.queries)
+        return mixed > _HALF * len(self.queries)
 
-    def finding(self, view: View, value: float, attainable: float) -> QueryDiagnosis:
-        """What went wrong in this query."""
-        missed = tuple(self._missed(view, doc) for doc in view.missed(self.k))
-        seen = list(self._of_query(view, missed=bool(missed)))
-        names = {name for name, _ in seen} | {name for doc in missed for name in doc.causes}
-        query = self._collection.queries.get(view.query_id)
+    def diagnose(self, query: RankedQuery, value: float, attainable: float) -> QueryDiagnosis:
+        """Return the likely causes of the value of a query."""
+        missed = tuple(self._missed(query, doc) for doc in query.missed(self.k))
+        found = list(self._of_query(query, missed=bool(missed)))
+        names = {name for name, _ in found} | {name for doc in missed for name in doc.causes}
+        text = self._collection.queries.get(query.query_id)
         return QueryDiagnosis(
-            query_id=view.query_id,
-            text="" if query is None else query.text,
+            query_id=query.query_id,
+            text="" if text is None else text.text,
             value=value,
             attainable=attainable,
-            terms=self.texts.asked_words(view.query_id),
-            relevant=len(view.relevant),
-            found=view.hits(self.k),
+            terms=self.texts.asked_words(query.query_id),
+            relevant=len(query.relevant),
+            found=query.hits(self.k),
             causes=_in_order(names, missed),
-            evidence=tuple(sentence for _, sentence in seen),
+            evidence=tuple(sentence for _, sentence in found),
             missed=missed,
-            unjudged=view.unjudged(self.k),
+            unjudged=query.unjudged(self.k),
         )
 
     # ---- causes of a missed document
 
-    def _missed(self, view: View, doc: str) -> Missed:
-        seen = [
-            (cause.name, sentence)
-            for cause, sentence in (
-                (GAP, self._gap(view, doc)),
-                (IGNORED, self._ignored(view, doc)),
-                (LENGTH, self._length(doc)),
-                (NOT_RETRIEVED, _not_retrieved(view, doc)),
-                (BELOW_K, f"rank {view.ranks[doc]}" if doc in view.ranks else ""),
-            )
-            if sentence
-        ]
+    def _missed(self, query: RankedQuery, doc: str) -> Missed:
+        rank, depth = query.ranks.get(doc), len(query.docs)
+        absent = (
+            f"not among the {depth:,} retrieved" if depth
+            else "the run has no document for this query"
+        )  # fmt: skip
+        evidence = {
+            GAP: self._gap(query, doc),
+            IGNORED: self._ignored(query, doc),
+            LENGTH: self._length(doc),
+            NOT_RETRIEVED: absent if rank is None else "",
+            BELOW_K: "" if rank is None else f"rank {rank}",
+        }
         document = self._collection.documents.get(doc)
         return Missed(
             doc_id=doc,
-            grade=view.grades[doc],
-            rank=view.ranks.get(doc),
-            causes=tuple(name for name, _ in seen),
-            evidence=tuple(sentence for _, sentence in seen),
+            grade=query.grades[doc],
+            rank=rank,
+            causes=tuple(cause.name for cause, sentence in evidence.items() if sentence),
+            evidence=tuple(filter(None, evidence.values())),
             snippet="" if document is None else document.snippet(),
         )
 
-    def _gap(self, view: View, doc: str) -> str:
-        asked = self.texts.asked(view.query_id)
-        if not asked or not self.texts.words(doc) or self.texts.shared(view.query_id, doc):
+    def _gap(self, query: RankedQuery, doc: str) -> str:
+        asked = self.texts.asked(query.query_id)
+        if not asked or not self.texts.words(doc) or self.texts.shared(query.query_id, doc):
             return ""
         return "no term of the query in it"
 
-    def _ignored(self, view: View, doc: str) -> str:
-        asked = self.texts.asked(view.query_id)
-        held = len(self.texts.shared(view.query_id, doc))
+    def _ignored(self, query: RankedQuery, doc: str) -> str:
+        asked = self.texts.asked(query.query_id)
+        held = len(self.texts.shared(query.query_id, doc))
         if held < _SEVERAL or held < _NEARLY_ALL * len(asked):
             return ""
-        above = [d for d in view.docs[: self.k] if view.worth(d) < view.grades[doc]]
+        above = [d for d in query.docs[: self.k] if query.grade(d) < query.grades[doc]]
         if not above or not all(map(self.texts.knows, above)):
             return ""
-        most = max(len(self.texts.shared(view.query_id, other)) for other in above)
+        most = max(len(self.texts.shared(query.query_id, other)) for other in above)
         if most > _NEARLY_ALL * held:
             return ""
         return f"holds {held} of {len(asked)} terms of the query; those in its place {most} at most"
@@ -315,10 +312,10 @@ class Examiner:
     def lengths(self) -> Mapping[str, tuple[int, int]]:
         """Relevant documents missed, and those missed or in the first k, by size of their text."""
         counts = {"short": [0, 0], "usual": [0, 0], "long": [0, 0]}
-        for view in self.views:
-            missed = set(view.missed(self.k))
-            for doc in view.relevant:
-                if self.texts.length(doc) and (doc in missed or view.within(doc, self.k)):
+        for query in self.queries:
+            missed = set(query.missed(self.k))
+            for doc in query.relevant:
+                if self.texts.length(doc) and (doc in missed or query.within(doc, self.k)):
                     of_size = counts[self.texts.size(doc)]
                     of_size[0] += doc in missed
                     of_size[1] += 1
@@ -343,16 +340,16 @@ class Examiner:
 
     # ---- causes of a query
 
-    def _of_query(self, view: View, *, missed: bool) -> Iterator[tuple[str, str]]:
-        for sentence in self._suspicions(view):
+    def _of_query(self, query: RankedQuery, *, missed: bool) -> Iterator[tuple[str, str]]:
+        for sentence in self._suspicions(query):
             yield SUSPICIOUS.name, sentence
-        top = view.docs[: self.k]
+        top = query.docs[: self.k]
         if not missed:
-            low = _inverted(view, self.k)
+            low = _inverted(query, self.k)
             if low:
                 yield LOW.name, low
             return
-        bare = view.unjudged(self.k)
+        bare = query.unjudged(self.k)
         if UNJUDGED.name in self.looked_at and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
         repeats = self.texts.near_duplicates(top)
@@ -363,38 +360,41 @@ class Examiner:
                 f"{len(repeats)} of the first {len(top)} repeat another: {_few(pairs)}",
             )
 
-    def _suspicions(self, view: View) -> Iterator[str]:
-        grades = set(view.grades.values())
-        if len(view.grades) >= _ENOUGH_JUDGED and len(grades) == 1 and self._grades_differ:
-            yield f"all {len(view.grades)} judged documents have grade {grades.pop():g}"
+    def _suspicions(self, query: RankedQuery) -> Iterator[str]:
+        grades = set(query.grades.values())
+        if len(query.grades) >= _ENOUGH_JUDGED and len(grades) == 1 and self._grades_differ:
+            yield f"all {len(query.grades)} judged documents have grade {grades.pop():g}"
         if not self._collection.documents:
             return
-        absent = [doc for doc in view.relevant if not self.texts.knows(doc)]
-        if absent:
-            yield f"relevant, but not in the collection: {_few(absent)}"
-        empty = [d for d in view.relevant if self.texts.knows(d) and not self.texts.length(d)]
-        if empty:
-            yield f"relevant, but without a text: {_few(empty)}"
-        strange = [doc for doc in view.docs[: self.k] if not self.texts.knows(doc)]
-        if strange:
-            yield f"in the first {self.k}, but not in the collection: {_few(strange)}"
-        twins = list(self._twins(view))
-        if twins:
-            yield f"same words, judged otherwise: {_few(twins)}"
+        known = self.texts.knows
+        for what, docs in (
+            ("relevant, but not in the collection", [d for d in query.relevant if not known(d)]),
+            (
+                "relevant, but without a text",
+                [d for d in query.relevant if known(d) and not self.texts.length(d)],
+            ),
+            (
+                f"in the first {self.k}, but not in the collection",
+                [doc for doc in query.docs[: self.k] if not known(doc)],
+            ),
+            ("same words, judged otherwise", list(self._twins(query))),
+        ):
+            if docs:
+                yield f"{what}: {_few(docs)}"
 
-    def _twins(self, view: View) -> Iterator[str]:
+    def _twins(self, query: RankedQuery) -> Iterator[str]:
         """Documents with the words of a relevant one and another grade."""
-        others = list(dict.fromkeys([*view.docs[: self.k], *view.grades]))
         by_words: dict[tuple[str, ...], list[str]] = {}
-        for doc in others:
+        for doc in dict.fromkeys([*query.docs[: self.k], *query.grades]):
             by_words.setdefault(self.texts.words(doc), []).append(doc)
-        for doc in view.relevant:
-            for other in by_words.get(self.texts.words(doc), []) if self.texts.words(doc) else []:
-                grade = view.grades.get(other)
-                # Each pair once, told from the higher grade.
-                if other != doc and (grade is None or grade < view.grades[doc]):
-                    said = "none" if grade is None else f"{grade:g}"
-                    yield f"{other} (grade {said}) and {doc} (grade {view.grades[doc]:g})"
+        by_words.pop((), None)
+        for doc in query.relevant:
+            for other in by_words.get(self.texts.words(doc), []):
+                grade = query.grades.get(other)
+                # Each pair once, from the higher grade.
+                if other != doc and (grade is None or grade < query.grades[doc]):
+                    its = "none" if grade is None else f"{grade:g}"
+                    yield f"{other} (grade {its}) and {doc} (grade {query.grades[doc]:g})"
 
 
 def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]:
@@ -424,17 +424,9 @@ def _by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
     )
 
 
-def _not_retrieved(view: View, doc: str) -> str:
-    if doc in view.ranks:
-        return ""
-    if not view.docs:
-        return "the run has no document for this query"
-    return f"not among the {len(view.docs):,} retrieved"
-
-
-def _inverted(view: View, k: int) -> str:
+def _inverted(query: RankedQuery, k: int) -> str:
     """Where the first document stands that has a better one below it in the first k."""
-    top = [view.worth(doc) for doc in view.docs[:k]]
+    top = [query.grade(doc) for doc in query.docs[:k]]
     for place, grade in enumerate(top):
         better = [below for below in range(place + 1, len(top)) if top[below] > grade]
         if better:
@@ -451,10 +443,10 @@ def _few(items: Sequence[str]) -> str:
     return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
 
 
-def shares(findings: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
+def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
     """The missed documents that have a cause, by query."""
     found = {
         finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)
-        for finding in findings
+        for finding in diagnoses
     }
     return {query: docs for query, docs in found.items() if docs}

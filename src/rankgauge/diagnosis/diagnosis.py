@@ -12,7 +12,6 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run
-from rankgauge.diagnosis.bands import Bands
 from rankgauge.diagnosis.causes import (
     CAUSES,
     SUSPICIOUS,
@@ -22,11 +21,12 @@ from rankgauge.diagnosis.causes import (
     QueryDiagnosis,
     totals,
 )
-from rankgauge.diagnosis.cures import Cure, Evidence, Quality, Reading, levels
-from rankgauge.diagnosis.potential import CutOff, Potential, Sweep, Workshop
+from rankgauge.diagnosis.fixes import Advice, Reading, SuggestedFix
+from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
+from rankgauge.diagnosis.quality import Bands, Quality, qualities
+from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries
 from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosis.terms import Texts
-from rankgauge.diagnosis.views import View, ideal, views
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
@@ -44,7 +44,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """Why a run is as good or bad as it is: bands, causes with evidence, and what cures could gain.
+    """Why a run is as good or bad as it is: bands, likely causes, and potential gains.
 
     Made by :func:`diagnose`.
 
@@ -57,21 +57,21 @@ class Diagnosis(Result):
         queries: How many queries were looked at.
         qualities: Means with their bands and with what is attainable.
         reading: Precision and recall read together.
-        findings: What went wrong, query by query, worst first; a query as good as it can be has
+        diagnoses: The likely causes, query by query, worst first; a query as good as it can be has
             none.
         shown: How many of them `worst` gives.
         totals: Every cause with how often it was found.
         now: Means of the run, by measure.
-        potentials: What changes of the rankings would do to them.
+        gains: Potential gains: what changes of the rankings would do to them.
         cutoffs: Precision, recall and success at several cut-offs.
         sweep: Thresholds over the score.
-        cures: The cures in their usual order, each with its evidence.
+        fixes: Suggested fixes in their usual order, each with its evidence.
         difficulty: How the queries spread.
         slices: Means by group, length of the query, number of relevant documents.
         not_looked_at: Causes that what was given cannot decide, and why.
         notes: What a reader of the numbers has to know.
         input_findings: What the cheap checks of the input found. One of severity ``error`` explains
-            the numbers: then `findings`, `totals`, `potentials` and `cures` are left empty.
+            the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
     """
 
     _schema = _SCHEMA
@@ -84,14 +84,14 @@ class Diagnosis(Result):
     queries: int
     qualities: tuple[Quality, ...]
     reading: Reading
-    findings: tuple[QueryDiagnosis, ...]
+    diagnoses: tuple[QueryDiagnosis, ...]
     shown: int
     totals: tuple[CauseTotal, ...]
     now: Mapping[str, float]
-    potentials: tuple[Potential, ...]
+    gains: tuple[PotentialGain, ...]
     cutoffs: tuple[CutOff, ...]
     sweep: Sweep
-    cures: tuple[Cure, ...]
+    fixes: tuple[SuggestedFix, ...]
     difficulty: Difficulty
     slices: tuple[Slice, ...]
     not_looked_at: tuple[str, ...]
@@ -100,24 +100,24 @@ class Diagnosis(Result):
 
     @property
     def withheld(self) -> tuple[Finding, ...]:
-        """What explains the numbers, so that no cause is named and no cure is advised."""
+        """The findings that explain the numbers: no cause is named, no fix is suggested."""
         return explaining(self.input_findings)
 
     @property
     def worst(self) -> tuple[QueryDiagnosis, ...]:
-        """The worst queries that have something to mend."""
-        return self.findings[: self.shown]
+        """The worst queries that have something to fix."""
+        return self.diagnoses[: self.shown]
 
     @property
     def failing(self) -> int | None:
         """How many queries miss a relevant document; None where causes are withheld."""
         if self.withheld:
             return None
-        return sum(bool(finding.missed) for finding in self.findings)
+        return sum(bool(one.missed) for one in self.diagnoses)
 
-    def finding(self, query_id: str) -> QueryDiagnosis | None:
-        """What went wrong in a query; None if it is as good as it can be, or was not looked at."""
-        return next((found for found in self.findings if found.query_id == query_id), None)
+    def of(self, query_id: str) -> QueryDiagnosis | None:
+        """Return the likely causes of a query; None if it is as good as it can be or unknown."""
+        return next((found for found in self.diagnoses if found.query_id == query_id), None)
 
     def summary(self) -> str:
         """Return one sentence: how many queries fail, their most frequent first cause, its fix."""
@@ -132,7 +132,7 @@ class Diagnosis(Result):
             return missed
         return (
             f"{missed}; likely cause: {most.cause.name} (in {most.primary} of them); "
-            f"suggested fix: {most.cause.cure}"
+            f"suggested fix: {most.cause.fix}"
         )
 
     def table(self) -> Table:
@@ -188,7 +188,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         also: Another run, to measure what both together could reach.
 
     Returns:
-        Bands, causes with their evidence, what each cure could gain, and how queries spread.
+        Bands, causes with their evidence, what each fix could gain, and how queries spread.
 
     Raises:
         InputError: If no query has a relevant document, or a choice is not possible.
@@ -199,7 +199,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
         >>> run = {"q1": ["x", "y", "d1"], "q2": ["x", "y"]}
         >>> found = diagnose(qrels, run, k=2)
-        >>> [(one.query_id, one.primary, one.missed[0].rank) for one in found.findings]
+        >>> [(one.query_id, one.primary, one.missed[0].rank) for one in found.diagnoses]
         [('q2', 'not retrieved', None), ('q1', 'ranked below k', 3)]
     """
     by = _measure(measure)
@@ -211,22 +211,21 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     evaluation = evaluate(given, found, measures)
     # By ids as they are shown: the rankings that are made here have no others.
     truth = Qrels.of({query: given[query] for query in given.query_ids})
-    seen = _views(truth, found, rel)
+    queries = _ranked_queries(truth, found, rel)
     texts = Texts(_collection(collection, group_by))
-    examiner = Examiner(texts, k, seen)
-    findings = _findings(examiner, evaluation, by, truth)
-    work = Workshop(truth, seen, measures, k, depth, texts)
+    examiner = Examiner(texts, k, queries)
+    diagnoses = _diagnoses(examiner, evaluation, by, truth)
+    simulation = Simulation(truth, queries, measures, k, depth, rel, texts)
+    gains = tuple(simulation.gains(diagnoses))
     other = None if also is None else Run.of(also)
     others = {} if other is None else _others(truth, other, rel)
-    potentials = tuple(work.potentials(findings))
     if other is not None:
-        potentials += (work.with_other(others),)
-    evidence = Evidence(
-        measure=by, k=k, depth=depth, views=seen, findings=findings,
-        qualities=levels(evaluation.mean(), work.attainable(), wanted.bands),
-        potentials=potentials, cutoffs=tuple(work.cutoffs(rel)), sweep=work.sweep(rel),
-        now=evaluation.mean(), lengths=examiner.lengths, hurting=examiner.hurting, others=others,
-        other_name="" if other is None else other.name,
+        gains += (simulation.with_other(others),)
+    advice = Advice(
+        measure=by, examiner=examiner, depth=depth, diagnoses=diagnoses,
+        qualities=qualities(evaluation.mean(), simulation.attainable(), wanted),
+        gains=gains, cutoffs=tuple(simulation.cutoffs()), sweep=simulation.sweep(),
+        now=evaluation.mean(), others=others, other_name="" if other is None else other.name,
     )  # fmt: skip
     values = _values(evaluation, by)
     made = Diagnosis(
@@ -235,36 +234,34 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         k=k,
         rel=float(rel),
         depth=depth,
-        queries=len(seen),
-        qualities=evidence.qualities,
-        reading=evidence.reading(precision, recall),
-        findings=findings,
+        queries=len(queries),
+        qualities=advice.qualities,
+        reading=advice.reading(precision, recall),
+        diagnoses=diagnoses,
         shown=worst,
-        totals=totals(findings, examiner.looked_at),
-        now=evidence.now,
-        potentials=potentials,
-        cutoffs=evidence.cutoffs,
-        sweep=evidence.sweep,
-        cures=evidence.cures(),
-        difficulty=difficulty(seen, values, by, k),
-        slices=slices(seen, values, texts, group_by),
-        not_looked_at=tuple(_not_looked_at(examiner, findings)),
+        totals=totals(diagnoses, examiner.looked_at),
+        now=advice.now,
+        gains=gains,
+        cutoffs=advice.cutoffs,
+        sweep=advice.sweep,
+        fixes=advice.fixes(),
+        difficulty=difficulty(queries, values, by, k),
+        slices=slices(queries, values, texts, group_by),
+        not_looked_at=tuple(_not_looked_at(examiner, diagnoses)),
         notes=evaluation.notes,
         input_findings=_input_findings(evaluation, found, texts),
     )
     if not made.withheld:
         return made
-    return replace(
-        made, findings=(), totals=(), potentials=(), cures=(),
-        reading=replace(made.reading, sentences=()),
-    )  # fmt: skip
+    reading = replace(made.reading, sentences=())
+    return replace(made, diagnoses=(), totals=(), gains=(), fixes=(), reading=reading)
 
 
 def _input_findings(evaluation: Evaluation, run: Run, texts: Texts) -> tuple[Finding, ...]:
     """What is wrong with the input, the collection included."""
     known = texts.collection.documents
     docs = (doc for query in evaluation.query_ids if query in run for doc in islice(run[query], 10))
-    return evaluation.findings + (collection_findings(docs, known) if known else ())
+    return evaluation.input_findings + (collection_findings(docs, known) if known else ())
 
 
 def _measure(given: str | Measure) -> Measure:
@@ -309,18 +306,18 @@ def _collection(given: Any, group_by: str | None) -> Collection:
     return found
 
 
-def _views(truth: Qrels, run: Run, rel: float) -> tuple[View, ...]:
-    seen = views(truth, run, rel)
-    if not any(view.relevant for view in seen):
+def _ranked_queries(truth: Qrels, run: Run, rel: float) -> tuple[RankedQuery, ...]:
+    found = ranked_queries(truth, run, rel)
+    if not any(query.relevant for query in found):
         raise InputError(
             f"no document has grade {rel:g} or more", where="judgments",
             fix="choose a lower relevance level, or check the column of grades",
         )  # fmt: skip
-    return seen
+    return found
 
 
-def _others(truth: Qrels, run: Run, rel: float) -> dict[str, View]:
-    found = {view.query_id: view for view in views(truth, run, rel) if view.docs}
+def _others(truth: Qrels, run: Run, rel: float) -> dict[str, RankedQuery]:
+    found = {one.query_id: one for one in ranked_queries(truth, run, rel) if one.docs}
     if not found:
         raise MismatchError(
             f"no query of {run.name!r} is judged",
@@ -335,30 +332,28 @@ def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
     return dict(zip(evaluation.query_ids, column, strict=True))
 
 
-def _findings(
+def _diagnoses(
     examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels
 ) -> tuple[QueryDiagnosis, ...]:
     """One for each query that is not as good as it can be, worst first."""
-    best = _values(evaluate(truth, {v.query_id: ideal(v) for v in examiner.views}, by), by)
+    best = _values(evaluate(truth, {q.query_id: q.ideal() for q in examiner.queries}, by), by)
     values = _values(evaluation, by)
     found = [
-        examiner.finding(view, values[view.query_id], best[view.query_id])
-        for view in examiner.views
-        if values[view.query_id] < best[view.query_id] - _SAME or view.missed(examiner.k)
+        examiner.diagnose(query, values[query.query_id], best[query.query_id])
+        for query in examiner.queries
+        if values[query.query_id] < best[query.query_id] - _SAME or query.missed(examiner.k)
     ]
-    # An undefined value has no place among the others: it comes last.
-    return tuple(
-        sorted(
-            found,
-            key=lambda one: (
-                math.isnan(one.value), 0.0 if math.isnan(one.value) else one.value,
-                -len(one.missed), one.query_id,
-            ),
+    # NaN, an undefined value, comes last.
+    found.sort(
+        key=lambda one: (
+            math.isnan(one.value), one.value if one.value == one.value else 0.0,
+            -len(one.missed), one.query_id,
         )
     )  # fmt: skip
+    return tuple(found)
 
 
-def _not_looked_at(examiner: Examiner, findings: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
+def _not_looked_at(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) -> Iterator[str]:
     texts = examiner.texts
     without = [
         f"{c.name} (but for equal grades)" if c == SUSPICIOUS else c.name
@@ -370,7 +365,7 @@ def _not_looked_at(examiner: Examiner, findings: tuple[QueryDiagnosis, ...]) -> 
     elif not texts.collection.queries:
         yield f"{', '.join(without)}: no texts of queries were given"
     else:
-        silent = sum(not texts.asked(finding.query_id) for finding in findings)
+        silent = sum(not texts.asked(one.query_id) for one in diagnoses)
         if silent:
             yield f"terms of {many(silent, 'query')}: no text, or function words only"
     if UNJUDGED.name not in examiner.looked_at:
@@ -379,7 +374,7 @@ def _not_looked_at(examiner: Examiner, findings: tuple[QueryDiagnosis, ...]) -> 
             "not relevant, or overlooked"
         )
     if texts.collection.documents:
-        missed = [doc.doc_id for finding in findings for doc in finding.missed]
+        missed = [doc.doc_id for one in diagnoses for doc in one.missed]
         bare = sum(not texts.length(doc) for doc in missed)
         if bare:
             yield f"terms and length of {many(bare, 'missed document')}: no text"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rankgauge import stats
+from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts, words
-from rankgauge.diagnosis.views import View
 from rankgauge.measures.measure import Measure
 
 __all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
@@ -62,7 +62,7 @@ class Slice:
 
 
 def difficulty(
-    views: Sequence[View], values: Mapping[str, float], measure: Measure, k: int
+    ranked: Sequence[RankedQuery], values: Mapping[str, float], measure: Measure, k: int
 ) -> Difficulty:
     """How the queries spread by this measure."""
     known = _known(values.values())
@@ -71,36 +71,36 @@ def difficulty(
         for value in known:
             # 0.3 is three tenths, also where it was added up of other numbers.
             counts[min(_BINS - 1, math.floor(value * _BINS + 1e-9))] += 1
-    missing = [view for view in views if view.relevant and not view.hits(k)]
+    missing = [one for one in ranked if one.relevant and not one.hits(k)]
     return Difficulty(
         counts=tuple(counts) if sum(counts) == len(known) else (),
         undefined=len(values) - len(known),
         nothing_at_k=len(missing),
-        nothing_at_all=sum(not view.hits(len(view.docs)) for view in missing),
+        nothing_at_all=sum(not one.hits(len(one.docs)) for one in missing),
     )
 
 
 def slices(
-    views: Sequence[View], values: Mapping[str, float], texts: Texts, group_by: str | None
+    ranked: Sequence[RankedQuery], values: Mapping[str, float], texts: Texts, group_by: str | None
 ) -> tuple[Slice, ...]:
     """Means by group, by length of the query in words, and by number of relevant documents."""
     queries = texts.collection.queries
 
-    def field(view: View) -> str:
-        query = queries.get(view.query_id)
+    def field(one: RankedQuery) -> str:
+        query = queries.get(one.query_id)
         found = None if query is None else query.fields.get(group_by or "")
         return "(none)" if found is None else str(found)
 
-    def length(view: View) -> str:
-        query = queries.get(view.query_id)
+    def length(one: RankedQuery) -> str:
+        query = queries.get(one.query_id)
         return _range(0 if query is None else len(words(query.text)), _LENGTHS)
 
-    def relevant(view: View) -> str:
-        return _range(len(view.relevant), _RELEVANT)
+    def relevant(one: RankedQuery) -> str:
+        return _range(len(one.relevant), _RELEVANT)
 
-    cuts: list[tuple[str, Callable[[View], str], list[str]]] = []
+    cuts: list[tuple[str, Callable[[RankedQuery], str], list[str]]] = []
     if group_by is not None:
-        cuts.append((group_by, field, sorted(set(map(field, views)))))
+        cuts.append((group_by, field, sorted(set(map(field, ranked)))))
     if queries:
         cuts.append((OWN_CUTS[0], length, [label for _, label in _LENGTHS]))
     cuts.append((OWN_CUTS[1], relevant, [label for _, label in _RELEVANT]))
@@ -108,7 +108,7 @@ def slices(
         _slice(by, label, own)
         for by, label_of, labels in cuts
         for label in labels
-        if (own := _known(values[v.query_id] for v in views if label_of(v) == label))
+        if (own := _known(values[v.query_id] for v in ranked if label_of(v) == label))
     )
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from rankgauge.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankgauge.evaluation.arguments import read_judgments as read_judgments
-    from rankgauge.evaluation.evaluation import evaluate as evaluate
+    from rankgauge.evaluation.evaluation import (
+        evaluate as evaluate,
+        read_judgments as read_judgments,
+    )
     from rankgauge.evaluation.result import (
         AppliedProfile as AppliedProfile,
         Evaluation as Evaluation,
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "arguments": "read_judgments",
-        "evaluation": "evaluate",
+        "evaluation": "evaluate read_judgments",
         "result": "AppliedProfile Evaluation",
     },
 )

@@ -1,36 +1,56 @@
-"""`evaluate()`: read, join, measure."""
+"""`evaluate()`, from its arguments to the `Evaluation`.
+
+The steps are in the order in which they are done: check the arguments, read the judgments, measure
+the run block by block (`partial.measure_block`), merge the blocks and finish (`partial.finish`).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.data.model import run_blocks
-from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import (
-    DEFAULT_CUTOFFS,
-    DEFAULT_MEASURES,
-    Queries,
-    blocks_of,
-    groups_of,
-    planned,
-    policies_of,
-    selected,
-    truth_of,
-    weights_of,
-    which,
+from rankgauge.data.model import Qrels, Run, read_qrels, run_blocks
+from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.partial import (
+    Context,
+    Partial,
+    add_weights,
+    finish,
+    make_context,
+    measure_block,
+    merge,
 )
-from rankgauge.evaluation.blocks import Gathered, Gathering, Truth
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.measures.measure import Measure
+from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.lines import Source
+from rankgauge.formats.memory import is_frame
+from rankgauge.formats.readers import read_ids
+from rankgauge.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
+    # Loaded where a measure reads more than grades, or another tool's way is asked for.
+    from rankgauge.data.special_qrels import SpecialQrels
     from rankgauge.profiles.deviations import Profile
 
-__all__ = ["DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "evaluate"]
+__all__ = [
+    "DEFAULT_CUTOFFS", "DEFAULT_MEASURES", "Queries", "evaluate", "make_plan", "prepare_judgments",
+    "queries_policy", "read_judgments", "selected_ids",
+]  # fmt: skip
+
+Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
+
+DEFAULT_CUTOFFS = (1, 3, 5, 10)
+DEFAULT_MEASURES = (
+    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
+    "RR",
+    "AP",
+)
 
 
 def evaluate(  # noqa: PLR0913 - one parameter a choice
@@ -89,95 +109,221 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
-    plan = planned(measures, profile if isinstance(profile, str) else None)
-    policies = policies_of((ties, which(queries), duplicates, undefined, unjudged), draws, seed)
-    chosen = selected(queries)
-    measured, more = plan.measures, dict[str, Any]()
-    if profile is None:
-        gathered = _gathered((qrels, run), plan, policies, chosen)
-    else:
-        from rankgauge.evaluation.profiled import profiled
+    plan = make_plan(measures, profile if isinstance(profile, str) else None)
+    words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
+    policies = _make_policies(words, draws, seed)
+    ids = selected_ids(queries)
+    if profile is not None:
+        from rankgauge.evaluation.profiles import evaluate_profile
 
-        found = profiled(
-            profile, measured, (qrels, run), policies, chosen=chosen, usual=measures is None
+        made, judged = evaluate_profile(
+            profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None
         )
-        gathered, measured, policies = found.gathered, found.measures, found.policies
-        more = {"profile": found.applied, "left_out": found.left_out}
-    shares = None if weights is None else weights_of(weights, gathered.ids.tolist())
-    return Evaluation(
-        run_name=gathered.run_name,
-        query_ids=gathered.query_ids,
-        measures=measured,
-        per_query=gathered.values,
-        undefined=gathered.undefined,
-        policies=policies,
-        counts=gathered.counts,
-        coverage=gathered.coverage,
-        notes=gathered.notes + (("means are weighted by query",) if shares else ()),
-        weights=shares,
-        groups=None if groups is None else groups_of(groups, gathered.ids.tolist()),
-        settings=gathered.settings,
-        findings=gathered.findings,
-        **more,
-    )
-
-
-def _gathered(
-    inputs: tuple[Any, Any], plan: Plan, policies: Policies, chosen: Iterable[Any] | None
-) -> Gathered:
-    qrels, run = inputs
+        return add_weights(made, judged, weights, groups)
     if run is None:
-        from rankgauge.data.records import Records
-
-        records = Records.of(qrels)
-        if plan.reads:
-            raise InputError(
-                f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
-                where="measures",
-                fix="give judgments and a run: evaluate(judgments, run, ...)",
-            )
-        truth = Truth(records.qrels, records.graded)
-        gathering = _gathering(truth, plan, policies, chosen)
-        gathering.notes.extend(records.notes)
-        gathering.add(records.run)
+        context, run = _read_records(qrels, plan, policies, ids)
     else:
-        truth = truth_of(qrels, plan)
-        gathering = _gathering(truth, plan, policies, chosen)
-        if _is_path(run) and not _streamed(gathering, run):
-            gathering = _gathering(truth, plan, policies, chosen)
-            gathering.add(run)
-        elif not _is_path(run):
-            for block in blocks_of(run):
-                gathering.add(block)
-    return gathering.finished()
+        context = _read_context(qrels, plan, policies, ids)
+    partial = merge(_measure_blocks(run, context))
+    return add_weights(finish(partial, context), context.qrels, weights, groups)
 
 
-def _gathering(
-    truth: Truth,
-    plan: Plan,
-    policies: Policies,
-    chosen: Iterable[Any] | None,
-) -> Gathering:
-    gathering = Gathering(truth, plan, policies)
-    if chosen is not None:
-        gathering.select(chosen)
-    return gathering
+def make_plan(
+    measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
+) -> Plan:
+    """Parse measures and work out what they need.
+
+    Args:
+        measures: Names or measures; `DEFAULT_MEASURES` if None.
+        dialect: The tool that the names are of.
+    """
+    names: tuple[Any, ...]
+    if measures is None:
+        names, dialect = DEFAULT_MEASURES, None
+    elif isinstance(measures, str | Measure):
+        names = (measures,)
+    elif isinstance(measures, Iterable):
+        names = tuple(measures)
+    else:
+        raise InputError(
+            f"got {measures!r:.60} for the measures", where="measures",
+            fix='give names, such as ["nDCG@10", "AP"]',
+        )  # fmt: skip
+    for name in names:
+        if not isinstance(name, str | Measure):
+            parse_all(name)  # which refuses it
+    return _kept_plan(names, dialect)
 
 
-def _is_path(run: Any) -> bool:
-    return isinstance(run, str | os.PathLike)
+@lru_cache(maxsize=256)
+def _kept_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
+    """The plan of these measures: kept, since a loop over runs asks for the same each time."""
+    # Each once: a column has one name.
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
+    if not found:
+        raise InputError(
+            "no measure was asked for", where="measures", fix='name one, such as "nDCG@10"'
+        )
+    return Plan(tuple(found))
 
 
-def _streamed(gathering: Gathering, path: Any) -> bool:
-    """Gather a file block by block; False, with the gathering spoilt, where that cannot be done.
+def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
+    """Which queries are averaged, as a policy."""
+    if isinstance(queries, str):
+        if queries == "all":
+            return "all"
+        if queries == "intersection":
+            return "intersection"
+        raise UnknownName(
+            f"queries={queries!r} is not possible", fix="choose all, intersection, or a list of ids"
+        )
+    if not isinstance(queries, Iterable | os.PathLike):
+        raise InputError(
+            f"got {queries!r:.60} for the queries", where="queries",
+            fix="choose all, intersection, or a list of ids",
+        )  # fmt: skip
+    return "given"
+
+
+def selected_ids(queries: Queries) -> list[Any] | None:
+    """The ids of the queries that are averaged; None where a word says which."""
+    if isinstance(queries, os.PathLike):
+        return list(read_ids(queries))
+    return None if isinstance(queries, str) else list(queries)
+
+
+def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
+    # Anything but text is refused by the policies themselves.
+    known = all(isinstance(word, str) for word in words)
+    policies = _kept_policies(*words) if known else Policies(*words)
+    return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
+
+
+_kept_policies = lru_cache(maxsize=64)(Policies)
+
+
+def _read_context(
+    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
+) -> Context:
+    """Read the judgments as the measures need them."""
+    if not plan.reads:
+        return make_context(Qrels.of(source), plan, policies, queries)
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
+
+    special = SPECIAL_QRELS[plan.reads].of(source)
+    return make_context(special.qrels, plan, policies, queries, special=special)
+
+
+def _read_records(
+    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
+) -> tuple[Context, Run]:
+    """Read records that hold both judgments and a run."""
+    from rankgauge.data.records import Records
+
+    records = Records.of(source)
+    if plan.reads:
+        raise InputError(
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
+            where="measures",
+            fix="give judgments and a run: evaluate(judgments, run, ...)",
+        )
+    context = make_context(
+        records.qrels, plan, policies, queries, graded=records.graded, notes=records.notes
+    )
+    return context, records.run
+
+
+def _measure_blocks(run: Any, context: Context) -> list[Partial]:
+    """Measure a run in blocks, if it is a file or an iterator of blocks."""
+    if isinstance(run, str | os.PathLike):
+        return _measure_file(run, context) or [measure_block(run, context)]
+    return [measure_block(block, context) for block in _blocks_of(run)]
+
+
+def _measure_file(path: Any, context: Context) -> list[Partial]:
+    """Measure a file block by block; an empty list where it has to be read whole.
 
     Whatever is wrong with the file, reading all of it says: then the first line at fault is named.
     """
+    found: list[Partial] = []
     try:
         for block in run_blocks(path):
             if block is None:
-                return False
-            gathering.add(block)
+                return []
+            found.append(measure_block(block, context))
     except InputError:
-        return False
-    return True
+        return []
+    return found
+
+
+def _blocks_of(run: Any) -> Iterator[Any]:
+    """The run, or its blocks if it is an iterator of them."""
+    if not isinstance(run, Iterator):
+        yield run
+        return
+    first = next(run, None)
+    if first is None:
+        raise InputError(
+            "the iterator is empty", where="run", fix="yield at least one block of queries"
+        )
+    if not _is_block(first):
+        yield chain([first], run)
+        return
+    yield first
+    yield from run
+
+
+def _is_block(item: Any) -> bool:
+    """Whether it is a run of some queries; otherwise it is one row of a run."""
+    if isinstance(item, Run):
+        return True
+    if isinstance(item, Mapping):
+        columns = columns_of(item, RUN)
+        return columns is None or not isinstance(item[columns.query], str | int | bytes)
+    return is_frame(item)
+
+
+def prepare_judgments(
+    source: Any, measures: str | Measure | Iterable[str | Measure] | None
+) -> Qrels | SpecialQrels:
+    """Read judgments once, as these measures need them, to evaluate many runs."""
+    reads = make_plan(measures).reads
+    if not reads:
+        return Qrels.of(source)
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
+
+    return SPECIAL_QRELS[reads].of(source)
+
+
+def read_judgments(
+    path: Source,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    format: str | None = None,
+) -> Qrels | SpecialQrels:
+    """Read judgments as these measures need them, such as by subtopic.
+
+    Args:
+        path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
+        measures: Names (``"alpha_nDCG@10"``) or measures.
+        format: The format, where name and first line do not say it.
+
+    Returns:
+        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels`, `SampledQrels`
+        or `PreferenceQrels`.
+
+    Raises:
+        InputError: If the file cannot be read as such.
+        UnknownName: For a measure nobody knows.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_judgments(sample_path("qrels.txt"), "AP")
+        <Qrels: 30 queries, 289 judgments>
+    """
+    reads = make_plan(measures).reads
+    if not reads:
+        return read_qrels(path, format=format)
+    from rankgauge.data.special_judgments import SPECIAL_QRELS
+
+    return SPECIAL_QRELS[reads].read(path, format)

@@ -10,41 +10,32 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
-from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
+from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import many, some
-from rankgauge.data.join import Joined
+from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels
+from rankgauge.errors import MismatchError
+from rankgauge.evaluation.input_summary import InputSummary
 
 if TYPE_CHECKING:
     # Loaded where ids do not match.
     from rankgauge.data.id_spelling import Way
 
-__all__ = [
-    "DEPTH",
-    "SAMPLED",
-    "InputChecks",
-    "Pair",
-    "Sample",
-    "collection_findings",
-    "document_way",
-]
+__all__ = ["InputChecks", "collection_findings", "document_way"]
 
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
-# Makes pairs of the first judged queries of a block (so many, at most SAMPLED) and their first
-# documents.
-Sample: TypeAlias = Callable[[int], list[Pair]]
 
-SAMPLED, DEPTH = 50, 20
-
+# So many judged ids are compared with those of a run without judged documents.
+_SAMPLE = 10_000
 # Where judged documents are looked for.
 _TOP = 10
 # Of the judged documents that could be in the first ten, a run of a real retriever has more. Only
@@ -86,79 +77,72 @@ _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
 class InputChecks:
-    """Keeps what tells of faults in the input, block by block of a run, and then names them.
+    """The cheap checks of one evaluation.
 
-    What says whether to look at all has been counted for the values anyway.
+    Whether anything is examined more closely depends on counts that are made anyway.
     """
 
-    def __init__(self, qrels: Qrels) -> None:
+    def __init__(self, qrels: Qrels, summary: InputSummary) -> None:
         self.qrels = qrels
-        self.parts: list[Joined] = []
-        self.source = ""
-        self.documents = self.matched = 0
-        self.samples: list[Sample] = []
-        self.queries = 0
-        self.rising = self.varied = 0
-        self.paired = True
-
-    def add(self, joined: Joined, sample: Sample, source: str) -> None:
-        """Take in one block.
-
-        Args:
-            joined: Its judged documents.
-            sample: Makes pairs of its judged queries and their first documents.
-            source: Where the run comes from.
-        """
-        self.parts.append(joined)
-        self.documents += int(joined.retrieved.sum())
-        self.matched += len(joined.rank)
-        self.source = self.source or source
-        if self.wants_sample:
-            self.samples.append(sample)
-        self.queries += len(joined.numbers)
-
-    def add_order(self, rising: int, varied: int, *, paired: bool) -> None:
-        """Take in the order in which a block gives its rankings.
-
-        Args:
-            rising: How many rankings have scores that rise in the order given.
-            varied: How many could.
-            paired: Whether the rankings are lists, of which the order is meant.
-        """
-        self.rising, self.varied = self.rising + rising, self.varied + varied
-        self.paired = self.paired and paired
-
-    @property
-    def wants_sample(self) -> bool:
-        """Whether the blocks so far have too few queries for a sample."""
-        return self.queries < SAMPLED
+        self.summary = summary
+        self.queries = len(summary.numbers)
+        self.documents = int(summary.ends[:, 0].sum())
+        self.matched = int(summary.ends[:, 1].sum())
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """Judged queries of the run and their first documents."""
-        return self._first(SAMPLED)
+        return self._first(len(self.summary.rankings))
 
     def _first(self, queries: int) -> list[Pair]:
-        found: dict[bytes, list[Pair]] = {}
-        for sample in self.samples:
-            if len(found) >= queries:
-                break
-            for query, doc in sample(queries):
-                found.setdefault(query, []).append((query, doc))
-        return list(chain.from_iterable(list(found.values())[:queries]))
+        names = self.qrels.table.queries
+        return [
+            (names[number], doc if isinstance(doc, bytes) else doc.encode())
+            for number, docs in islice(self.summary.rankings.items(), queries)
+            for doc in docs
+        ]
 
-    def mismatches(
-        self, judged: float, queries: int, missing: IntArray, unknown: Collection[bytes]
-    ) -> Iterator[Finding]:
+    def refuse_near_misses(self) -> None:
+        """Refuse a run without judged documents whose ids are nearly those of the judgments."""
+        if self.matched or not self.pairs:
+            return
+        docs = [doc for _, doc in self.pairs]
+        near = near_match(docs, self._judged_sample().tolist())
+        if near is not None:
+            ours, theirs = map(show_id, near)
+            raise MismatchError(
+                f"no retrieved document is judged: the run has '{ours}', the judgments have "
+                f"'{theirs}', which differ only in leading zeros, blanks or case",
+                fix=f"use the same document ids in both: {self._copy_command()}",
+            )
+
+    def fair_zero(self) -> tuple[Finding, ...]:
+        """No document is judged, and nothing tells of a fault."""
+        if self.matched or not self.pairs:
+            return ()
+        message = (
+            "no retrieved document is among the judged ones of its query: the run has "
+            f"{some(show_id(doc) for _, doc in self.pairs)}, the judgments have "
+            f"{some(self._judged_sample().shown())}; check that both use the same document ids"
+        )
+        return (Finding("", "warning", message),)
+
+    def _judged_sample(self) -> Ids:
+        docs = self.qrels.table.docs
+        return docs.take(slice(0, _SAMPLE))
+
+    def mismatches(self, judged: float, queries: int, missing: IntArray) -> tuple[Finding, ...]:
         """Ids that do not match and scores that look like distances, the worst first.
 
         Args:
             judged: Judged@10.
             queries: How many queries are evaluated, or would be if the run had them.
             missing: The numbers of those that are not in the run.
-            unknown: Queries of the run that are not judged.
         """
-        yield from self._query_ids(queries, missing, unknown)
+        return tuple(self._mismatches(judged, queries, missing))
+
+    def _mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
+        yield from self._query_ids(queries, missing)
         if not self.documents:
             return
         depth = self.documents / len(self.qrels)
@@ -207,7 +191,7 @@ class InputChecks:
                 return True
         return False
 
-    def empties(self, queries: int, without: int, missing: int) -> Iterator[Finding]:
+    def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
         """Queries that are evaluated and have no results.
 
         Args:
@@ -219,29 +203,23 @@ class InputChecks:
         # What is missing from a run is counted in a note of its own.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
         if not explains and empty <= _EMPTY * queries:
-            return
+            return ()
         said = [f"{missing} not in the run"] if missing else []
         said += [f"{empty} with an empty ranking"] if empty else []
         fix = "look why nothing was retrieved"
         if missing:
             fix = "run the missing queries, or leave them out (queries=intersection)"
-        yield _finding(
-            "P104",
-            f"{without} of {many(queries, 'query')} have no results ({', '.join(said)})",
-            fix,
-            "error" if explains else "warning",
-        )
+        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(said)})"
+        return (_finding("P104", message, fix, "error" if explains else "warning"),)
 
-    def _query_ids(
-        self, queries: int, missing: IntArray, unknown: Collection[bytes]
-    ) -> Iterator[Finding]:
+    def _query_ids(self, queries: int, missing: IntArray) -> Iterator[Finding]:
         least = _MISSPELLED * queries
-        if len(missing) <= least or len(unknown) <= least:
+        if len(missing) <= least or self.summary.without_judgments <= least:
             return
         from rankgauge.data.id_spelling import matches, named, way_of
 
         theirs = self.qrels.table.queries.take(missing[:_IDS]).tolist()
-        ours = sorted(unknown)[:_IDS]
+        ours = self.summary.unknown
         way = way_of(ours, theirs)
         if way is None:
             return
@@ -251,7 +229,7 @@ class InputChecks:
                 "P103",
                 f"{len(met)} of {many(queries, 'query id')} match only {named(way, met)}: "
                 f"{_example(*met[0])}",
-                self.copy_command(),
+                self._copy_command(),
             )
 
     def _document_ids(self, *, spelled: bool) -> Iterator[Finding]:
@@ -274,7 +252,7 @@ class InputChecks:
 
         way, met = found
         now = sum(map(judged.has, self.pairs))
-        fix = self.copy_command()
+        fix = self._copy_command()
         if len({doc for _, doc in met}) < len({doc for doc, _ in met}):
             fix = "write the ids of documents, not of chunks, each at its best place"
         only = "" if now * _BETTER > len(met) else "only "
@@ -316,14 +294,16 @@ class InputChecks:
 
     def _reversed(self) -> Finding | None:
         """Relevant documents at the end of the rankings: distances, most likely."""
-        ends = [one for part in self.parts if (one := _ends(part, _LONG)) is not None]
-        if not ends:
-            return None
-        relevant, depth, others, depth_of_others, better, worse, top, end = np.sum(
-            ends, axis=0
-        ).tolist()
+        ends = self.summary.ends[self.summary.ends[:, 0] >= _LONG]
+        relevant, others = ends[:, 2].sum(), ends[:, 4].sum()
+        first = ends[ends[:, 2] > 0]
+        better, worse = _nearer(first)
+        top, end = (math.fsum((1 / ranks).tolist()) for ranks in (first[:, 6], first[:, 7]))
         if better < _REVERSED or better < _TIMES * worse or end < _GAIN * top:
             return None
+        depth, depth_of_others = (
+            math.fsum(((ends[:, n + 1] - ends[:, n] / 2) / ends[:, 0]).tolist()) for n in (2, 4)
+        )
         # The mean place of documents in any order is the middle; its spread is that of a uniform.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
             return None
@@ -337,16 +317,18 @@ class InputChecks:
 
         Rows sorted by a score that is no distance have most relevant documents at the end.
         """
-        if not self.rising or self.rising < _MOST * self.varied:
+        tally = self.summary.tally
+        if not tally.rising or tally.rising < _MOST * tally.varied:
             return None
-        ends = [one for part in self.parts if (one := _ends(part, 2)) is not None]
-        better, worse = np.sum(ends, axis=0)[4:6].tolist() if ends else (0, 0)
-        sure = self.varied >= _LEAST_QUERIES and (
-            better > worse or (self.paired and better == worse)
+        ends = self.summary.ends
+        better, worse = _nearer(ends[(ends[:, 0] > 1) & (ends[:, 2] > 0)])
+        paired = not tally.unpaired
+        sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
+        if not sure and not paired:
+            return None
+        said = (
+            f"they ascend in the order given in {tally.rising} of {many(tally.varied, 'ranking')}"
         )
-        if not sure and not self.paired:
-            return None
-        said = f"they ascend in the order given in {self.rising} of {many(self.varied, 'ranking')}"
         if better:
             said += f", and {_nearer_to_the_end(better, worse)}"
         return self._distances(said, "error" if sure else "warning")
@@ -360,13 +342,13 @@ class InputChecks:
             severity,
         )
 
-    def copy_command(self) -> str:
+    def _copy_command(self) -> str:
         """The command that fixes ids."""
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:
         """The command that looks closer, with the paths as far as they are known."""
-        sources = (self.qrels.table.source, "QRELS"), (self.source, "RUN")
+        sources = (self.qrels.table.source, "QRELS"), (self.summary.source, "RUN")
         paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
         return " ".join(filter(None, ["rankgauge check", *paths, options]))
 
@@ -405,43 +387,16 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     )
 
 
-def _nearer_to_the_end(better: float, worse: float) -> str:
+def _nearer(ends: Values) -> tuple[int, int]:
+    """Count the queries whose first relevant document is nearer to the end, and to the top."""
+    top, end = ends[:, 6], ends[:, 7]
+    return int(np.count_nonzero(end < top)), int(np.count_nonzero(top < end))
+
+
+def _nearer_to_the_end(better: int, worse: int) -> str:
     return (
-        f"the first relevant document is nearer to the end of the ranking for {better:.0f} of "
-        f"{many(round(better + worse), 'query')}"
-    )
-
-
-def _ends(joined: Joined, least: int) -> tuple[float, ...] | None:
-    """How near relevant documents are to either end of rankings of at least so many documents.
-
-    None without any.
-
-    How many there are; the sum of their places as a share of the depth; both of those judged not
-    relevant; queries whose first relevant one is nearer to the end, and to the beginning; the sum
-    of reciprocal ranks as it is, and from the end.
-    """
-    of_entry = np.repeat(joined.retrieved, np.diff(joined.offsets))
-    places = (joined.rank - 0.5) / of_entry
-    long = of_entry >= least
-    rows, others = (np.flatnonzero(long & kind) for kind in (joined.grade > 0, joined.grade == 0))
-    if not len(rows):
-        return None
-    query = np.searchsorted(joined.offsets, rows, side="right") - 1
-    rank, retrieved = joined.rank[rows], of_entry[rows]
-    first = np.flatnonzero(np.diff(query, prepend=-1))
-    # The ranks if the lowest scores were the best; equal scores keep their order.
-    other = retrieved + 1 - joined.tie_last[rows] + rank - joined.tie_first[rows]
-    top, end = rank[first], np.minimum.reduceat(other, first)
-    return (
-        len(rows),
-        float(places[rows].sum()),
-        len(others),
-        float(places[others].sum()),
-        int(np.count_nonzero(end < top)),
-        int(np.count_nonzero(top < end)),
-        float((1 / top).sum()),
-        float((1 / end).sum()),
+        f"the first relevant document is nearer to the end of the ranking for {better} of "
+        f"{many(better + worse, 'query')}"
     )
 
 

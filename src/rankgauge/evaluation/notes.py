@@ -1,59 +1,38 @@
-"""What a reader of the numbers has to know, in sentences."""
+"""Notes on the interpretation of an evaluation, as findings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rankgauge.core.policies import Policies
+from rankgauge.core.findings import Finding
+from rankgauge.core.ids import IntArray
+from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, many
 from rankgauge.data.judged_run import BoolArray, Values
+from rankgauge.data.model import Qrels
+from rankgauge.evaluation.plan import Plan
 from rankgauge.measures.measure import Measure
 
-__all__ = [
-    "Seen",
-    "alone_note",
-    "draws_note",
-    "finding_notes",
-    "first_ranks_note",
-    "queries_note",
-    "ties_note",
-    "undefined_notes",
-]
+__all__ = ["info"]
 
 # With fewer queries it is no wonder if all are answered as well as can be.
 _WONDER = 10
 _ABOVE_ZERO = math.ulp(0.0)
 
 
-class Seen(NamedTuple):
-    """What was seen on the way to the values, for findings that cost nothing.
-
-    Attributes:
-        queries: How many were evaluated.
-        depth: The documents of the longest ranking.
-        deepest: The deepest cut-off that was asked for, 0 without one.
-        level: The relevance level that grades below it are held against, 0 if none is.
-        between: How many grades lie between 0 and it.
-        beyond: For each recall at k how many queries have more than k relevant documents.
-        perfect: The measures that are 1 for every query.
-        constant: Whether no ranking has two different scores.
-    """
-
-    queries: int
-    depth: int
-    deepest: int
-    level: float
-    between: int
-    beyond: Mapping[str, int]
-    perfect: Sequence[str]
-    constant: bool
+def info(message: str, code: str = "") -> Finding:
+    """Return a finding that only informs."""
+    return Finding(code, "info", message)
 
 
-def queries_note(counts: Mapping[str, int], policies: Policies) -> str:
+def _warning(message: str, code: str) -> Finding:
+    return Finding(code, "warning", message)
+
+
+def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
     """Which queries were averaged, and what happened to the others."""
     which = {
         "all": "all that are judged",
@@ -65,10 +44,10 @@ def queries_note(counts: Mapping[str, int], policies: Policies) -> str:
         text += f"; {counts['missing_from_run']} of them not in the run, counted as empty rankings"
     if counts["without_judgments"]:
         text += f"; {many(counts['without_judgments'], 'query')} of the run left out, not judged"
-    return text
+    return info(text)
 
 
-def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
+def ties_note(touched: int, ties: Ties) -> Finding:
     """How equal scores were put in order, and how many queries that decides."""
     how = {
         "trec": "by document id, descending (ties=trec)",
@@ -76,37 +55,46 @@ def ties_note(counts: Mapping[str, int], policies: Policies) -> str:
         "best": "the higher grade first (ties=best)",
         "worst": "the lower grade first (ties=worst)",
         "mean": "in every order at once: values are means over all orders (ties=mean)",
-    }[policies.ties]
-    touched = counts["tied"]
-    if policies.ties == "mean":
-        return f"equal scores stand {how}, which differ for {many(touched, 'query')}"
+    }[ties]
+    if ties == "mean":
+        return info(f"equal scores stand {how}, which differ for {many(touched, 'query')}")
     could = f"{many(touched, 'query')} could change" if touched else "no query could change"
-    return f"equal scores stand {how}; by another order {could}"
+    return info(f"equal scores stand {how}; by another order {could}")
 
 
-def draws_note(errors: Mapping[str, float], policies: Policies) -> str:
+def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
     """What was estimated, and how good the estimates are.
 
     Args:
-        errors: The standard error of the mean of each measure.
+        names: The measures.
+        errors: (Q, E) the standard error of each value.
         policies: How many orders were drawn.
     """
-    said = ", ".join(f"{name} {error:.1g}" for name, error in errors.items())
-    return (
+    means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
+    said = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
+    return info(
         f"estimated from {policies.draws} orders drawn at random (seed {policies.seed}), with the "
         f"standard error of the mean: {said}"
     )
 
 
-def first_ranks_note(first: Measure, ranks: Values) -> str:
-    """Where the first relevant documents stand: what a mean of RR does not say."""
+def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
+    """How many documents are judged, and what is done with the others."""
+    done = "are removed from the rankings" if condensed else "count as not relevant"
+    how = " (unjudged=removed)" if condensed else ""
+    text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
+    return info(text, "P106" if share < 1 else "")
+
+
+def first_ranks_note(first: Measure, ranks: Values) -> Finding:
+    """The ranks of the first relevant documents, which a mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
-    # What is nowhere (NaN) comes behind all others.
+    # What is not retrieved (NaN) comes behind all others.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
     *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
     level = "" if first.rel == 1 else f" (rel={first.rel})"
-    return (
+    return info(
         f"first relevant document{level}: {', '.join(parts)}, nowhere for {many(nowhere, 'query')}"
     )
 
@@ -115,70 +103,107 @@ def undefined_notes(
     measures: Sequence[Measure],
     undefined: BoolArray,
     policies: Policies,
-    *,
-    lacking: Callable[[float], BoolArray],
-) -> Iterator[str]:
-    """One sentence for all measures that share a number of undefined values and its treatment.
+    judged: tuple[Qrels, IntArray],
+) -> Iterator[Finding]:
+    """One note for all measures that share a number of undefined values and its treatment.
 
     Args:
         measures: The measures.
         undefined: (Q, M) where a value is undefined.
         policies: What is done then.
-        lacking: (Q,) the queries without a grade of this level or more.
+        judged: The judgments, and (Q,) the numbers of the queries there.
     """
-    if not undefined.any():
-        return
+    qrels, numbers = judged
     grouped: dict[tuple[int, bool, str], list[str]] = {}
     for column, measure in enumerate(measures):
         number = int(np.count_nonzero(undefined[:, column]))
         skipped = policies.undefined == "skip" or measure.declaration.undefined == "skip"
         if number:
-            level = _least(measure)
-            known = level is not None and lacking(level)[undefined[:, column]].all()
-            code = " (J103)" if known else ""
+            level = measure.level
+            if level is None and measure.declaration.reads == "grades":
+                level = _ABOVE_ZERO
+            rows = numbers[undefined[:, column]]
+            code = "J103" if level is not None and _lack(level, qrels)[rows].all() else ""
             grouped.setdefault((number, skipped, code), []).append(str(measure))
     for (number, skipped, code), names in grouped.items():
         done = "left out of the mean" if skipped else "counted 0 in the mean"
         shown = ", ".join(names) if len(names) <= 2 * SHOWN else f"{len(names)} measures"
-        yield f"{shown}: undefined for {many(number, 'query')}, {done}{code}"
+        yield info(f"{shown}: undefined for {many(number, 'query')}, {done}", code)
 
 
-def _least(measure: Measure) -> float | None:
-    """The least grade that is worth anything to a measure; None where it reads no grades."""
-    if measure.level is None and measure.declaration.reads == "grades":
-        return _ABOVE_ZERO
-    return measure.level
+def _lack(level: float, qrels: Qrels) -> BoolArray:
+    """(Q,) the queries without a grade of this level or more."""
+    enough = qrels.table.query_numbers()[qrels.table.values >= level]
+    lack: BoolArray = np.bincount(enough, minlength=len(qrels)) == 0
+    return lack
 
 
-def finding_notes(seen: Seen) -> Iterator[str]:
-    """What `rankgauge check` finds, too, and every evaluation sees on its way; with the codes."""
-    if seen.between:
-        yield f"grades between 0 and {seen.level:g} never count as relevant: {seen.between} (J104)"
-    if seen.beyond:
-        said = ", ".join(
-            f"{name} in {many(number, 'query')}" if place == 0 else f"{name} in {number}"
-            for place, (name, number) in enumerate(seen.beyond.items())
+def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:
+    """Grades above 0 that never count as relevant."""
+    low = qrels.low_grades
+    between = int(np.count_nonzero((low > 0) & (low < level))) if len(low) else 0
+    if between:
+        yield info(f"grades between 0 and {level:g} never count as relevant: {between}", "J104")
+
+
+def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Finding]:
+    """Queries for which recall at k cannot reach 1.
+
+    Args:
+        recalls: The measures.
+        beyond: (Q, R) whether more than k documents are relevant.
+    """
+    counts = zip(recalls, beyond.sum(axis=0).tolist(), strict=True) if recalls else ()
+    parts = [(str(recall), number) for recall, number in counts if number]
+    if parts:
+        (name, number), *others = parts
+        said = [f"{name} in {many(number, 'query')}"]
+        said += [f"{name} in {number}" for name, number in others]
+        text = f"recall cannot reach 1 with more relevant documents than k: {', '.join(said)}"
+        yield info(text, "J107")
+
+
+def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Finding]:
+    """Rankings that end above the deepest cut-off, and scores that are all equal."""
+    if 0 < longest < deepest:
+        yield info(f"no ranking is longer than {longest}, cut-offs go to {deepest}", "R105")
+    if constant:
+        yield _warning(
+            "all documents of a query have the same score: the tie policy alone makes the order",
+            "R106",
         )
-        yield f"recall cannot reach 1 with more relevant documents than k: {said} (J107)"
-    if 0 < seen.depth < seen.deepest:
-        yield f"no ranking is longer than {seen.depth}, cut-offs go to {seen.deepest} (R105)"
-    if seen.constant:
-        yield (
-            "WARNING: all documents of a query have the same score: the tie policy alone makes "
-            "the order (R106)"
-        )
-    if seen.perfect and seen.queries >= _WONDER:
-        yield (
-            f"WARNING: {', '.join(seen.perfect[:SHOWN])} is 1 for every query: was the run made of "
-            "the judgments? (P107)"
-        )
 
 
-def alone_note(measures: Sequence[Measure]) -> str:
-    """What there is to say of a single measure; empty for several."""
-    if len(measures) != 1:
-        return ""
-    (measure,) = measures
-    k = dict(measure.params).get("k", 10)
-    other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
-    return f"{measure} stands alone: {other} beside it would show what it hides (M101)"
+def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
+    """Measures that are 1 for every query."""
+    perfect = [
+        str(plan.measures[column])
+        for column in plan.whole
+        # Of most runs the first look says it.
+        if values[0, column] == 1 and (values[:, column] == 1).all()
+    ]
+    if perfect and len(values) >= _WONDER:
+        said = ", ".join(perfect[:SHOWN])
+        yield _warning(f"{said} is 1 for every query: was the run made of the judgments?", "P107")
+
+
+def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
+    """What a single measure hides."""
+    if len(measures) == 1:
+        (measure,) = measures
+        k = dict(measure.params).get("k", 10)
+        other = f"nDCG@{k}" if measure.name in {"R", "SetR"} else f"R@{k}"
+        text = f"{measure} stands alone: {other} beside it would show what it hides"
+        yield info(text, "M101")
+
+
+def input_notes(qrels: Qrels, removed: int, policies: Policies) -> Iterator[Finding]:
+    """Which judgments and documents do not count."""
+    pooled = int(np.count_nonzero(qrels.low_grades < 0)) if len(qrels.low_grades) else 0
+    if pooled:
+        yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")
+    if removed:
+        yield info(
+            f"{many(removed, 'repeated document')} removed from the rankings "
+            f"(duplicates={policies.duplicates})"
+        )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rankgauge.errors import InputError
-from rankgauge.evaluation.notes import alone_note
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure, parse
 
@@ -37,7 +36,6 @@ class Plan:
         level: The lowest relevance level, if it is not above 1: who asks for more means it.
         recalls: Those that are recall at a cut-off.
         whole: The numbers of those that are 1 only where nothing could be better at any rank.
-        alone: What there is to say of a single measure.
     """
 
     def __init__(self, measures: tuple[Measure, ...]) -> None:
@@ -62,7 +60,6 @@ class Plan:
             self.level = 0.0
         self.recalls = [m for m in measures if m.name == "R" and not dict(m.params).get("norm")]
         self.whole = [n for n in self.columns if measures[n].name in _WHOLE]
-        self.alone = alone_note(measures)
 
     @cached_property
     def open(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankgauge.core.findings import Finding
-from rankgauge.core.ids import IntArray, freeze
+from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.core.policies import Policies
+from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rankgauge.rendering.plotting import Plot
     from rankgauge.rendering.tables import Table
 
-__all__ = ["AppliedProfile", "Evaluation"]
+__all__ = ["AppliedProfile", "Evaluation", "findings_of_notes"]
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
@@ -79,18 +80,19 @@ class Evaluation(Result):
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: What was decided where definitions are silent.
-        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words).
+        counts: Numbers of queries, and what happened to them (see `notes`, which says it in words);
+            empty where the values were not made by :func:`evaluate`.
         coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
             Judged@k. Empty if nothing was retrieved.
-        notes: What a reader of the numbers has to know, one sentence each.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
         profile: The other tool's way in which they were measured, or None. `policies` are then what
             all measures share; where they differ ours stands there, and the notes say the rest.
         left_out: (Q, M) bool, True where a query does not count for a measure, since the tool does
             not average all of them over the same queries; None where every query counts.
-        findings: What the cheap checks of the input found, the worst first. One of severity
-            ``error`` explains the numbers: no verdict is drawn from them.
+        findings: What matters for the interpretation of the values: faults of the input, the worst
+            first, then notes. One of severity ``error`` explains the numbers: no verdict is drawn
+            from them.
 
     Example:
         >>> from rankgauge import evaluate
@@ -108,7 +110,6 @@ class Evaluation(Result):
     undefined: BoolArray
     policies: Policies
     counts: Mapping[str, int]
-    notes: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
     groups: tuple[str, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -129,6 +130,87 @@ class Evaluation(Result):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # a pickle has neither frozen arrays nor mappings
+
+    @classmethod
+    def from_values(
+        cls,
+        run_name: str,
+        query_ids: Iterable[Any],
+        values: Mapping[str | Measure, Sequence[float]],
+        *,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Evaluation:
+        """Make an evaluation of values that were computed elsewhere.
+
+        It can be compared, gated, saved and reported like one made by :func:`evaluate`.
+
+        Args:
+            run_name: What the run is called.
+            query_ids: The queries.
+            values: For each measure one value a query; NaN where it is undefined.
+            settings: What made the run.
+
+        Raises:
+            InputError: If the number of values is not that of the queries, a query occurs twice,
+                or a value is not a number.
+            UnknownName: For an unknown measure.
+
+        Example:
+            >>> Evaluation.from_values("judge", ["q1", "q2"], {"RR": [1.0, 0.5]}).mean()
+            {'RR': 0.75}
+        """
+        ids = tuple(show_id(id_bytes(query, "query id")) for query in query_ids)
+        if not ids or len(set(ids)) < len(ids):
+            what = "a query occurs twice" if ids else "there is no query"
+            raise InputError(what, where="query_ids", fix="give each query once")
+        measures = tuple(map(parse, values))
+        columns = []
+        for measure, given in zip(measures, values.values(), strict=True):
+            try:
+                column = np.array(list(given), dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"the values of {measure} are not numbers", where="values",
+                    fix="give one number a query, NaN where it is undefined",
+                ) from None  # fmt: skip
+            if column.shape != (len(ids),) or np.isinf(column).any():
+                raise InputError(
+                    f"got {column.size} values of {measure} for {many(len(ids), 'query')}"
+                    if column.shape != (len(ids),) else f"a value of {measure} is infinite",
+                    where="values", fix="give one number a query, NaN where it is undefined",
+                )  # fmt: skip
+            columns.append(column)
+        if len(set(measures)) < len(measures) or not measures:
+            what = "a measure occurs twice" if measures else "there is no measure"
+            raise InputError(what, where="values", fix="give each measure once")
+        per_query = np.stack(columns, axis=1)
+        return cls(
+            run_name=run_name,
+            query_ids=ids,
+            measures=measures,
+            per_query=per_query,
+            undefined=np.isnan(per_query),
+            policies=Policies(),
+            counts={"queries": len(ids)},
+            settings=settings or {},
+            findings=(
+                Finding(
+                    "", "info",
+                    f"{many(len(ids), 'query')}: values computed elsewhere; nothing is known of "
+                    "judgments, ties, and documents without a judgment",
+                ),
+            ),
+        )  # fmt: skip
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The texts of `findings`, one sentence each."""
+        return tuple(found.note for found in self.findings)
+
+    @property
+    def input_findings(self) -> tuple[Finding, ...]:
+        """The findings of the cheap checks of the input, each with its fix."""
+        return tuple(found for found in self.findings if found.fix)
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries, by its name.
@@ -303,12 +385,14 @@ class Evaluation(Result):
                 policies=Policies(**data["policies"]),
                 counts=data["counts"],
                 coverage={int(k): float(v) for k, v in data["coverage"].items()},
-                notes=tuple(data["notes"]),
                 weights=None if data["weights"] is None else tuple(map(float, data["weights"])),
                 groups=None if data["groups"] is None else tuple(data["groups"]),
                 settings=data["settings"],
-                # Not known before there were checks of the input.
-                findings=tuple(Finding(**found) for found in data.get("findings", ())),
+                findings=findings_of_notes(
+                    # Not known before there were checks of the input.
+                    data["notes"],
+                    [Finding(**found) for found in data.get("findings", ())],
+                ),
                 **_profile_of(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -355,7 +439,7 @@ class Evaluation(Result):
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        faults = [f"WARNING: {found}" for found in self.findings if found.severity == "error"]
+        faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
         queries = len(self.query_ids)
         means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
         said = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
@@ -378,6 +462,22 @@ class Evaluation(Result):
         return True
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
+
+
+def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """Return the findings with these texts, as they were saved.
+
+    Args:
+        notes: The texts.
+        known: Findings: a text of theirs stands for the whole finding.
+    """
+    by_text = {found.note: found for found in known}
+    return tuple(by_text.get(note) or _finding_of_note(note) for note in notes)
+
+
+def _finding_of_note(note: str) -> Finding:
+    text = note.removeprefix("WARNING: ")
+    return Finding("", "info" if text == note else "warning", text)
 
 
 def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:

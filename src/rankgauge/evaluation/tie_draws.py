@@ -8,44 +8,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple
 
 import numpy as np
 
 from rankgauge.core.ids import IntArray
+from rankgauge.core.policies import Policies
 from rankgauge.data.judged_run import JudgedRun, Values
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Draws", "drawn_orders", "estimate"]
-
-
-class Draws(NamedTuple):
-    """How many orders are drawn, and from where on.
-
-    Attributes:
-        number: How many.
-        seed: Where they begin.
-    """
-
-    number: int
-    seed: int
-
-    def of(self, query: bytes) -> np.random.Generator:
-        """The random numbers of a query, whichever others are evaluated, and in which order."""
-        digest = blake2b(query, digest_size=16).digest()
-        return np.random.default_rng([self.seed, int.from_bytes(digest, "big")])
+__all__ = ["drawn_orders", "estimate", "generator_of"]
 
 
 def estimate(
-    run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], draws: Draws
+    run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], policies: Policies
 ) -> tuple[Values, Values]:
-    """The mean of each measure over orders drawn at random, and the standard error of that.
+    """Estimate the mean of each measure over all orders of equal scores, with its standard error.
 
     Args:
         run: A judged run.
         queries: The id of each of its rows.
         measures: The measures.
-        draws: How many orders are drawn.
+        policies: How many orders are drawn, and the seed.
 
     Returns:
         (Q, M) means, NaN where undefined, and (Q, M) their standard errors.
@@ -53,7 +36,7 @@ def estimate(
     means = np.full((len(run), len(measures)), np.nan)
     errors = np.zeros(means.shape)
     for row, query in enumerate(queries):
-        orders = drawn_orders(run, row, draws.of(query), draws.number)
+        orders = drawn_orders(run, row, generator_of(query, policies.seed), policies.draws)
         for column, measure in enumerate(measures):
             found = measure.values(orders).tolist()
             if any(map(math.isnan, found)):
@@ -63,6 +46,12 @@ def estimate(
             means[row, column] = mean
             errors[row, column] = math.sqrt(spread / len(found))
     return means, errors
+
+
+def generator_of(query: bytes, seed: int) -> np.random.Generator:
+    """The random numbers of a query, whichever others are evaluated, and in which order."""
+    digest = blake2b(query, digest_size=16).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
 def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int) -> JudgedRun:

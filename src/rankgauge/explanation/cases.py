@@ -12,8 +12,7 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import keep_queries
-from rankgauge.evaluation.arguments import Queries, selected, which
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate, queries_policy, selected_ids
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
@@ -34,8 +33,8 @@ def case_of(
 ) -> Case:
     """What a number is made of; queries that were given by their ids are all that is left."""
     truth = Qrels.of(qrels)
-    word = which(queries)
-    ids = selected(queries)
+    word = queries_policy(queries)
+    ids = selected_ids(queries)
     if ids is not None:
         truth = keep_queries(truth, ids)
         word = "all"

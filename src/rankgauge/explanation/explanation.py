@@ -12,7 +12,7 @@ from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.core.text import many, some
 from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation import binary, graded, order, user_models
 from rankgauge.explanation.cases import case_of, counted, evaluated, query_bytes

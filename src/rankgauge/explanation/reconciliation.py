@@ -10,7 +10,7 @@ from typing import Any
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Queries
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.explanation import Explanation, explained
 from rankgauge.explanation.json_documents import working_data

@@ -15,7 +15,7 @@ from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.subsets import keep_queries
 from rankgauge.errors import MismatchError, RankgaugeError
-from rankgauge.evaluation.arguments import Queries
+from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
 from rankgauge.explanation.cases import case_of, counted, evaluated

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import AppliedProfile, Evaluation
+from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -66,6 +67,7 @@ class HistoryEntry(Result):
         commit: The git commit it was made at; None outside a checkout.
         dirty: Whether files were changed since that commit.
         profile: The profile of another tool that it was evaluated with, if any.
+        findings: As of an `Evaluation`; `notes` are their texts.
     """
 
     id: int
@@ -88,6 +90,7 @@ class HistoryEntry(Result):
     commit: str | None
     dirty: bool
     profile: AppliedProfile | None = None
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("settings", "run_settings", "means", "counts", "coverage", "versions"):
@@ -188,6 +191,7 @@ def pack(
         "counts": dict(evaluation.counts),
         "coverage": {str(k): share for k, share in evaluation.coverage.items()},
         "notes": list(evaluation.notes),
+        "findings": [found.to_dict() for found in evaluation.findings],
         "qrels": qrels,
         "ranking": ranking,
         "query_set": query_set,
@@ -296,6 +300,9 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known = json.loads(head)
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
+        # Earlier versions kept the notes alone.
+        saved = [Finding(**found) for found in known.get("findings", ())]
+        known["findings"] = findings_of_notes(known["notes"], saved)
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         applied = known.get("profile")
         known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)
@@ -335,7 +342,7 @@ def unpack(
         policies=entry.policies,
         counts=entry.counts,
         coverage=entry.coverage,
-        notes=entry.notes,
+        findings=entry.findings,
         weights=None if weights is None else tuple(values_of(weights, entry.queries).tolist()),
         groups=None if groups is None else tuple(json.loads(_unpacked(groups))),
         settings=entry.run_settings,

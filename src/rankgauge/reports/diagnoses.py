@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from rankgauge.core.text import many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
-from rankgauge.diagnosis.cures import CURES
 from rankgauge.diagnosis.diagnosis import Diagnosis
+from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
@@ -22,16 +22,16 @@ _SCORES = (
     "BM25 and fused ranks do not"
 )
 _KINDS = (
-    "at most: the change knows the judgments, no cure of its kind reaches more; measured: it can "
-    "be made as it stands; judged only: how much hangs on what is unjudged"
+    "at most: the change knows the judgments, no fix of its kind gains more; measured: it can "
+    "be made as it stands; judged only: sensitivity to unjudged documents"
 )
 _WIDTH = 72
 _OF_TERMS = (GAP.name, IGNORED.name)
-_CURE_OF = {cause.name: cause.cure for cause in CAUSES}
+_FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
 def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
-    """How good, causes, a table for each of the worst queries, gains, cures; then the rest."""
+    """How good, causes, a table for each of the worst queries, gains, fixes; then the rest."""
     if found.withheld:
         yield _withheld(found)
         return
@@ -47,7 +47,7 @@ def _withheld(found: Diagnosis) -> Table:
         rows=tuple((str(one.measure), one.mean) for one in found.qualities),
         title="; ".join(said),
         notes=(
-            "causes, cures and bands are withheld: fix the input first",
+            "causes, fixes and bands are withheld: fix the input first",
             *(note for note in found.notes if not note.startswith("WARNING: ")),
         ),
     )
@@ -61,10 +61,10 @@ def _first(found: Diagnosis) -> Iterator[Table]:
 
 
 def _rest(found: Diagnosis, *, full: bool) -> Iterator[Table]:
-    """The cures, and what stands behind them: in full, or what was asked for by name."""
-    cures = _cures(found)
+    """The suggested fixes, and what stands behind them: in full, or what was asked for by name."""
+    fixes = _fixes(found)
     if full:
-        yield cures
+        yield fixes
         yield _potential(found)
         yield _cutoffs(found)
         if found.sweep.thresholds:
@@ -74,7 +74,7 @@ def _rest(found: Diagnosis, *, full: bool) -> Iterator[Table]:
         return
     asked = tuple(one for one in found.slices if one.by not in OWN_CUTS)
     notes = (_left_out(found), *found.notes)
-    yield cures if asked else replace(cures, notes=(*cures.notes, *notes))
+    yield fixes if asked else replace(fixes, notes=(*fixes.notes, *notes))
     if asked:
         table = _slices(found, asked)
         yield replace(table, notes=(table.notes[0], *notes))
@@ -117,7 +117,7 @@ def _quality(found: Diagnosis) -> Table:
 
 def _causes(found: Diagnosis) -> Table:
     rows = tuple(
-        (total.cause.name, total.queries, total.primary, total.documents, total.cause.cure)
+        (total.cause.name, total.queries, total.primary, total.documents, total.cause.fix)
         for total in found.totals
         if total.queries
     )
@@ -125,13 +125,13 @@ def _causes(found: Diagnosis) -> Table:
         f"what went wrong: in {found.failing} of {found.queries} queries the first {found.k} miss "
         "a relevant document"
     )
-    unjudged = [len(finding.unjudged) for finding in found.findings if finding.unjudged]
+    unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
     notes = [f"not looked at: {text}" for text in found.not_looked_at]
     if unjudged:
         notes.insert(
             0,
             f"unjudged in the first {found.k}: {many(sum(unjudged), 'document')} of "
-            f"{many(len(unjudged), 'query')} with something to mend; judge these first",
+            f"{many(len(unjudged), 'query')} with something to fix; judge these first",
         )
     absent = [t.cause.name for t in found.totals if not t.queries and t.looked_at]
     if absent:
@@ -166,7 +166,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
         few = ", ".join(finding.unjudged[:_SHOWN])
         notes.append(f"without a judgment in the first {found.k}: {few}")
     if finding.primary:
-        first = f"first: {finding.primary}; what to do: {_CURE_OF[finding.primary]}"
+        first = f"first: {finding.primary}; what to do: {_FIX_OF[finding.primary]}"
         if finding.terms and any(name in finding.causes for name in _OF_TERMS):
             first += f"; terms looked for: {', '.join(finding.terms)}"
         notes.append(first)
@@ -192,7 +192,7 @@ def _potential(found: Diagnosis) -> Table:
     shown = list(dict.fromkeys([str(found.measure), f"P@{found.k}", f"R@{found.k}"]))
     names = [name for name in shown if name in found.now]
     rows: list[tuple[Cell, ...]] = [("as it is", *(found.now[name] for name in names), "")]
-    rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.potentials]
+    rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
     return Table(
         columns=("what could be gained", *names, "kind"),
         rows=tuple(rows),
@@ -201,22 +201,22 @@ def _potential(found: Diagnosis) -> Table:
     )
 
 
-def _cures(found: Diagnosis) -> Table:
+def _fixes(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for number, cure in enumerate(found.cures, start=1):
-        told = cure.evidence or ("no evidence for it here",)
-        rows.append((f"{number}. {cure.name}", told[0]))
+    for number, fix in enumerate(found.fixes, start=1):
+        told = fix.evidence or ("no evidence for it here",)
+        rows.append((f"{number}. {fix.name}", told[0]))
         rows += [("", text) for text in told[1:]]
-    # Judging more, and keeping one of each: no cures of the retriever, but measured as well.
+    # Judging more, and keeping one of each: no fixes of the retriever, but measured as well.
     name = str(found.measure)
-    for one in found.potentials:
-        if one.cure not in CURES:
+    for one in found.gains:
+        if one.fix not in FIXES:
             gain = f"{name} {found.now[name]:.2f} to {one.means[name]:.2f} ({one.kind})"
-            rows.append((f"– {one.cure}", f"{one.what}: {gain}"))
+            rows.append((f"– {one.fix}", f"{one.what}: {gain}"))
     return Table(
-        columns=("cure", "what speaks for it"),
+        columns=("fix", "evidence"),
         rows=tuple(rows),
-        title="cures in their usual order",
+        title="suggested fixes",
         notes=(_KINDS,),
     )
 
@@ -291,7 +291,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
 def _missed_table(found: Diagnosis, _options: Options) -> Table:
     """For a program: every missed document, and queries that miss none with what was seen."""
     rows: list[tuple[Cell, ...]] = []
-    for one in found.findings:
+    for one in found.diagnoses:
         head = (one.query_id, one.value, one.attainable, one.primary)
         rows += [
             (*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence))

@@ -22,8 +22,7 @@ from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import judged_by
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import PLOTS, plot, plot_measures
@@ -91,7 +90,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         >>> page.splitlines()[0], "<h1>mine</h1>" in page
         ('<!DOCTYPE html>', True)
     """
-    judged = judged_by(qrels, COMPARED if measures is None else measures)
+    judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
     truth, named = Qrels.of(judged), _named(runs)
     if result is not None and (measures is not None or baseline is not None):
         raise InputError(

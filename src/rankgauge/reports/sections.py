@@ -52,7 +52,7 @@ class Section:
 
 
 def diagnosis_section(diagnosis: Diagnosis) -> Section:
-    """A diagnosis as a part of a report: bands, causes, what could be gained, cures.
+    """A diagnosis as a part of a report: bands, causes, potential gains, suggested fixes.
 
     The worst queries with their causes, and how the queries spread, are folded.
 
@@ -69,7 +69,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
     tables = diagnosis_tables(diagnosis)
     how_good, causes = islice(tables, 2)
     worst = tuple(islice(tables, len(diagnosis.worst)))
-    cures, gains = islice(tables, 2)
+    fixes, gains = islice(tables, 2)
     folded = (
         [Details(f"The causes in the worst {many(len(worst), 'query')}", worst)] if worst else []
     )
@@ -80,7 +80,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
             causes,
             *folded,
             gains,
-            cures,
+            fixes,
             Details("Other cut-offs, thresholds, and which queries are hard", tuple(tables)),
         ),
     )

@@ -17,8 +17,7 @@ from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import Queries, planned
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -80,7 +79,7 @@ class Reliability(Result):
             >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_drop("P@1")
             ('a', -1.0)
         """
-        (wanted,) = planned(measure).measures
+        (wanted,) = make_plan(measure).measures
         if wanted not in self.measures:
             raise InputError(
                 f"{wanted} was not evaluated",
@@ -165,7 +164,7 @@ def reliability(
         qrels=Qrels.of(qrels),
         runs=named,
         group_of=_grouped(named, groups),
-        measures=planned(measures).measures,
+        measures=make_plan(measures).measures,
         queries=queries if isinstance(queries, str | os.PathLike) else list(queries),
         ties=ties,
         duplicates=duplicates,

@@ -22,8 +22,7 @@ from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import Queries, planned
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -239,7 +238,7 @@ def tie_report(
     records = Records.of(qrels) if run is None else None
     truth = Qrels.of(qrels) if records is None else records.qrels
     found = Run.of(run) if records is None else records.run
-    plan = planned(measures)
+    plan = make_plan(measures)
 
     def by(policy: Ties, wanted: Iterable[Measure]) -> Evaluation:
         return evaluate(

@@ -20,8 +20,7 @@ from rankgauge.data.join import join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.arguments import Queries
-from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result

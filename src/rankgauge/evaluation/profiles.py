@@ -9,22 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import SHOWN
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.records import Records
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import Gathered, Gathering, Truth
-from rankgauge.evaluation.notes import alone_note
+from rankgauge.evaluation.notes import info, single_measure_note
+from rankgauge.evaluation.partial import finish, make_context, measure_block
 from rankgauge.evaluation.plan import Plan
-from rankgauge.evaluation.result import AppliedProfile
+from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
-__all__ = ["Profiled", "profiled"]
+__all__ = ["evaluate_profile"]
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # What a profile decides about; what else is given is done to the inputs before.
@@ -32,60 +34,39 @@ _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 
 @dataclass(frozen=True)
-class Profiled:
-    """What came of a run, measured as another tool would do it.
-
-    Attributes:
-        gathered: The values of all measures, over every query that counts for one of them.
-        measures: The measures as they were computed.
-        policies: What all of them share; where they differ, what was asked for.
-        applied: What deviates.
-        left_out: (Q, M) where a query does not count for a measure; None where all do.
-    """
-
-    gathered: Gathered
-    measures: tuple[Measure, ...]
-    policies: Policies
-    applied: AppliedProfile
-    left_out: BoolArray | None
-
-
-@dataclass(frozen=True)
 class _Part:
     """Measures with equal deviations, evaluated together.
 
     Attributes:
-        columns: Their places among all measures.
+        places: Their places among all measures.
         measures: They themselves, as the tool means them.
-        steps: For each the names of its deviations.
-        policies: What is done where definitions are silent.
-        gathered: What came of it.
+        deviations: For each the names of its deviations.
+        evaluation: Their values.
     """
 
-    columns: tuple[int, ...]
+    places: tuple[int, ...]
     measures: tuple[Measure, ...]
-    steps: tuple[tuple[str, ...], ...]
-    policies: Policies
-    gathered: Gathered
+    deviations: tuple[tuple[str, ...], ...]
+    evaluation: Evaluation
 
 
-def profiled(
+def evaluate_profile(
     profile: str | Profile,
     measures: Sequence[Measure],
     inputs: tuple[Any, Any],
     policies: Policies,
     *,
-    chosen: Iterable[Any] | None = None,
+    queries: Sequence[Any] | None = None,
     usual: bool = False,
-) -> Profiled:
-    """Evaluate a run as another tool would do it.
+) -> tuple[Evaluation, Qrels]:
+    """Evaluate a run as another tool would do it; return the judgments too.
 
     Args:
         profile: The tool's way.
         measures: What is asked for.
         inputs: Judgments and run, or records and None.
         policies: What is decided besides; it must not contradict the profile.
-        chosen: The queries that are averaged at most; all if None.
+        queries: The queries that are averaged at most; all if None.
         usual: Whether nobody asked for these measures: what the tool lacks of them is left out.
 
     Raises:
@@ -99,17 +80,18 @@ def profiled(
     source = _source(inputs)
     clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
     cases = [
-        Case(source.graded if _reads_grades(m) else source.qrels, clean, m, policies)
-        for m in measures
-    ]
+        Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean,
+             measure, policies)
+        for measure in measures
+    ]  # fmt: skip
     _refuse_contradictions(found, cases, taken)
-    queries = None if chosen is None else list(chosen)
     parts = [
-        _part([(n, cases[n], taken[n]) for n in columns], source.qrels, queries)
-        for columns in _alike(cases, taken)
+        _part([(n, cases[n], taken[n]) for n in places], source.qrels, queries)
+        for places in _alike(cases, taken)
     ]
+    made = _join(found, measures, parts, source)
     removed = len(source.run.table) - len(clean.table)
-    return _together(found, measures, parts, source=source, removed=removed)
+    return replace(made, counts={**made.counts, "duplicates_removed": removed}), source.qrels
 
 
 def _has(found: Profile, measure: Measure) -> bool:
@@ -131,10 +113,6 @@ def _source(inputs: tuple[Any, Any]) -> Records:
         )  # fmt: skip
     truth = Qrels.of(qrels)
     return Records(truth, truth, Run.of(run))
-
-
-def _reads_grades(measure: Measure) -> bool:
-    return measure.declaration.reads == "grades"
 
 
 def _refuse_contradictions(
@@ -189,66 +167,56 @@ def _part(
                 own = step.change(own)  # noqa: PLW2901 - one step after the other
         measures.append(own.measure)
     plan = Plan(tuple(dict.fromkeys(measures)))
-    plan.alone = ""
-    gathering = Gathering(Truth(case.qrels, case.qrels), plan, case.policies)
     if chosen is not None:
         # What the tool leaves out was judged all the same: no fault of who chose it.
-        gathering.select([q for q in chosen if q in case.qrels or q not in truth])
-    gathering.add(case.run)
+        chosen = [query for query in chosen if query in case.qrels or query not in truth]
+    context = make_context(case.qrels, plan, case.policies, chosen)
     return _Part(
         tuple(place for place, _, _ in members),
         tuple(measures),
         tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
-        case.policies,
-        gathering.finished(),
+        finish(measure_block(case.run, context), context),
     )
 
 
-def _together(
-    found: Profile,
-    asked: Sequence[Measure],
-    parts: Sequence[_Part],
-    *,
-    source: Records,
-    removed: int,
-) -> Profiled:
-    """One table of all parts."""
-    index = source.qrels.query_index
-    places = [np.array([index[q] for q in part.gathered.ids.tolist()]) for part in parts]
-    anywhere = np.zeros(len(source.qrels), dtype=bool)
-    for rows in places:
-        anywhere[rows] = True
-    numbers = np.flatnonzero(anywhere)
+def _join(
+    found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records
+) -> Evaluation:
+    """One evaluation of all parts."""
+    index = {query: number for number, query in enumerate(source.qrels.query_ids)}
+    rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]
+    numbers = distinct(np.concatenate(rows))
     columns, kept = _columns(asked, parts)
-    values, left_out = _cells(parts, places, numbers, kept)
+    values, left_out = _cells(parts, rows, numbers, kept)
+    measures = tuple(columns[place][0] for place in kept)
     applied = AppliedProfile(
         found.name,
         found.tool,
         tuple(str(asked[place]) for place in kept),
         tuple(columns[place][1] for place in kept),
     )
-    measures = tuple(columns[place][0] for place in kept)
-    first = parts[0].gathered
-    query_ids = source.qrels.query_ids
-    gathered = Gathered(
-        run_name=first.run_name,
-        settings=first.settings,
-        query_ids=tuple(query_ids[number] for number in numbers.tolist()),
-        ids=source.qrels.table.queries.take(numbers),
-        values=values,
+    evaluations = [part.evaluation for part in parts]
+    # What happened to how many: of several parts the one where it happened to most.
+    counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
+    findings = [
+        *(one for e in evaluations for one in e.input_findings),
+        *map(info, source.notes),
+        *findings_of_notes(_notes(parts), [one for e in evaluations for one in e.findings]),
+        *single_measure_note(measures),
+        *map(info, _told(found, measures, applied)),
+    ]
+    return replace(
+        evaluations[0],
+        query_ids=tuple(source.qrels.query_ids[number] for number in numbers.tolist()),
+        measures=measures,
+        per_query=values,
         undefined=np.isnan(values),
-        counts=_counts(parts, len(numbers), removed),
-        coverage={k: v for part in parts[::-1] for k, v in part.gathered.coverage.items()},
-        notes=(
-            *source.notes,
-            *_notes(parts),
-            *filter(None, [alone_note(measures)]),
-            *_told(found, measures, applied),
-        ),
-        findings=tuple(dict.fromkeys(one for part in parts for one in part.gathered.findings)),
-    )
-    return Profiled(
-        gathered, measures, _shared([part.policies for part in parts]), applied, left_out
+        policies=_shared([e.policies for e in evaluations]),
+        counts=counts | {"queries": len(numbers)},
+        coverage={k: v for e in evaluations[::-1] for k, v in e.coverage.items()},
+        findings=tuple(dict.fromkeys(findings)),
+        profile=applied,
+        left_out=left_out,
     )
 
 
@@ -262,7 +230,7 @@ def _columns(
     columns = {
         place: (measure, steps)
         for part in parts
-        for place, measure, steps in zip(part.columns, part.measures, part.steps, strict=True)
+        for place, measure, steps in zip(part.places, part.measures, part.deviations, strict=True)
     }
     first: dict[Measure, int] = {}
     for place in range(len(asked)):
@@ -271,31 +239,22 @@ def _columns(
 
 
 def _cells(
-    parts: Sequence[_Part], places: Sequence[IntArray], numbers: IntArray, kept: Sequence[int]
+    parts: Sequence[_Part], rows: Sequence[IntArray], numbers: IntArray, kept: Sequence[int]
 ) -> tuple[Values, BoolArray | None]:
     """(Q, M) the values, and where one does not count."""
     values = np.full((len(numbers), len(kept)), np.nan)
     counted = np.zeros(values.shape, dtype=bool)
-    mixed = len({part.policies.undefined for part in parts}) > 1
-    for part, own in zip(parts, places, strict=True):
-        rows = np.searchsorted(numbers, own)
-        order = {measure: n for n, measure in enumerate(dict.fromkeys(part.measures))}
-        for place, measure in zip(part.columns, part.measures, strict=True):
-            if place not in kept:
-                continue
-            column, found = kept.index(place), part.gathered.values[:, order[measure]]
-            values[rows, column] = found
-            skipped = mixed and part.policies.undefined == "skip"
-            counted[rows, column] = ~np.isnan(found) if skipped else True
+    mixed = len({part.evaluation.policies.undefined for part in parts}) > 1
+    for part, own in zip(parts, rows, strict=True):
+        at, evaluation = np.searchsorted(numbers, own), part.evaluation
+        for place, measure in zip(part.places, part.measures, strict=True):
+            if place in kept:
+                column = kept.index(place)
+                found = evaluation.per_query[:, evaluation.measures.index(measure)]
+                values[at, column] = found
+                skipped = mixed and evaluation.policies.undefined == "skip"
+                counted[at, column] = ~np.isnan(found) if skipped else True
     return values, None if counted.all() else ~counted
-
-
-def _counts(parts: Sequence[_Part], queries: int, removed: int) -> dict[str, int]:
-    """What happened to how many: of several parts the one where it happened to most."""
-    counts = {
-        name: max(part.gathered.counts[name] for part in parts) for name in parts[0].gathered.counts
-    }
-    return counts | {"queries": queries, "duplicates_removed": removed}
 
 
 def _shared(found: Sequence[Policies]) -> Policies:
@@ -320,7 +279,8 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     shapes: dict[str, str] = {}
     for part in parts:
         own = [str(measure) for measure in part.measures]
-        for note in part.gathered.notes:
+        # What is wrong with the input, and what a single measure hides, is said of all parts.
+        for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
             names, _, rest = note.partition(": ")
             if rest and set(names.split(", ")) <= set(own):
                 named.setdefault(rest, []).extend(names.split(", "))
@@ -337,6 +297,10 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
             yield f"{_listed(of)}: {note}"
     for rest, of in named.items():
         yield f"{_listed(of)}: {rest}"
+
+
+def _of_all(found: Finding) -> bool:
+    return bool(found.fix) or found.code == "M101"
 
 
 def _listed(names: Sequence[str]) -> str:

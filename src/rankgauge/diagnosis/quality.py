@@ -15,7 +15,7 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import source_name
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["LEVELS", "Band", "Bands", "Level"]
+__all__ = ["LEVELS", "Band", "Bands", "Level", "Quality", "qualities"]
 
 Level: TypeAlias = Literal["Poor", "Acceptable", "Good", "Excellent"]
 LEVELS: tuple[Level, ...] = ("Poor", "Acceptable", "Good", "Excellent")
@@ -28,7 +28,8 @@ _DEFAULTS = {
     "nDCG": (0.40, 0.60, 0.80),
 }
 _CUT = {"P", "R", "Success", "nDCG"}
-_LEVELLED = {"P", "R", "Success", "RR"}
+_LEVELED = {"P", "R", "Success", "RR"}
+_TABLE = '[bands] and "P@5" = [0.3, 0.5, 0.7]'
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,8 @@ class Bands:
             >>> Bands.of({"P": (0.1, 0.2, 0.3)}).bands[0].good
             0.2
         """
-        bounds: dict[Measure, tuple[float, float, float]] = {
-            _at(name, k, rel): found for name, found in _DEFAULTS.items()
-        }
-        for name, values in _items(given):
-            bounds[_named(name, k, rel)] = _bounds(name, values)
-        return cls(tuple(Band(measure, *found) for measure, found in bounds.items()))
+        bands = (_band(*item, k, rel) for item in (*_DEFAULTS.items(), *_items(given)))
+        return cls(tuple({band.measure: band for band in bands}.values()))
 
     def __iter__(self) -> Iterator[Band]:
         return iter(self.bands)
@@ -111,22 +108,41 @@ class Bands:
         return tuple(band.measure for band in self.bands)
 
 
-def _at(name: str, k: int, rel: float) -> Measure:
+@dataclass(frozen=True)
+class Quality:
+    """A mean, its band, and what could be reached at all.
+
+    Attributes:
+        measure: The measure.
+        mean: Its mean.
+        level: The band of the mean; None if it is undefined.
+        attainable: Its mean for the best rankings that the judgments allow.
+        highest: The band of that mean.
+    """
+
+    measure: Measure
+    mean: float
+    level: Level | None
+    attainable: float
+    highest: Level | None
+
+
+def qualities(
+    means: Mapping[str, float], attainable: Mapping[str, float], bands: Bands
+) -> tuple[Quality, ...]:
+    """Return each mean with its band, and the highest band that the judgments allow."""
+    rows = [(band, means[str(band.measure)], attainable[str(band.measure)]) for band in bands]
+    return tuple(
+        Quality(band.measure, mean, band.level(mean), most, band.level(most))
+        for band, mean, most in rows
+    )
+
+
+def _measure(name: str, k: int, rel: float) -> Measure:
+    if name not in _DEFAULTS:
+        return parse(name)
     words: dict[str, Any] = {"k": k} if name in _CUT else {}
-    return Measure(name)(**words, **({"rel": rel} if name in _LEVELLED else {}))
-
-
-def _named(name: str, k: int, rel: float) -> Measure:
-    if name in _DEFAULTS:
-        return _at(name, k, rel)
-    measure = parse(name)
-    if measure.declaration.better != "higher":
-        raise UnknownName(
-            f"{measure} is not better the higher it is: it has no bands",
-            where="bands",
-            fix="leave it out",
-        )
-    return measure
+    return Measure(name)(**words, **({"rel": rel} if name in _LEVELED else {}))
 
 
 def _items(given: Any) -> list[tuple[str, Any]]:
@@ -135,7 +151,7 @@ def _items(given: Any) -> list[tuple[str, Any]]:
     if isinstance(given, Bands):
         return [(str(b.measure), (b.acceptable, b.good, b.excellent)) for b in given]
     if isinstance(given, str | os.PathLike):
-        return list(_read(Path(given)).items())
+        given = _read(Path(given))
     if not isinstance(given, Mapping):
         raise InputError(
             f"got {type(given).__name__} for the bands", where="bands",
@@ -145,6 +161,7 @@ def _items(given: Any) -> list[tuple[str, Any]]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    """Return the table ``[bands]`` or ``[tool.rankgauge.bands]`` of a TOML file."""
     where = source_name(path)
     try:
         data: Any = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -153,11 +170,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"cannot read it: {error.strerror or error}", where=where, fix="check the path"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"not valid TOML: {error}",
-            where=where,
-            fix='write [bands] and "P@5" = [0.3, 0.5, 0.7]',
-        ) from None
+        raise InputError(f"not valid TOML: {error}", where=where, fix=f"write {_TABLE}") from None
     found = data.get("bands")
     if found is None:
         for key in ("tool", "rankgauge", "bands"):
@@ -166,13 +179,19 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise InputError(
             "there is no table of bands", where=where,
-            fix='write [bands] (in pyproject.toml: [tool.rankgauge.bands]) and "P@5" = '
-            "[0.3, 0.5, 0.7]",
+            fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]",
         )  # fmt: skip
     return found
 
 
-def _bounds(name: str, values: Any) -> tuple[float, float, float]:
+def _band(name: str, values: Any, k: int, rel: float) -> Band:
+    measure = _measure(name, k, rel)
+    if measure.declaration.better != "higher":
+        raise UnknownName(
+            f"{measure} is not better the higher it is: it has no bands",
+            where="bands",
+            fix="leave it out",
+        )
     try:
         low, middle, high = (float(value) for value in values)
     except (TypeError, ValueError):
@@ -183,4 +202,4 @@ def _bounds(name: str, values: Any) -> tuple[float, float, float]:
             f"got {values!r:.60}, wanted three rising numbers", where=f"bands of {name}",
             fix=f'"{name}" = [0.3, 0.5, 0.7]',
         )  # fmt: skip
-    return low, middle, high
+    return Band(measure, low, middle, high)

@@ -9,7 +9,7 @@ import pytrec_eval
 
 from rankgauge import Collection, Qrels, Run, diagnose
 from rankgauge.data import ranked
-from rankgauge.diagnosis.potential import Sweep, Threshold
+from rankgauge.diagnosis.gains import Sweep, Threshold
 
 
 def made(seed: int = 3, queries: int = 12) -> tuple[dict, dict, dict]:
@@ -58,7 +58,7 @@ def by_grade(query: str, docs: list[str]) -> list[str]:
 
 
 def potential(what: str, found=FOUND):
-    (one,) = (one for one in found.potentials if one.what.endswith(what))
+    (one,) = (one for one in found.gains if one.what.endswith(what))
     return one
 
 
@@ -74,7 +74,7 @@ def test_a_perfect_reranker_puts_the_first_documents_in_the_order_of_their_grade
     reranked = {q: by_grade(q, docs[:8]) + docs[8:] for q, docs in RANKING.items()}
     one = potential("a perfect reranker of the first 8")
     close(one.means, oracle(reranked))
-    assert (one.kind, one.cure) == ("at most", "reranking")
+    assert (one.kind, one.fix) == ("at most", "reranking")
 
 
 def test_both_runs_together_are_reranked_as_one():
@@ -87,14 +87,14 @@ def test_both_runs_together_are_reranked_as_one():
 
 def test_hybrid_search_is_not_given_what_a_reranker_of_the_run_alone_reaches():
     alone = potential("a perfect reranker of the first 8").means["nDCG@10"]
-    hybrid = next(cure for cure in FOUND.cures if cure.name == "hybrid search")
+    hybrid = next(fix for fix in FOUND.fixes if fix.name == "hybrid search")
     (told,) = (text for text in hybrid.evidence if "both runs" in text)
     assert told.endswith(f"(at most; of this run alone to {alone:.2f})")
 
 
 def test_nothing_retrieved_is_nothing_to_rerank():
     found = diagnose({"q": {"d": 1}, "r": {"e": 1}}, {"q": []}, also={"q": ["d"]}, k=2)
-    assert [one.what for one in found.potentials] == [
+    assert [one.what for one in found.gains] == [
         "2 missed documents put in place (not retrieved)",
         "a perfect reranker of the first 100 of both runs",
     ]
@@ -110,7 +110,7 @@ def missed(query: str) -> list[str]:
 
 
 def test_missed_documents_are_those_that_would_better_the_first_k():
-    found = {one.query_id: {doc.doc_id for doc in one.missed} for one in FOUND.findings}
+    found = {one.query_id: {doc.doc_id for doc in one.missed} for one in FOUND.diagnoses}
     assert {q: docs for q, docs in found.items() if docs} == {
         q: set(missed(q)) for q in QRELS if missed(q)
     }
@@ -228,7 +228,7 @@ def test_a_filter_on_a_field_of_queries_and_documents_is_measured(nested):
     one = potential("documents of another language removed (1, 1 relevant)", found)
     assert one.kind == "measured"
     assert one.means["P@3"] == pytest.approx((1 / 3 + 1 / 3) / 2)
-    assert next(c for c in found.cures if c.name == "metadata filter").evidence == ()
+    assert next(c for c in found.fixes if c.name == "metadata filter").evidence == ()
 
 
 def test_a_filter_that_helps_is_evidence_and_without_fields_there_is_none():
@@ -236,11 +236,11 @@ def test_a_filter_that_helps_is_evidence_and_without_fields_there_is_none():
     queries = {"q": {"text": "number", "year": 2}}
     run = {"q": ["a", "d"]}
     found = diagnose({"q": {"d": 1}}, run, Collection.of(documents, queries), k=1, measure="RR")
-    cure = next(c for c in found.cures if c.name == "metadata filter")
-    assert cure.evidence == (
+    fix = next(c for c in found.fixes if c.name == "metadata filter")
+    assert fix.evidence == (
         "documents of another year removed (1, 0 relevant): RR 0.50 to 1.00 (measured)",
     )
-    assert not any(one.cure == "metadata filter" for one in FOUND.potentials)
+    assert not any(one.fix == "metadata filter" for one in FOUND.gains)
 
 
 def test_what_is_measured_never_changes_the_run_itself():

@@ -1,0 +1,274 @@
+"""Suggested fixes with their evidence, and precision and recall read together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from rankgauge.core.text import many
+from rankgauge.diagnosis.causes import (
+    BELOW_K,
+    GAP,
+    IGNORED,
+    LENGTH,
+    NOT_RETRIEVED,
+    Examiner,
+    QueryDiagnosis,
+    shares,
+)
+from rankgauge.diagnosis.gains import BOTH, CutOff, PotentialGain, Sweep
+from rankgauge.diagnosis.quality import Quality
+from rankgauge.diagnosis.ranked_queries import RankedQuery
+from rankgauge.measures.measure import Measure
+
+__all__ = ["FIXES", "Advice", "Reading", "SuggestedFix"]
+
+#: In the order in which they are usually tried.
+FIXES = ("embedding model", "chunking", "metadata filter", "hybrid search", "reranking")
+Kind: TypeAlias = Literal[
+    "noisy context", "missing information", "both are low", "both are high", "not to be said"
+]
+_Docs: TypeAlias = Mapping[str, frozenset[str]]
+_HIGH = ("Good", "Excellent")
+# From this share of what is attainable on there is little left to gain.
+_NEARLY = 0.9
+# A smaller gain is not visible in two digits.
+_NOTHING = 0.005
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Precision and recall read together.
+
+    Attributes:
+        kind: ``noisy context`` (recall high, precision low), ``missing information`` (precision
+            high, recall low), ``both are low``, ``both are high``; high is Good or Excellent.
+        sentences: What that means here, with potential gains.
+    """
+
+    kind: Kind
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SuggestedFix:
+    """A fix with its evidence in this run.
+
+    Attributes:
+        name: The fix.
+        queries: Failing queries with a missed document that it could help.
+        documents: These documents.
+        evidence: What was seen, with numbers; empty without evidence.
+    """
+
+    name: str
+    queries: int
+    documents: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What was found out about a run, to be put into words.
+
+    Attributes:
+        measure: The measure of the diagnosis.
+        examiner: The queries with their causes of failure.
+        depth: How many documents a reranker is given.
+        diagnoses: The likely causes, query by query.
+        qualities: Means with their bands.
+        gains: Potential gains.
+        cutoffs: Means at several cut-offs.
+        sweep: Thresholds.
+        now: Means as they are.
+        others: The rankings of another run, by query; empty without one.
+        other_name: The name of that run.
+    """
+
+    measure: Measure
+    examiner: Examiner
+    depth: int
+    diagnoses: tuple[QueryDiagnosis, ...]
+    qualities: tuple[Quality, ...]
+    gains: tuple[PotentialGain, ...]
+    cutoffs: tuple[CutOff, ...]
+    sweep: Sweep
+    now: Mapping[str, float]
+    others: Mapping[str, RankedQuery]
+    other_name: str
+
+    @property
+    def _k(self) -> int:
+        return self.examiner.k
+
+    @cached_property
+    def _at_k(self) -> CutOff:
+        return next(row for row in self.cutoffs if row.k == self._k)
+
+    def reading(self, precision: Measure, recall: Measure) -> Reading:
+        """Return precision and recall read together."""
+        by = {quality.measure: quality for quality in self.qualities}
+        p, r = by[precision], by[recall]
+        if p.level is None or r.level is None:
+            return Reading("not to be said", ())
+        kinds: dict[tuple[bool, bool], Kind] = {
+            (False, True): "noisy context", (True, False): "missing information",
+            (False, False): "both are low", (True, True): "both are high",
+        }  # fmt: skip
+        kind = kinds[p.level in _HIGH, r.level in _HIGH]
+        means = (f"{quality.measure} is {quality.level} ({quality.mean:.2f})" for quality in (p, r))
+        sentences = [f"{kind}: {', '.join(means)}"]
+        if kind in {"noisy context", "both are low"}:
+            sentences += self._noise(p)
+        if kind in {"missing information", "both are low"}:
+            sentences += self._gaps(r)
+        return Reading(kind, tuple(sentences))
+
+    def _noise(self, p: Quality) -> Iterator[str]:
+        if p.mean >= _NEARLY * p.attainable:
+            yield (
+                f"{p.measure} cannot pass {p.attainable:.2f} with these judgments: reranking can "
+                "hardly raise it; a smaller k or a threshold can make the context cleaner"
+            )
+        else:
+            yield from self._most("reranking", p.measure)
+        here = self._at_k
+        fewer = [row for row in self.cutoffs if row.k < here.k and row.precision > here.precision]
+        if fewer:
+            row = fewer[-1]
+            yield (
+                f"k = {row.k} instead of {here.k} would lift precision from {here.precision:.2f} "
+                f"to {row.precision:.2f}, {_change('recall', here.recall, row.recall)}"
+            )
+        best = self.sweep.best
+        if best is not None:
+            whole = self.sweep.thresholds[0]
+            if best.precision > whole.precision + _NOTHING:
+                yield (
+                    f"a threshold of {best.score:.4g} on the score would lift precision from "
+                    f"{whole.precision:.2f} to {best.precision:.2f} and change recall from "
+                    f"{whole.recall:.2f} to {best.recall:.2f}, {many(best.empty, 'query')} left "
+                    "empty (chosen on these queries: optimistic)"
+                )
+
+    def _gaps(self, r: Quality) -> Iterator[str]:
+        here = self._at_k
+        if r.mean >= _NEARLY * r.attainable:
+            yield (
+                f"{r.measure} cannot pass {r.attainable:.2f} with these judgments: there are more "
+                f"relevant documents than {here.k} places"
+            )
+        more = [row for row in self.cutoffs if row.k > here.k and row.recall > here.recall]
+        if more:
+            row = next((row for row in more if row.k >= 4 * here.k), more[-1])
+            yield (
+                f"k = {row.k} instead of {here.k} would lift recall from {here.recall:.2f} to "
+                f"{row.recall:.2f}, {_change('precision', here.precision, row.precision)}"
+            )
+        for fix in ("embedding model", "chunking", "hybrid search"):
+            yield from self._most(fix, r.measure)
+
+    def _most(self, fix: str, measure: Measure) -> Iterator[str]:
+        """The largest gain of a fix by this measure."""
+        name = str(measure)
+        own = [gain for gain in self.gains if gain.fix == fix]
+        best = max(own, key=lambda gain: gain.means[name], default=None)
+        if best is not None and best.means[name] > self.now[name] + _NOTHING:
+            most = " at most" if best.kind == "at most" else ""
+            yield (
+                f"{fix}: {best.what} would lift {name} from {self.now[name]:.2f} to "
+                f"{best.means[name]:.2f}{most}{self._alone(best, name)}"
+            )
+
+    def _alone(self, gain: PotentialGain, name: str) -> str:
+        """The gain of a reranker alone, lest it be taken for one of hybrid search."""
+        own = [other for other in self.gains if other.fix == "reranking"]
+        if not own or not gain.what.endswith(BOTH):
+            return ""
+        return f"; of this run alone to {own[-1].means[name]:.2f}"
+
+    # ---- the suggested fixes
+
+    def fixes(self) -> tuple[SuggestedFix, ...]:
+        """Return each fix with its evidence."""
+        name = str(self.measure)
+        found = []
+        for fix in FIXES:
+            docs = self._helped(fix)
+            evidence = list(self._observations(fix, docs)) if docs else []
+            evidence += [
+                f"{gain.what}: {name} {self.now[name]:.2f} to {gain.means[name]:.2f} "
+                f"({gain.kind}{self._alone(gain, name)})"
+                for gain in self.gains
+                if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
+            ]
+            found.append(SuggestedFix(fix, len(docs), _count(docs), tuple(evidence)))
+        return tuple(found)
+
+    def _helped(self, fix: str) -> _Docs:
+        """Missed documents that a fix could help, by query."""
+        if fix == "embedding model":
+            return shares(self.diagnoses, NOT_RETRIEVED.name)
+        if fix == "chunking":
+            return shares(self.diagnoses, LENGTH.name)
+        if fix == "metadata filter":
+            return {}
+        found = {}
+        for one in self.diagnoses:
+            other = self.others.get(one.query_id)
+            found[one.query_id] = frozenset(
+                doc.doc_id for doc in one.missed
+                if (
+                    (BELOW_K.name in doc.causes and (doc.rank or 0) <= self.depth)
+                    if fix == "reranking"
+                    else {GAP.name, IGNORED.name} & set(doc.causes)
+                    or (other is not None and other.within(doc.doc_id, self._k))
+                )
+            )  # fmt: skip
+        return {query: docs for query, docs in found.items() if docs}
+
+    def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
+        missed = f"{many(_count(docs), 'missed document')} in {many(len(docs), 'query')}"
+        if fix == "embedding model":
+            yield f"{missed} not retrieved at any depth"
+        elif fix == "reranking":
+            yield f"{missed} at ranks {self._k + 1} to {self.depth}"
+        elif fix == "chunking":
+            usual, every = self.examiner.lengths["usual"]
+            for size in self.examiner.hurting:
+                number, of = self.examiner.lengths[size]
+                yield (
+                    f"missed are {number} of {of} relevant documents that are very {size}, and "
+                    f"{usual} of {every} of usual length"
+                )
+        elif fix == "hybrid search":
+            gaps, ignored = (_count(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
+            if gaps:
+                yield f"{many(gaps, 'missed document')} without a term of the query (semantic)"
+            if ignored:
+                yield f"{many(ignored, 'missed document')} whose terms were ignored (keyword)"
+            if self.others:
+                yield self._in_other_run()
+
+    def _in_other_run(self) -> str:
+        missed = [(one.query_id, doc.doc_id) for one in self.diagnoses for doc in one.missed]
+        at_k, deeper = (
+            sum(q in self.others and self.others[q].within(doc, depth) for q, doc in missed)
+            for depth in (self._k, self.depth)
+        )
+        return (
+            f"of {many(len(missed), 'missed document')} {self.other_name} has {at_k} in its first "
+            f"{self._k} and {deeper} in its first {self.depth}"
+        )
+
+
+def _count(docs: _Docs) -> int:
+    return sum(map(len, docs.values()))
+
+
+def _change(name: str, now: float, then: float) -> str:
+    if abs(now - then) < _NOTHING:
+        return f"and {name} would stay at {now:.2f}"
+    return f"and {name} would {'fall' if then < now else 'rise'} from {now:.2f} to {then:.2f}"

@@ -1,0 +1,313 @@
+"""What a fix could gain: a ranking is changed, built as a run, and evaluated like any other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.text import many
+from rankgauge.corpus.collection import Document, Query
+from rankgauge.data.model import Qrels, Run
+from rankgauge.diagnosis.causes import GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
+from rankgauge.diagnosis.ranked_queries import RankedQuery
+from rankgauge.diagnosis.terms import Texts
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.measures.measure import Measure
+
+__all__ = ["BOTH", "CUTOFFS", "CutOff", "PotentialGain", "Simulation", "Sweep", "Threshold"]
+
+Kind: TypeAlias = Literal["at most", "measured", "judged only"]
+_Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
+_Docs: TypeAlias = Mapping[str, frozenset[str]]
+#: The end of the description of a change with another run.
+BOTH = "of both runs"
+CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+_STEPS = 10
+_SMALL_DEPTH = 20
+# Duplicates and filters are looked for in so many times k documents.
+_DEEPER = 4
+
+
+@dataclass(frozen=True)
+class PotentialGain:
+    """What a change of the rankings does to the means.
+
+    Attributes:
+        fix: The fix it belongs to.
+        what: What was changed.
+        kind: ``at most`` if the change knows the judgments, so that no fix of its kind gains more;
+            ``measured`` if it can be made as it is; ``judged only`` if all unjudged documents are
+            removed, which shows the sensitivity to them.
+        means: The means after it, by measure.
+    """
+
+    fix: str
+    what: str
+    kind: Kind
+    means: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """Means at a cut-off."""
+
+    k: int
+    precision: float
+    recall: float
+    success: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The first k documents without those of a lower score.
+
+    Attributes:
+        score: The lowest score that is kept.
+        shown: Documents kept a query.
+        precision: Mean share of the documents kept that are relevant, over queries that keep any.
+        recall: Mean share of the relevant documents that are kept.
+        f: Mean of SetF: their harmonic mean in each query.
+        empty: Queries left without a document.
+        lost: Of these, queries whose first k held a relevant document.
+    """
+
+    score: float
+    shown: float
+    precision: float
+    recall: float
+    f: float
+    empty: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Thresholds over the score, lowest first (the first one keeps everything).
+
+    Attributes:
+        thresholds: One for each tenth of the scores in the first k.
+        why_not: Why there is none; empty if there is.
+    """
+
+    thresholds: tuple[Threshold, ...]
+    why_not: str = ""
+
+    @property
+    def best(self) -> Threshold | None:
+        """The threshold with the highest mean of SetF; the lowest of these if there are several."""
+        return max(self.thresholds, key=lambda row: (row.f, -row.score), default=None)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Evaluates changed rankings of a run.
+
+    Attributes:
+        qrels: The judgments.
+        queries: Every query.
+        measures: What is evaluated.
+        k: The cut-off.
+        depth: How many documents a reranker is given.
+        rel: The grade from which a document is relevant.
+        texts: The texts of the collection.
+    """
+
+    qrels: Qrels
+    queries: tuple[RankedQuery, ...]
+    measures: tuple[Measure, ...]
+    k: int
+    depth: int
+    rel: float
+    texts: Texts
+
+    def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
+        """Yield what each fix could gain; one without evidence is left out."""
+        for fix, cause in (
+            ("embedding model", NOT_RETRIEVED), ("chunking", LENGTH),
+            ("hybrid search", GAP), ("hybrid search", IGNORED),
+        ):  # fmt: skip
+            found = shares(diagnoses, cause.name)
+            if found:
+                what = f"{many(_count(found), 'missed document')} put in place ({cause.name})"
+                yield self._gain(fix, what, _lifted(found), "at most")
+        yield from self._filtered()
+        deepest = min(self.depth, max(len(query.docs) for query in self.queries))
+        for depth in dict.fromkeys((_SMALL_DEPTH, deepest)):
+            if self.k < depth < deepest or depth == deepest > 0:
+                what = f"a perfect reranker of the first {depth}"
+                yield self._gain("reranking", what, _reranked(depth), "at most")
+        deeper = _DEEPER * self.k
+        repeats = self._chosen(
+            lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper]))
+        )
+        if repeats:
+            what = f"{many(_count(repeats), 'near-duplicate')} removed from the first {deeper}"
+            yield self._gain("no duplicates", what, _without(repeats), "measured")
+        # Where only relevant documents are named, what is left would be perfect.
+        if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
+            unjudged = self._chosen(lambda query: query.unjudged(len(query.docs)))
+            if unjudged:
+                what = f"{many(_count(unjudged), 'unjudged document')} taken out"
+                yield self._gain("judging", what, _without(unjudged), "judged only")
+
+    def with_other(self, others: Mapping[str, RankedQuery]) -> PotentialGain:
+        """Return the gain of a perfect reranker of the first documents of both runs together."""
+
+        def union(query: RankedQuery) -> list[str]:
+            other = others[query.query_id].docs if query.query_id in others else ()
+            pool = dict.fromkeys([*query.docs[: self.depth], *other[: self.depth]])
+            return [*query.best_first(pool), *(d for d in query.docs if d not in pool)]
+
+        what = f"a perfect reranker of the first {self.depth} {BOTH}"
+        return self._gain("hybrid search", what, union, "at most")
+
+    def attainable(self) -> dict[str, float]:
+        """Return the means of the best rankings that the judgments allow."""
+        return self._means(RankedQuery.ideal, self.measures)
+
+    def cutoffs(self) -> Iterator[CutOff]:
+        """Yield precision, recall and success at several cut-offs, no deeper than the run."""
+        deepest = max(len(query.docs) for query in self.queries)
+        chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
+        names = ("P", "R", "Success")
+        measures = [Measure(name)(k=k, rel=self.rel) for k in chosen for name in names]
+        means = list(self._means(lambda query: query.docs, measures).values())
+        for k, *row in zip(chosen, means[::3], means[1::3], means[2::3], strict=True):
+            yield CutOff(k, *row)
+
+    def sweep(self) -> Sweep:
+        """Return thresholds over the score, each with what it does to the first k."""
+        scores = np.array([s for query in self.queries for s in query.scores[: self.k]])
+        if not len(scores) or scores.min() == scores.max():
+            return Sweep((), "all scores in the first k are equal")
+        if self._scores_are_ranks():
+            return Sweep((), "the scores say no more than the ranks")
+        at = np.quantile(scores, np.arange(_STEPS) / _STEPS, method="inverted_cdf")
+        return Sweep(tuple(self._threshold(score) for score in np.unique(at).tolist()))
+
+    def _scores_are_ranks(self) -> bool:
+        """Whether scores go down by one at each rank, or are the same at a rank in all queries."""
+        steps = (
+            above - below == 1
+            for query in self.queries
+            for above, below in itertools.pairwise(query.scores)
+        )
+        if next(steps, False) and all(steps):
+            return True
+        columns = itertools.zip_longest(*(query.scores[: self.k] for query in self.queries))
+        several = sum(bool(query.docs) for query in self.queries) > 1
+        return several and all(len(set(column) - {None}) == 1 for column in columns)
+
+    def _threshold(self, score: float) -> Threshold:
+        kept = {
+            query.query_id: [
+                doc
+                for doc, own in zip(query.docs[: self.k], query.scores[: self.k], strict=True)
+                if own >= score
+            ]
+            for query in self.queries
+        }
+        run = Run.of(kept)
+        precision, *others = (Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF"))
+        (shown,) = evaluate(self.qrels, run, precision, undefined="skip").mean().values()
+        recall, f = evaluate(self.qrels, run, others).mean().values()
+        empty = [query for query in self.queries if not kept[query.query_id]]
+        return Threshold(
+            score=score,
+            shown=sum(map(len, kept.values())) / len(self.queries),
+            precision=shown,
+            recall=recall,
+            f=f,
+            empty=len(empty),
+            lost=sum(query.hits(self.k) > 0 for query in empty),
+        )
+
+    def _filtered(self) -> Iterator[PotentialGain]:
+        """Rankings without documents whose field has other values than that of the query."""
+        collection = self.texts.collection
+        of_queries = {name for query in collection.queries.values() for name in _fields(query)}
+        of_docs = {name for doc in collection.documents.values() for name in _fields(doc)}
+        for name in sorted(of_queries & of_docs):
+            removed = self._chosen(partial(self._otherwise, name))
+            if removed:
+                relevant = sum(
+                    len(removed.get(q.query_id, frozenset()).intersection(q.relevant))
+                    for q in self.queries
+                )
+                count = f"{_count(removed):,}, {relevant} relevant"
+                what = f"documents of another {name} removed ({count})"
+                yield self._gain("metadata filter", what, _without(removed), "measured")
+
+    def _otherwise(self, name: str, query: RankedQuery) -> Iterator[str]:
+        collection = self.texts.collection
+        wanted = _fields(collection.queries.get(query.query_id)).get(name)
+        for doc in query.docs if wanted else ():
+            own = _fields(collection.documents.get(doc)).get(name)
+            if own is not None and own.isdisjoint(wanted or ()):
+                yield doc
+
+    def _chosen(self, choose: Callable[[RankedQuery], Iterable[str]]) -> _Docs:
+        found = {query.query_id: frozenset(choose(query)) for query in self.queries}
+        return {query: docs for query, docs in found.items() if docs}
+
+    def _gain(self, fix: str, what: str, change: _Change, kind: Kind) -> PotentialGain:
+        return PotentialGain(fix, what, kind, self._means(change, self.measures))
+
+    def _means(self, change: _Change, measures: Iterable[Measure]) -> dict[str, float]:
+        rankings = {query.query_id: change(query) for query in self.queries}
+        return evaluate(self.qrels, Run.of(rankings), measures).mean()
+
+
+def _count(found: _Docs) -> int:
+    return sum(map(len, found.values()))
+
+
+def _fields(item: Document | Query | None) -> dict[str, set[str]]:
+    """The fields that have plain values, or several; those of ``metadata`` among them."""
+    found: dict[str, set[str]] = {}
+    for fields in () if item is None else (item.fields, item.fields.get("metadata")):
+        for name, value in fields.items() if isinstance(fields, Mapping) else ():
+            several = value if isinstance(value, list | tuple) else [value]
+            plain = {
+                str(one) for one in several if isinstance(one, str | int | float) and one != ""
+            }
+            if plain:
+                found[name] = plain
+    return found
+
+
+def _lifted(found: _Docs) -> _Change:
+    """Each of these documents before the first one of a lower grade; the others keep their order.
+
+    At the very top they would push down documents that are better still.
+    """
+
+    def change(query: RankedQuery) -> list[str]:
+        lifted = found.get(query.query_id, frozenset())
+        waiting = [doc for doc in reversed(query.relevant) if doc in lifted]
+        order: list[str] = []
+        for doc in query.docs:
+            if doc not in lifted:
+                while waiting and query.grade(waiting[-1]) > query.grade(doc):
+                    order.append(waiting.pop())
+                order.append(doc)
+        return order + waiting[::-1]
+
+    return change
+
+
+def _reranked(depth: int) -> _Change:
+    return lambda query: [*query.best_first(query.docs[:depth]), *query.docs[depth:]]
+
+
+def _without(removed: _Docs) -> _Change:
+    def change(query: RankedQuery) -> list[str]:
+        gone = removed.get(query.query_id, frozenset())
+        return [doc for doc in query.docs if doc not in gone]
+
+    return change

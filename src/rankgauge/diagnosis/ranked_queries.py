@@ -1,0 +1,91 @@
+"""One query at a time: its ranking, its judgments, and what is missed at a cut-off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from rankgauge.data.model import Qrels, Run
+from rankgauge.data.ranking import ranked
+
+__all__ = ["RankedQuery", "ranked_queries"]
+
+
+@dataclass(frozen=True)
+class RankedQuery:
+    """The ranking of a run for one query, with its judgments.
+
+    Attributes:
+        query_id: The query.
+        docs: Its documents, best rank first.
+        scores: Their scores.
+        grades: The grade of each judged document (>= 0), retrieved or not.
+        rel: The grade from which a document is relevant.
+    """
+
+    query_id: str
+    docs: tuple[str, ...]
+    scores: tuple[float, ...]
+    grades: Mapping[str, float]
+    rel: float
+
+    @cached_property
+    def ranks(self) -> Mapping[str, int]:
+        """The rank of each retrieved document, from 1."""
+        return {doc: rank for rank, doc in enumerate(self.docs, start=1)}
+
+    @cached_property
+    def relevant(self) -> tuple[str, ...]:
+        """The relevant documents: highest grade first, then best rank."""
+        found = [doc for doc, grade in self.grades.items() if grade >= self.rel]
+        last = len(self.docs) + 1
+        return tuple(sorted(found, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
+
+    def grade(self, doc: str) -> float:
+        """Return the grade of a document; 0 without one."""
+        return self.grades.get(doc, 0.0)
+
+    def within(self, doc: str, k: int) -> bool:
+        """Return whether a document is in the first k ranks."""
+        return self.ranks.get(doc, k + 1) <= k
+
+    def hits(self, k: int) -> int:
+        """Return the number of relevant documents in the first k ranks."""
+        return sum(self.within(doc, k) for doc in self.relevant)
+
+    def missed(self, k: int) -> tuple[str, ...]:
+        """Return relevant documents outside the first k ranks that deserve one of these ranks.
+
+        That is: one of these ranks has a document of a lower grade (0 without a judgment), or none.
+        So with five good documents in the first five, the sixth is not missed.
+        """
+        top = self.docs[:k]
+        least = min(map(self.grade, top)) if len(top) == k else float("-inf")
+        return tuple(
+            doc for doc in self.relevant if not self.within(doc, k) and self.grades[doc] > least
+        )
+
+    def unjudged(self, k: int) -> tuple[str, ...]:
+        """Return documents in the first k ranks without a grade >= 0."""
+        return tuple(doc for doc in self.docs[:k] if doc not in self.grades)
+
+    def ideal(self) -> list[str]:
+        """Return the best ranking that the judgments allow."""
+        good = [doc for doc, grade in self.grades.items() if grade > 0]
+        return sorted(good, key=lambda doc: (-self.grades[doc], doc))
+
+    def best_first(self, docs: Iterable[str]) -> list[str]:
+        """Return documents by grade, highest first; those of one grade stay in their order."""
+        return sorted(docs, key=self.grade, reverse=True)
+
+
+def ranked_queries(qrels: Qrels, run: Run, rel: float) -> tuple[RankedQuery, ...]:
+    """Return each judged query, in the order of the judgments."""
+    rankings = ranked(run)
+    found = []
+    for query in qrels.query_ids:
+        scores = rankings.get(query, {})
+        grades = {doc: grade for doc, grade in qrels[query].items() if grade >= 0}
+        found.append(RankedQuery(query, tuple(scores), tuple(scores.values()), grades, rel))
+    return tuple(found)

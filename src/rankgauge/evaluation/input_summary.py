@@ -1,0 +1,187 @@
+"""InputSummary for the checks of the input: what one block of a run tells, and its merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.data.dict_runs import JoinedDicts
+from rankgauge.data.join import Joined
+from rankgauge.data.judged_run import Values
+from rankgauge.data.model import Run
+
+__all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
+
+# Bounds of what is kept of the ids of a run.
+RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
+
+
+class Tally(NamedTuple):
+    """Counts that add up over blocks.
+
+    Attributes:
+        documents: Documents in the rankings.
+        removed: Repeated documents that were removed before.
+        unknown: Queries without judgments; a query in two blocks counts twice.
+        rising: Rankings whose scores rise in the order given.
+        varied: Rankings with different scores.
+        longer: Above 0 if a ranking has two or more documents.
+        uneven: Above 0 if one of these has different scores.
+        unpaired: Above 0 if a ranking is no list of pairs.
+    """
+
+    documents: int
+    removed: int
+    unknown: int
+    rising: int
+    varied: int
+    longer: int
+    uneven: int
+    unpaired: int
+
+
+class InputSummary(NamedTuple):
+    """What the checks of the input read of a run.
+
+    Attributes:
+        numbers: (n,) the numbers of its judged queries, ascending, evaluated or not.
+        ends: (n, 8) for each: documents retrieved; of these judged; how many are relevant, and the
+            sum of their ranks; the same of those judged not relevant; the rank of the first
+            relevant one, and that from the end of the ranking, 0 without one.
+        tally: Counts.
+        unknown: The first queries without judgments, ascending.
+        rankings: For the first of `numbers` the first documents of the ranking as given.
+        source: Where the run comes from; empty if it is not known.
+        notes: What the reader of the run says, each with its place.
+    """
+
+    numbers: IntArray
+    ends: Values
+    tally: Tally
+    unknown: tuple[bytes, ...]
+    rankings: Mapping[int, Sequence[str | bytes]]
+    source: str = ""
+    notes: Mapping[str, int] = {}
+
+    @property
+    def without_judgments(self) -> int:
+        """The number of queries without judgments."""
+        few = self.tally.unknown <= UNKNOWN
+        return len(self.unknown) if few else self.tally.unknown
+
+
+def summarize_dicts(found: JoinedDicts) -> InputSummary:
+    """Collect the summary of a run of plain dicts."""
+    unknown = found.unknown()
+    # To compare a small float of NumPy with a large number warns.
+    with np.errstate(all="ignore"):
+        (longer, uneven), (rising, varied) = found.spread(), found.rising()
+    return InputSummary(
+        found.joined.numbers,
+        _ends(found.joined),
+        Tally(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
+        _first_ids(unknown),
+        found.first_documents(RANKINGS, DOCUMENTS),
+    )
+
+
+def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
+    """Collect the summary of a run.
+
+    Args:
+        run: The run.
+        table: Its documents, each once in a ranking.
+        joined: The same, joined with the judgments.
+    """
+    unknown = run.table.queries.take(joined.unknown_queries).tolist()
+    tally = Tally(
+        len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),
+        *_spread(table), int(not run.table.paired),
+    )  # fmt: skip
+    return InputSummary(
+        joined.numbers,
+        _ends(joined),
+        tally,
+        _first_ids(unknown),
+        _first_documents(table, joined),
+        run.table.source,
+        {note: place for place, note in enumerate(run.table.notes)},
+    )
+
+
+def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
+    """Merge the summary of blocks, in any order."""
+    numbers = np.concatenate([part.numbers for part in parts])
+    order = np.argsort(numbers, kind="stable")
+    rankings = sorted(item for part in parts for item in part.rankings.items())
+    notes: dict[str, int] = {}
+    for note, place in (item for part in parts for item in part.notes.items()):
+        notes[note] = min(place, notes.get(note, place))
+    return InputSummary(
+        numbers[order],
+        np.concatenate([part.ends for part in parts])[order],
+        Tally(*map(sum, zip(*(part.tally for part in parts), strict=True))),
+        _first_ids(query for part in parts for query in part.unknown),
+        dict(rankings[:RANKINGS]),
+        min(filter(None, (part.source for part in parts)), default=""),
+        notes,
+    )
+
+
+def _ends(joined: Joined) -> Values:
+    """Summarize where judged documents are in the rankings: see `InputSummary.ends`."""
+    queries = len(joined.numbers)
+    sizes = np.diff(joined.offsets)
+    entry = np.repeat(np.arange(queries), sizes)
+    ends = np.zeros((queries, 8), order="F")
+    ends[:, 0], ends[:, 1] = joined.retrieved, sizes
+    for column, chosen in ((2, joined.grade > 0), (4, joined.grade == 0)):
+        ends[:, column] = np.bincount(entry, chosen, queries)
+        ends[:, column + 1] = np.bincount(entry, np.where(chosen, joined.rank, 0), queries)
+    rows = np.flatnonzero(joined.grade > 0)
+    if len(rows):
+        first = np.flatnonzero(np.diff(entry[rows], prepend=-1))
+        # The ranks if the lowest scores were the best; equal scores keep their order.
+        other = joined.retrieved[entry[rows]] + 1 - joined.tie_last[rows]
+        other += joined.rank[rows] - joined.tie_first[rows]
+        at = entry[rows[first]]
+        ends[at, 6], ends[at, 7] = joined.rank[rows[first]], np.minimum.reduceat(other, first)
+    return ends
+
+
+def _first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
+    different = set(ids)
+    few = len(different) <= UNKNOWN
+    return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
+
+
+def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:
+    """The first documents of the first judged queries, as given."""
+    queries = joined.in_run[:RANKINGS]
+    starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
+    ends = offsets_of(sizes)
+    rows = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+    docs = table.docs.take(rows).tolist()
+    parts = pairwise(ends.tolist())
+    return {
+        number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)
+    }
+
+
+def _spread(table: PairTable) -> tuple[int, int]:
+    """`Tally.longer` and `Tally.uneven` of a table."""
+    values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
+    if not len(longer):
+        return 0, 0
+    # Of most runs the first look says it.
+    first = int(table.offsets[longer[0]])
+    if values[first] != values[first + 1]:
+        return 1, 1
+    numbers = table.query_numbers()
+    return 1, int((values[1:] != values[:-1])[numbers[1:] == numbers[:-1]].any())

@@ -1,0 +1,541 @@
+"""Partial evaluations: measure one block of queries, merge blocks in any order, finish.
+
+A block is a part of a run with all documents of its queries. A `Partial` is what one block adds to
+an evaluation. Merging is associative and commutative, so no value, note or finding depends on the
+number, size or order of the blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.ids import IntArray, id_bytes, show_id
+from rankgauge.core.pair_table import distinct
+from rankgauge.core.policies import BY_GRADE, Policies
+from rankgauge.core.text import SHOWN, some
+from rankgauge.data.dict_runs import join_dicts
+from rankgauge.data.join import Joined, join
+from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
+from rankgauge.data.model import Qrels, Run
+from rankgauge.errors import InputError, MismatchError
+from rankgauge.evaluation import notes
+from rankgauge.evaluation.input_checks import InputChecks
+from rankgauge.evaluation.input_summary import (
+    InputSummary,
+    merge_summaries,
+    summarize_dicts,
+    summarize_table,
+)
+from rankgauge.evaluation.plan import JUDGED_AT, Plan
+from rankgauge.evaluation.result import Evaluation
+from rankgauge.measures.counts import judged_shares
+from rankgauge.measures.measure import Measure
+
+if TYPE_CHECKING:
+    # Loaded where a measure reads more than grades.
+    from rankgauge.data.special_qrels import SpecialQrels
+
+__all__ = [
+    "Context", "Measured", "Partial", "add_weights", "finish", "make_context", "measure_block",
+    "merge",
+]  # fmt: skip
+
+# Weights up to here can be added without overflow.
+_MOST_WEIGHT = 1e100
+# With fewer queries without ties, they are measured like those with ties.
+_FEW = 300
+
+
+class Context(NamedTuple):
+    """What all blocks of an evaluation share.
+
+    Attributes:
+        qrels: Judgments that say what is relevant.
+        graded: Judgments that have the grades: mostly the same object.
+        special: Judgments that say more than a grade, if a measure reads them.
+        plan: The measures and what they need.
+        policies: What is decided where definitions are silent.
+        measures: The measures as they are computed: without unjudged documents, if the policies
+            remove them.
+        first_ranks: `Plan.first_ranks`, computed the same way.
+        estimated: The numbers of the measures that are estimated from orders drawn at random.
+        wanted: (Q,) whether each judged query is evaluated.
+        notes: What the reader of the judgments says.
+    """
+
+    qrels: Qrels
+    graded: Qrels
+    special: SpecialQrels | None
+    plan: Plan
+    policies: Policies
+    measures: Sequence[Measure]
+    first_ranks: Sequence[Measure]
+    estimated: Sequence[int]
+    wanted: BoolArray
+    notes: tuple[str, ...]
+
+
+def make_context(
+    qrels: Qrels,
+    plan: Plan,
+    policies: Policies,
+    queries: Iterable[Any] | None,
+    *,
+    graded: Qrels | None = None,
+    special: SpecialQrels | None = None,
+    notes: tuple[str, ...] = (),
+) -> Context:
+    """Check that the measures can be evaluated by these judgments and policies.
+
+    Args:
+        qrels: As of `Context`.
+        plan: As of `Context`.
+        policies: As of `Context`.
+        queries: The ids of the queries that are evaluated; all judged ones if None.
+        graded: As of `Context`; `qrels` if left out.
+        special: As of `Context`.
+        notes: As of `Context`.
+    """
+    if not len(qrels):
+        raise InputError("the judgments hold no query", where="judgments", fix="give at least one")
+    if policies.ties in BY_GRADE:
+        plan.refuse_special(policies.ties)
+    if policies.ties == "mean":
+        plan.refuse_open(policies.draws)
+    wanted = np.ones(len(qrels), dtype=bool)
+    if queries is not None:
+        numbers = [_number_of(query, qrels) for query in queries]
+        if not numbers:
+            raise InputError("the list of queries is empty", where="queries", fix="name some")
+        wanted[:] = False
+        wanted[numbers] = True
+    condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
+    # A mean of ranks over all orders is no rank of a document.
+    firsts = () if averaged else plan.first_ranks
+    return Context(
+        qrels,
+        graded or qrels,
+        special,
+        plan,
+        policies,
+        measures=plan.condensed if condensed else plan.measures,
+        first_ranks=[first(judged_only=True) for first in firsts] if condensed else firsts,
+        estimated=plan.open if averaged else (),
+        wanted=wanted,
+        notes=(*qrels.table.notes, *notes),
+    )
+
+
+def _number_of(query: Any, qrels: Qrels) -> int:
+    known = id_bytes(query, "query id")
+    number = qrels.query_index.get(known)
+    if number is None:
+        raise MismatchError(
+            f"query '{show_id(known)}' is not judged",
+            where="queries",
+            fix=f"judged are, among others: {some(qrels.query_ids)}",
+        )
+    return number
+
+
+class Measured(NamedTuple):
+    """Values of queries, one row each.
+
+    Attributes:
+        numbers: (n,) the numbers of the queries in the judgments, ascending.
+        values: (n, M) the value of each measure, NaN where undefined.
+        judged: (n, D) the share of judged documents at each depth, NaN without results.
+        first_ranks: (n, F) the rank of the first relevant document, NaN without one.
+        errors: (n, E) the standard error of each estimated value.
+        beyond: (n, R) whether more than k documents are relevant, for each recall at k.
+    """
+
+    numbers: IntArray
+    values: Values
+    judged: Values
+    first_ranks: Values
+    errors: Values
+    beyond: BoolArray
+
+
+class Partial(NamedTuple):
+    """The evaluation of one block of queries. Immutable; can be pickled.
+
+    Attributes:
+        measured: The values of its queries.
+        tied: How many of them another order of equal scores could change.
+        summary: What the checks of the input read.
+        name: What the run is called.
+        settings: What made the run.
+    """
+
+    measured: Measured
+    tied: int
+    summary: InputSummary
+    name: str = Run.name
+    settings: Mapping[str, Any] = {}
+
+
+def measure_block(block: Any, context: Context) -> Partial:
+    """Join a block of a run with the judgments, and measure its queries.
+
+    Args:
+        block: Anything that :meth:`Run.of` takes.
+        context: What all blocks share.
+    """
+    if context.graded is context.qrels:
+        # A run of plain dicts is joined without a table of it.
+        found = join_dicts(context.qrels, block, ties=context.policies.ties)
+        if found is not None:
+            summary = summarize_dicts(found)
+            return Partial(*_measure_joined(found.joined, found.joined, context), summary)
+    run = Run.of(block)
+    table = run.without_repeats(context.policies.duplicates)
+    joined = graded = join(context.qrels, run, ties=context.policies.ties, table=table)
+    if context.graded is not context.qrels:
+        graded = join(context.graded, run, ties=context.policies.ties, table=table)
+    summary = summarize_table(run, table, joined)
+    measured, tied = _measure_joined(joined, graded, context)
+    return Partial(measured, tied, summary, run.name, dict(run.settings))
+
+
+def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[Measured, int]:
+    """The values of the wanted queries, and how many of these ties could change."""
+    plan = context.plan
+    condensed = context.policies.unjudged == "removed" and plan.all_condensed
+    tied = joined.numbers[:0]
+    # By grades alone, if that is what any measure reads.
+    if plan.columns:
+        tied = joined.tied(judged_apart=plan.judged_apart, condensed=condensed)
+    if graded is not joined:
+        more = graded.tied(judged_apart=plan.judged_apart, condensed=condensed)
+        tied = distinct(np.append(tied, more))
+    if context.special is not None:
+        tied = distinct(np.append(tied, context.special.tied(joined)))
+    numbers = joined.numbers[context.wanted[joined.numbers]]
+    return _measure(joined, graded, numbers, context), int(context.wanted[tied].sum())
+
+
+def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context) -> Measured:
+    """Measure queries; those that are not in the run have an empty ranking.
+
+    Args:
+        joined: The run joined with the judgments that say what is relevant.
+        graded: The run joined with those that have the grades.
+        numbers: The numbers of the queries, ascending.
+        context: What all blocks share.
+    """
+    plan, queries = context.plan, len(numbers)
+    # Column after column: they are written and averaged one by one.
+    found = Measured(
+        numbers,
+        values=np.full((queries, len(plan.measures)), np.nan, order="F"),
+        judged=np.full((queries, len(plan.depths)), np.nan, order="F"),
+        first_ranks=np.full((queries, len(context.first_ranks)), np.nan, order="F"),
+        errors=np.zeros((queries, len(context.estimated)), order="F"),
+        beyond=np.zeros((queries, len(plan.recalls)), dtype=bool, order="F"),
+    )
+    if graded is joined:
+        _measure_columns(joined, plan.columns, found, context)
+    else:
+        _measure_columns(joined, plan.of_judgments, found, context)
+        _measure_columns(graded, plan.of_grades, found, context)
+    if context.special is not None:
+        for rows, special in context.special.blocks(joined, numbers):
+            for column in plan.special:
+                found.values[:, column][rows] = context.measures[column].values(special)
+    return found
+
+
+def _measure_columns(
+    joined: Joined, columns: Sequence[int], found: Measured, context: Context
+) -> None:
+    """Fill in the values of these measures, and what the notes tell besides."""
+    estimated = [column for column in columns if column in context.estimated]
+    for rows, block, tied in _blocks(joined, found.numbers, context):
+        for column in columns:
+            measure = context.measures[column]
+            if not tied:
+                found.values[:, column][rows] = measure.values(block)
+            elif column not in estimated:
+                found.values[:, column][rows] = measure.tie_mean(block)
+        if tied and estimated:
+            from rankgauge.evaluation.tie_draws import estimate
+
+            queries = context.qrels.table.queries.take(found.numbers[rows]).tolist()
+            measures = [context.measures[column] for column in estimated]
+            means, errors = estimate(block, queries, measures, context.policies)
+            for place, column in enumerate(estimated):
+                found.values[:, column][rows] = means[:, place]
+                found.errors[:, context.estimated.index(column)][rows] = errors[:, place]
+        if joined.qrels is context.qrels:
+            _describe(block.averaged() if tied else block, rows, found, context)
+
+
+def _describe(block: JudgedRun, rows: IntArray, found: Measured, context: Context) -> None:
+    found.judged[rows] = judged_shares(block, context.plan.depths)
+    for place, first in enumerate(context.first_ranks):
+        found.first_ranks[:, place][rows] = first.values(block)
+    for place, recall in enumerate(context.plan.recalls):
+        relevant = block.relevant(recall.rel)  # type: ignore[arg-type] # a level
+        found.beyond[:, place][rows] = relevant > recall.k  # type: ignore[operator] # a number
+
+
+def _blocks(
+    joined: Joined, numbers: IntArray, context: Context
+) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
+    """Judged runs of these queries with the places of their rows, and whether ties are averaged.
+
+    A query without ties has one order only, in which both ways give the same bits: a few of these
+    are quicker done with the others.
+    """
+    if context.policies.ties != "mean":
+        yield from ((places, block, False) for places, block in joined.blocks(numbers))
+        return
+    tied = joined.touched(numbers)
+    if tied.any() and np.count_nonzero(~tied) < _FEW:
+        tied[:] = True
+    for flag in (True, False):
+        rows = np.flatnonzero(tied == flag)
+        for places, block in joined.blocks(numbers[rows]):
+            yield rows[places], block, flag
+
+
+def merge(partials: Iterable[Partial]) -> Partial:
+    """Merge partial evaluations of different queries, in any order."""
+    parts = list(partials)
+    if len(parts) == 1:
+        return parts[0]
+    first = min(parts, key=lambda part: (part.name, repr(sorted(part.settings.items()))))
+    return Partial(
+        _merge_measured([part.measured for part in parts]),
+        sum(part.tied for part in parts),
+        merge_summaries([part.summary for part in parts]),
+        first.name,
+        first.settings,
+    )
+
+
+def _merge_measured(parts: Sequence[Measured]) -> Measured:
+    order = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
+    columns = (np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True))
+    return Measured(*map(np.asfortranarray, columns))
+
+
+def finish(partial: Partial, context: Context) -> Evaluation:
+    """Make the evaluation of a whole run: queries that it lacks, counts, notes and findings.
+
+    Args:
+        partial: All blocks, merged.
+        context: What they share.
+
+    Raises:
+        MismatchError: If judgments and run have no query in common, or only ids that nearly match.
+        InputError: If a query is in two blocks.
+    """
+    qrels, policies, summary = context.qrels, context.policies, partial.summary
+    seen = np.zeros(len(qrels), dtype=bool)
+    seen[summary.numbers] = True
+    _refuse_repeats(summary, qrels)
+    if not len(partial.measured.numbers):
+        raise _no_common_query(context, summary)
+    checks = InputChecks(qrels, summary)
+    checks.refuse_near_misses()
+    measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
+    missing = absent[:0] if policies.queries == "intersection" else absent
+    if len(missing):
+        nothing = graded = Joined.empty(qrels)
+        if context.graded is not qrels:
+            graded = Joined.empty(context.graded)
+        measured = _merge_measured([measured, _measure(nothing, graded, missing, context)])
+    query_ids = qrels.query_ids
+    if len(measured.numbers) < len(qrels):
+        query_ids = tuple(map(query_ids.__getitem__, measured.numbers.tolist()))
+    counts = {
+        "queries": len(query_ids),
+        "missing_from_run": len(missing),
+        "without_judgments": summary.without_judgments,
+        "tied": partial.tied,
+        "documents": summary.tally.documents,
+        "duplicates_removed": summary.tally.removed,
+    }
+    coverage = _coverage(measured, context.plan)
+    faults = checks.mismatches(
+        coverage.get(JUDGED_AT, 0.0), int(np.count_nonzero(context.wanted)), absent
+    )
+    empties: tuple[Finding, ...] = ()
+    if not explaining(faults):
+        without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
+        faults += checks.fair_zero()
+        empties = checks.empties(len(query_ids), without, len(missing))
+    return Evaluation(
+        run_name=partial.name,
+        query_ids=query_ids,
+        measures=context.plan.measures,
+        per_query=measured.values,
+        undefined=np.isnan(measured.values),
+        policies=policies,
+        counts=counts,
+        coverage=coverage,
+        findings=(
+            *faults,
+            *empties,
+            notes.queries_note(counts, policies),
+            notes.ties_note(counts["tied"], policies.ties),
+            *_notes(measured, coverage, partial, context),
+        ),
+        settings=partial.settings,
+    )
+
+
+def _notes(
+    measured: Measured, coverage: Mapping[int, float], partial: Partial, context: Context
+) -> Iterator[Finding]:
+    """Notes on the values and on the inputs."""
+    plan, policies, qrels = context.plan, context.policies, context.qrels
+    tally, undefined = partial.summary.tally, np.isnan(measured.values)
+    condensed = policies.unjudged == "removed"
+    if context.estimated:
+        names = [str(plan.measures[column]) for column in context.estimated]
+        yield notes.estimates_note(names, measured.errors, policies)
+    if coverage:
+        yield notes.judged_note(plan.deepest, coverage[plan.deepest], condensed=condensed)
+    for first, ranks in zip(plan.first_ranks, measured.first_ranks.T, strict=False):
+        yield notes.first_ranks_note(first, ranks)
+    if undefined.any():
+        judged = (qrels, measured.numbers)
+        yield from notes.undefined_notes(plan.measures, undefined, policies, judged)
+    yield from notes.grades_note(qrels, plan.level)
+    yield from notes.recall_note(plan.recalls, measured.beyond)
+    deepest = int(partial.summary.ends[:, 0].max())
+    constant = tally.longer > 0 and not tally.uneven
+    yield from notes.ranking_notes(deepest, plan.deepest_asked, constant=constant)
+    yield from notes.perfect_note(plan, measured.values)
+    yield from notes.single_measure_note(plan.measures)
+    yield from notes.input_notes(qrels, tally.removed, policies)
+    told = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
+    yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *told)))
+
+
+def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
+    """The mean share of judged documents at each depth; empty if nothing was retrieved."""
+    known = measured.judged
+    nothing = np.isnan(known[:, 0])
+    if nothing.all():
+        return {}
+    if nothing.any():
+        known = known[~nothing]
+    columns = zip(plan.depths, known.T.tolist(), strict=True)
+    return {depth: math.fsum(column) / len(column) for depth, column in columns}
+
+
+def _refuse_repeats(summary: InputSummary, qrels: Qrels) -> None:
+    again = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
+    if len(again):
+        raise InputError(
+            f"query {qrels.query_ids[int(again[0])]!r} stands in two blocks of the run",
+            where="run",
+            fix="yield all documents of a query in one block",
+        )
+
+
+def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
+    theirs = [
+        *(context.qrels.query_ids[number] for number in summary.numbers[:SHOWN].tolist()),
+        *map(show_id, summary.unknown[:SHOWN]),
+    ]
+    if not theirs:
+        return MismatchError("the run holds no query", where="run", fix="give at least one ranking")
+    mine = [context.qrels.query_ids[number] for number in np.flatnonzero(context.wanted).tolist()]
+    known, have = ("judged", "the judgments have")
+    if len(mine) < len(context.qrels):
+        known, have = ("asked for", "asked for were")
+    return MismatchError(
+        f"no query of the run is {known}: the run has {some(theirs[:SHOWN])}, {have} {some(mine)}",
+        fix="use the same query ids in both (check the columns, prefixes, leading zeros)",
+    )
+
+
+def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any) -> Evaluation:
+    """Return an evaluation with a weight or a group for each query.
+
+    Args:
+        evaluation: The evaluation.
+        qrels: Its judgments.
+        weights: Query id to weight, or None.
+        groups: Query id to group, or None.
+
+    Raises:
+        InputError: If a query lacks one, or a weight is not possible.
+    """
+    if weights is None and groups is None:
+        return evaluation
+    number = dict(zip(qrels.query_ids, qrels.table.queries.tolist(), strict=True))
+    ids = [number[query] for query in evaluation.query_ids]
+    found = evaluation.findings
+    if weights is not None:
+        found += (notes.info("means are weighted by query"),)
+    return replace(
+        evaluation,
+        findings=found,
+        weights=None if weights is None else _weights(weights, ids),
+        groups=None if groups is None else _groups(groups, ids),
+    )
+
+
+def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
+    """What is given for each query, in the order of the evaluation."""
+    # A pandas series has items too.
+    if not hasattr(given, "items"):
+        raise InputError(
+            f"got {type(given).__name__} for the {what}s, wanted a mapping",
+            where=f"{what}s",
+            fix=f"give {what}s as {{query id: {what}}}",
+        )
+    try:
+        known = {id_bytes(query, "query id"): value for query, value in given.items()}
+    except InputError as error:
+        raise InputError(error.what, where=f"{what}s", fix=error.fix) from None
+    found = [known.get(query) for query in query_ids]
+    for query, value in zip(query_ids, found, strict=True):
+        if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
+            raise InputError(
+                f"query {show_id(query)!r} has no {what}",
+                where=f"{what}s",
+                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+            )
+    return found
+
+
+def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
+    """The group of each query, with lone surrogates escaped: no file could hold them."""
+    groups = _per_query(given, query_ids, "group")
+    return tuple(str(group).encode("utf-8", "backslashreplace").decode() for group in groups)
+
+
+def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
+    """The weight of each query."""
+    weights = []
+    for query, weight in zip(query_ids, _per_query(given, query_ids, "weight"), strict=True):
+        try:
+            number = float(weight)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number <= _MOST_WEIGHT:
+            raise InputError(
+                f"weight {weight!r} of query {show_id(query)!r} is not possible",
+                where="weights",
+                fix=f"a weight is a number from 0 to {_MOST_WEIGHT:g}",
+            )
+        weights.append(number)
+    if not any(weights):
+        raise InputError(
+            "all weights are 0", where="weights", fix="give one query a weight above 0"
+        )
+    return tuple(weights)
