@@ -42,11 +42,11 @@ def test_a_report_is_no_evaluation(words, tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "h.db"))
     done = run("evaluate", QRELS, BM25, "--unjudged-report", *words)
     assert done.returncode == 2
-    assert "--unjudged-report is for QRELS and RUN" in done.stderr
+    assert "is not for --unjudged-report" in done.stderr
 
 
 def test_a_report_needs_a_run():
-    assert "--unjudged-report is for" in run("evaluate", QRELS, "--unjudged-report").stderr
+    assert "is not for --unjudged-report" in run("evaluate", QRELS, "--unjudged-report").stderr
 
 
 def test_reliability_is_that_of_the_library():
@@ -54,7 +54,7 @@ def test_reliability_is_that_of_the_library():
     done = run("reliability", QRELS, BM25, KEYWORD, *words)
     assert (done.returncode, done.stderr) == (0, "")
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD)]
-    found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], depth=3)
+    found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], k=3)
     assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 
@@ -65,7 +65,7 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
     done = run("reliability", QRELS, BM25, KEYWORD, hybrid, *words)
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD, hybrid)]
     groups = {runs[0].name: "old", runs[1].name: "old", runs[2].name: "new"}
-    found = rankgauge.reliability(QRELS, runs, depth=3, groups=groups)
+    found = rankgauge.reliability(QRELS, runs, k=3, groups=groups)
     assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 

@@ -64,7 +64,7 @@ def printed(name, query, form):
         held = gate(qrels, second, {"depth": "any"}, baseline=Baseline.from_run(qrels, first))
         yield render(held, form)
     found = check(qrels, [first, second])
-    yield render(found, "text" if form == "table" else form)
+    yield render(found, form)
 
 
 @settings(max_examples=15, deadline=None)

@@ -11,7 +11,8 @@ import pytest
 from rankgauge import UnknownName, check
 from rankgauge.checks import FINDING_KINDS, CheckResult
 from rankgauge.core import Effect, Location
-from rankgauge.reports import Options, explain_problem, render, report_problem_kinds
+from rankgauge.rendering import render_table
+from rankgauge.reports import Options, explain_problem, finding_kinds_table, render
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
 SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
@@ -209,7 +210,7 @@ def test_tables_have_a_line_for_each_problem_and_escape_every_text():
 
 
 def test_another_form_is_refused():
-    with pytest.raises(UnknownName, match="text"):
+    with pytest.raises(UnknownName, match="table"):
         render(result(), "pdf")
 
 
@@ -234,7 +235,7 @@ def test_an_unknown_code_shows_the_nearest():
 
 
 def test_the_list_has_every_code():
-    said = report_problem_kinds()
+    said = render_table(finding_kinds_table(), "table")
     assert all(f"{code} " in said for code in FINDING_KINDS)
     assert all(len(line) <= 100 for line in said.splitlines())
 

@@ -12,7 +12,7 @@ from rankgauge.reports import Options, render
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword"))
-FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, depth=5)
+FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, k=5)
 TEXTS = Collection.of(
     {"d1": {"title": "a | <script>alert(1)</script> \x1b[2J", "text": ""}, "d2": "=1+1"},
     {"q1": "what <b>is</b> *it*?\x07"},

@@ -78,9 +78,9 @@ def test_notes_that_differ_name_their_run():
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
-    with pytest.raises(UnknownName, match="no form is called 'marckdown'"):
+    with pytest.raises(UnknownName, match="no format is called 'marckdown'"):
         render(ONE, "marckdown")
-    with pytest.raises(InputError, match="no evaluation"):
+    with pytest.raises(InputError, match="no result"):
         render([])
 
 

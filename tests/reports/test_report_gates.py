@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from rankgauge import Baseline, UnknownName, gate
+from rankgauge.cli.gate import shorten
 from rankgauge.gates import GateCheck, GateResult
 from rankgauge.reports import Options, render
 
@@ -78,7 +79,7 @@ def test_junit_has_a_case_a_check_and_is_valid_xml():
 
 @pytest.mark.parametrize("room", [0, 10, 500, 5000])
 def test_the_summary_of_a_step_stays_within_its_room(room):
-    text = render(_many(200), "markdown", Options(room=room))
+    text = shorten(render(_many(200), "markdown"), room)
     assert len(text.encode()) <= room
     if room >= 500:
         assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
@@ -87,7 +88,7 @@ def test_the_summary_of_a_step_stays_within_its_room(room):
 def test_the_room_is_counted_in_bytes():
     result = _many(3, sentence="\u00fc" * 300)
     whole = render(result, "markdown")
-    short = render(result, "markdown", Options(room=len(whole)))
+    short = shorten(whole, len(whole))
     assert len(whole) < len(whole.encode())
     assert len(short.encode()) <= len(whole)
 
@@ -107,7 +108,7 @@ def test_html_is_escaped():
 
 
 def test_json_is_that_of_the_result():
-    assert render(WORSE, "json") == WORSE.to_json()
+    assert render(WORSE, "json") == WORSE.to_json() + "\n"
 
 
 def test_an_unknown_form_is_told():

@@ -39,7 +39,7 @@ def test_queries_are_those_that_could_change():
 
 
 def test_what_is_not_possible_is_told():
-    with pytest.raises(UnknownName, match="no form is called 'trec'"):
+    with pytest.raises(UnknownName, match="no format is called 'trec'"):
         render(FOUND, "trec")
-    with pytest.raises(InputError, match="there is no report of ties"):
+    with pytest.raises(InputError, match="there is no result"):
         render([])

@@ -16,7 +16,7 @@ from rankgauge.cli.output import print_result, say
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["gate"]
+__all__ = ["gate", "shorten"]
 
 _SUMMARY = 1 << 20
 _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
@@ -148,12 +148,12 @@ def _add_summary(result: rankgauge.gates.GateResult) -> None:
     path = Path(named)
     with _named(named):
         taken = path.stat().st_size if path.exists() else 0
-        text = _cut(rankgauge.reports.render(result, "markdown"), _SUMMARY - taken - 1)
+        text = shorten(rankgauge.reports.render(result, "markdown"), _SUMMARY - taken - 1)
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
             stream.write(text)
 
 
-def _cut(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """Return as many whole lines as fit, so that no table and no escape is torn."""
     whole = text.encode()
     if len(whole) <= room:

@@ -373,4 +373,7 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {
 
 def render_table(table: Table, format: str, *, color: bool = False) -> str:
     """A table in one of the formats of `Format`, ending with a line feed."""
-    return to_terminal(table, color=color) if format == "table" else _RENDERERS[format](table)
+    if format == "table":
+        return to_terminal(table, color=color)
+    text = _RENDERERS[format](table)
+    return text if text.endswith("\n") else f"{text}\n"
