@@ -33,9 +33,10 @@ EVALUATION = {
     "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
     "evaluation.plan",
     "evaluation.result",
-    "formats", "formats.decimals", "formats.fast_trec", "formats.fields", "formats.layout",
-    "formats.lines", "formats.memory", "formats.names", "formats.readers", "formats.sources",
-    "formats.trec", "measures", "measures.binary", "measures.counts", "measures.declaration",
+    "formats", "formats.columns", "formats.decimals", "formats.detection", "formats.fast_trec",
+    "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.readers",
+    "formats.registry", "formats.rows", "formats.trec", "measures",
+    "measures.binary", "measures.counts", "measures.declaration",
     "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
     "measures.preferences", "measures.ties", "measures.user_models",
 }  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
 from rankgauge.comparison import Design
 from rankgauge.reports import Options, render
 
@@ -634,3 +634,20 @@ def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
 def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
     with pytest.raises(InputError, match=f"differ in their {said}"):
         compare([FOUND.evaluations[0], other()])
+
+
+def test_values_made_elsewhere_are_compared_and_nothing_is_said_of_judgments():
+    ids = [f"q{n}" for n in range(30)]
+    one = Evaluation.from_values("one", ids, {"RR": [0.5] * 30})
+    other = Evaluation.from_values("other", ids, {"RR": [0.5 + n % 3 / 10 for n in range(30)]})
+    found = compare([one, other])
+    assert found.difference("other").difference == pytest.approx(0.1)
+    assert found.difference("other").verdict == "better"
+    assert found.warnings == ()
+
+
+def test_policies_of_evaluations_cannot_be_chosen_again():
+    with pytest.raises(InputError, match="policies are those of the evaluations"):
+        compare(FOUND.evaluations, ties="input")
+    with pytest.raises(InputError, match="judgments without runs"):
+        compare(QRELS)

@@ -39,7 +39,10 @@ def plain_words(text):
 
 
 def remarks(info):
-    return {remark.name: (remark.count, remark.of, remark.examples) for remark in info.remarks}
+    return {
+        found.message: (found.evidence.count, found.evidence.of, found.evidence.examples)
+        for found in info.findings
+    }
 
 
 def test_everything_that_bends_numbers_is_found():
@@ -57,7 +60,7 @@ def test_everything_that_bends_numbers_is_found():
         "judged documents that are not there": (1, 4, ("d9",)),
         "relevant documents without any text": (1, 4, ("d2",)),
     }
-    assert all(remark.effect for remark in info.remarks)
+    assert all(found.effect for found in info.findings)
 
 
 def test_counts_and_spreads_are_those_of_the_texts():
@@ -76,7 +79,7 @@ def test_counts_and_spreads_are_those_of_the_texts():
 
 def test_nothing_is_said_of_judgments_that_are_not_there():
     info = describe_collection(Collection.of({"d": "a"}, {"q": "b"}))
-    assert (info.judgments, info.grades, info.remarks) == (None, {}, ())
+    assert (info.judgments, info.grades, info.findings) == (None, {}, ())
     empty = describe_collection(Collection())
     assert (empty.documents, empty.spreads, empty.judged_share) == (0, {}, 0.0)
 

@@ -9,14 +9,14 @@ from oracles import value
 from strategies import batch, batches, bound
 
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
-from rankgauge.explanation import binary, graded, order, user_models
-from rankgauge.explanation.explanation import alike, work_out
-from rankgauge.explanation.listing import listing_of
-from rankgauge.explanation.working import WORKED
+from rankgauge.explanation import binary, graded, preferences, user_models
+from rankgauge.explanation.calculation import CALCULATIONS
+from rankgauge.explanation.cases import ranked_query
+from rankgauge.explanation.explanation import alike, calculate
 from rankgauge.profiles.deviations import Case
 from rankgauge.reports import render
 
-FAMILIES = (binary, graded, order, user_models)
+FAMILIES = (binary, graded, preferences, user_models)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
 # Names, to measures that take every branch of the workings.
 NAMES = (
@@ -50,7 +50,7 @@ def differing(qrels, run, names, policies):
         case = Case(truth, found, measure, policies)
         for row, query in enumerate(truth.table.queries.tolist()):
             kernel = float(evaluation.per_query[row, column])
-            worked = work_out(measure, listing_of(case, query), kernel)
+            worked = calculate(measure, ranked_query(case, query), kernel)
             looked_at += 1
             if not alike(worked.value, kernel):
                 wrong.append((str(measure), query, worked.value, kernel))
@@ -59,7 +59,7 @@ def differing(qrels, run, names, policies):
 
 
 def test_every_measure_with_a_working_is_among_those_held_against_the_kernels():
-    assert {parse(name).name for name in NAMES} == set(WORKED)
+    assert {parse(name).name for name in NAMES} == set(CALCULATIONS)
 
 
 @pytest.mark.parametrize("ties", ["trec", "input", "best", "worst"])
@@ -76,7 +76,7 @@ def test_it_is_what_the_slow_loops_say_too(name):
     case = Case(truth, found, measure, Policies())
     looked_at = 0
     for query in drawn.qrels:
-        worked = work_out(measure, listing_of(case, query.encode()), math.nan)
+        worked = calculate(measure, ranked_query(case, query.encode()), math.nan)
         other = value(measure.name, dict(measure.params), drawn.seen(query))
         assert alike(worked.value, math.nan if other is None else other), query
         looked_at += other is not None
@@ -126,7 +126,10 @@ def test_where_no_ranking_shows_a_mean_over_orders_it_is_said():
 
 
 @settings(max_examples=40, deadline=None)
-@given(batches(), st.sampled_from([m for m in list_measures() if m.name in WORKED]).flatmap(bound))
+@given(
+    batches(),
+    st.sampled_from([m for m in list_measures() if m.name in CALCULATIONS]).flatmap(bound),
+)
 def test_with_any_parameters_too(drawn, measure):
     assert differing(drawn.qrels, drawn.run, [measure], Policies()) == []
 
@@ -228,7 +231,7 @@ def test_the_formula_has_the_numbers_put_in():
         "        = 3 + 1.2619 + 0.5000 = 4.7619",
         "nDCG@10 = DCG / IDCG = 3.5000 / 4.7619 = 0.7350",
     )
-    assert [row.document for row in found.working.ideal] == ["b", "a", "x"]
+    assert [row.document for row in found.calculation.ideal] == ["b", "a", "x"]
 
 
 def test_average_precision_is_written_as_the_fractions_it_is_made_of():
@@ -245,7 +248,7 @@ def test_a_long_sum_is_cut_short_with_its_last_term():
 def test_ties_and_what_nobody_judged_are_marked():
     run = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
     found = explain({"q": {"a": 1, "c": -1}}, run, "P@2", "q")
-    first, second = (row.listed for row in found.rows)
+    first, second = (row.ranked for row in found.rows)
     assert (first.document, first.tied, first.first, first.last, first.grade) == (
         "b",
         True,
@@ -254,14 +257,14 @@ def test_ties_and_what_nobody_judged_are_marked():
         None,
     )
     assert (second.document, second.judged) == ("a", True)
-    assert not found.listing.documents[2].judged
+    assert not found.ranking.documents[2].judged
 
 
 @pytest.mark.parametrize(("ties", "order"), [("trec", "b10 b1 a"), ("input", "b1 a b10")])
 def test_equal_scores_stand_by_the_policy(ties, order):
     run = {"q": {"b1": 1.0, "a": 1.0, "b10": 1.0}}
     found = explain({"q": {"a": 1}}, run, "RR", "q", ties=ties)
-    assert [listed.document for listed in found.listing.documents] == order.split()
+    assert [listed.document for listed in found.ranking.documents] == order.split()
 
 
 def test_an_undefined_value_says_why():

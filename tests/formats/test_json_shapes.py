@@ -184,7 +184,7 @@ def test_hits_without_scores_stand_in_their_order(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", response(scores=False))
     run = read_run(path)
     assert run["red dress"] == {"B99": -1.0, "B07": -2.0}
-    assert run.table.notes == (f"{path}: hits without a score: they stand in the order given",)
+    assert run.table.notes == (f"{path}: hits without a score: ranked in the order given",)
 
 
 def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from hypothesis import given, strategies as st
 
 import rankgauge as rg
 from rankgauge.data.dict_runs import join_dicts
-from rankgauge.formats.layout import RUN, is_lost, numbers_of, whole_numbers_of
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.numbers import is_lost, numbers_of, whole_numbers_of
 from rankgauge.retrievers.hits import hits_of
 
 LOW, HIGH = 2**53, 2**53 + 1  # equal as 64-bit floats

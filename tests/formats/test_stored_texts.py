@@ -13,8 +13,15 @@ import pytest
 
 from rankgauge import FormatError, InputError
 from rankgauge.formats.lines import opened
-from rankgauge.formats.stored_texts import HashIndex, StoredTexts, kept
-from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
+from rankgauge.formats.texts import (
+    Faults,
+    HashIndex,
+    StoredTexts,
+    TextReader,
+    TextSource,
+    kept,
+    read_texts,
+)
 
 
 def stored(path, faults=None):

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run, run_blocks
 from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.registry import InFormat
 
 ANNOUNCED = "the third column counts 1 to n in every query, so it is read as a rank"
 RANKINGS = st.dictionaries(

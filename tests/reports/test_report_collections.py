@@ -21,20 +21,20 @@ def test_json_and_csv_hold_every_number():
     for name, spread in INFO.spreads.items():
         assert float(rows[f"{name}: p95"]["value"]) == spread.p95
         assert float(rows[f"{name}: min"]["value"]) == spread.least
-    for remark in INFO.remarks:
-        assert int(rows[remark.name]["value"]) == remark.count
+    for one in INFO.findings:
+        assert int(rows[one.message]["value"]) == one.evidence.count
 
 
 def test_a_table_says_what_each_remark_does_to_numbers():
     text = render(INFO)
     assert f"{INFO.judged_share:.1%} of the documents are judged" in text
-    for remark in INFO.remarks:
-        assert f"{remark.name}: {remark.effect}" in text
+    for one in INFO.findings:
+        assert f"{one.message}: {one.effect}" in text
 
 
 def test_where_nothing_was_found_it_says_so():
     assert "nothing was found" in render(CLEAN)
-    assert "nothing was found" not in render(INFO, "markdown") or not INFO.remarks
+    assert "nothing was found" not in render(INFO, "markdown") or not INFO.findings
 
 
 def test_an_unknown_form_is_refused():

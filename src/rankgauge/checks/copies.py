@@ -16,11 +16,12 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import RUN, Layout, columns_of, number_text, read_number
+from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.lines import numbered_lines, opened, start_of
-from rankgauge.formats.names import format_of
+from rankgauge.formats.numbers import number_text, read_number
+from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
-from rankgauge.formats.writers import target_format, write_table, written
+from rankgauge.formats.writers import write_table, written
 
 __all__ = ["copy_lines", "copy_name"]
 

@@ -13,7 +13,13 @@ import numpy as np
 from rankgauge.checks.checked_run import SHOWN, CheckedRun, locations_of
 from rankgauge.checks.effects import least_rel, means, relevant_counts
 from rankgauge.checks.table_fixes import without_repeats
-from rankgauge.core.findings import Effect, Finding, FindingKind, Location
+from rankgauge.core.findings import (
+    NO_RELEVANT_DOCUMENT,
+    Effect,
+    Finding,
+    FindingKind,
+    Location,
+)
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -43,13 +49,6 @@ JUDGED_TWICE_DIFFERENTLY = FindingKind(
     "a document is judged more than once for one query, with different grades",
     "the numbers depend on which of the grades a tool happens to keep",
     "decide which grade holds (the last, the highest, that of most judges) and keep it alone",
-)  # fmt: skip
-
-NO_RELEVANT_DOCUMENT = FindingKind(
-    "J103", "no-relevant-document", "warning",
-    "a judged query has no relevant document",
-    "nothing can be found for it: most measures are undefined and count 0 in the mean",
-    "judge more documents for it, or leave the query out",
 )  # fmt: skip
 
 GRADE_BELOW_REL = FindingKind(

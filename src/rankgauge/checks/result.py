@@ -101,6 +101,7 @@ def _record(found: Finding) -> dict[str, Any]:
     kind = FINDING_KINDS[found.code]
     data = found.to_dict()
     evidence = data.pop("evidence", None) or asdict(found.evidence)
+    del evidence["examples"]
     for location in evidence["locations"]:
         location["line"] = location["line"] or None
     return {**data, "name": kind.name, "automatic": kind.automatic, **evidence}

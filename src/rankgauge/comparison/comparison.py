@@ -31,7 +31,7 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many, some
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.model import Qrels, Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
@@ -367,9 +367,10 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:
-        named, shown = _named(runs), shown or _measures(COMPARED)
+        named, shown = named_runs(runs), shown or _measures(COMPARED)
     declared = declared or shown[:1]
     names = [e.run_name for e in evaluations] if runs is None else [run.name for run in named]
+    _check_names(names)
     design = Design(
         tested=declared,
         baseline=_baseline(names, baseline),
@@ -401,13 +402,17 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
 
 def _comparable(given: Any) -> list[Evaluation]:
     """Evaluations, given instead of judgments and runs."""
-    evaluations = list(given) if isinstance(given, list | tuple) else [given]
+    evaluations = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
             "judgments without runs", where="compare",
             fix="compare(qrels, runs), or compare([evaluation, other])",
         )  # fmt: skip
-    _check_names([evaluation.run_name for evaluation in evaluations])
+    if len(evaluations) < 2:
+        raise InputError(
+            f"got {many(len(evaluations), 'run')}, wanted two or more", where="evaluations",
+            fix="give another",
+        )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
         for what in ("measures", "policies", "profile", "query_ids"):
@@ -502,25 +507,7 @@ def _baseline(names: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
-def _named(runs: Any) -> list[Run]:
-    if isinstance(runs, Mapping):
-        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str):
-        named = [Run.of(run) for run in runs]
-    else:
-        raise InputError(
-            f"got {type(runs).__name__} where runs were wanted",
-            fix='give them by name: {"bm25": run_a, "dense": run_b}',
-        )
-    _check_names([run.name for run in named])
-    return named
-
-
 def _check_names(names: Sequence[str]) -> None:
-    if len(names) < 2:
-        raise InputError(
-            f"got {many(len(names), 'run')}, wanted two or more", where="runs", fix="give another"
-        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(

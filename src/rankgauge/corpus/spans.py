@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError
+from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
-from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import id_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table

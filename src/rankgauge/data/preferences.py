@@ -19,7 +19,7 @@ from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.registry import InFormat
 
 __all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
 

@@ -11,17 +11,16 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.evaluation.evaluation import Queries
+from rankgauge.explanation.calculation import number
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.explanation import Explanation, explained
-from rankgauge.explanation.json_documents import working_data
-from rankgauge.explanation.working import number
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-__all__ = ["Contribution", "Moved", "Reconciliation", "Target", "reconcile", "reconciled"]
+__all__ = ["Contribution", "QueryChange", "Reconciliation", "Target", "reconcile", "reconciled"]
 
 _SCHEMA = "rankgauge/reconciliation/1"
 _LEFT = "left over"
@@ -53,7 +52,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Moved:
+class QueryChange:
     """A query that has another value there.
 
     Attributes:
@@ -136,7 +135,7 @@ class Reconciliation(Result):
     queries: tuple[int, int]
     contributions: tuple[Contribution, ...]
     rest: float
-    moved: tuple[Moved, ...]
+    moved: tuple[QueryChange, ...]
     sides: tuple[Explanation, Explanation] | None
     policies: Policies
     notes: tuple[str, ...] = ()
@@ -195,7 +194,7 @@ class Reconciliation(Result):
                 for one in self.moved
             ],
             "sides": [
-                {"query": one.query, "value": one.value, **working_data(one.working)}
+                {"query": one.query, "value": one.value, **one.calculation.to_dict()}
                 for one in sides
             ],
             "notes": list(self.notes),
@@ -349,11 +348,11 @@ def _moved(
     values: tuple[Mapping[str, float], Mapping[str, float]],
     ways: Mapping[str, list[tuple[str, float]]],
     slack: float,
-) -> Iterator[Moved]:
+) -> Iterator[QueryChange]:
     """The queries that differ in the end, those that moved most first."""
     ours, theirs = values
     found = [
-        Moved(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
+        QueryChange(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
         for query in (*ours, *(query for query in theirs if query not in ours))
     ]
     there = [one for one in found if not math.isnan(one.change) and abs(one.change) > slack]
@@ -362,7 +361,7 @@ def _moved(
 
 
 def _sides(
-    case: Case, changed: Case, moved: Sequence[Moved], query: Id | None
+    case: Case, changed: Case, moved: Sequence[QueryChange], query: Id | None
 ) -> tuple[Explanation, Explanation] | None:
     """One query worked out on both sides: the one asked for, or the one that moved most."""
     if query is None:

@@ -17,11 +17,11 @@ from rankgauge.data.subsets import keep_queries
 from rankgauge.errors import MismatchError, RankgaugeError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
+from rankgauge.explanation.calculation import number
 from rankgauge.explanation.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
-from rankgauge.explanation.working import number
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.compression import Unpacked, exploded, too_many, unpacking
-from rankgauge.formats.names import PACKINGS, BrokenPackError
+from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 __all__ = ["ZIP", "Archive", "split_name"]
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol, cast
 
 from rankgauge.errors import FormatError, MissingExtra
-from rankgauge.formats.names import BrokenPackError, Packing
+from rankgauge.formats.registry import BrokenPackError, Packing
 
 __all__ = ["Unpacked", "exploded", "packed", "too_many", "unpacking"]
 

@@ -1,17 +1,200 @@
-"""Rows of CSV and TSV that lose no cell: quotes are closed, rows are as wide as the header."""
+"""CSV and TSV: rows that lose no cell (quotes are closed, rows are as wide as the header)."""
 
 from __future__ import annotations
 
 import csv
+import itertools
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
+from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.lines import shorten
+from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
+from rankgauge.formats.rows import Rows, by_query, rank_number
 
-__all__ = ["check_header", "check_width", "decoded_line", "quoting_error", "rows_of"]
+__all__ = [
+    "beir_lines", "check_header", "check_width", "csv_lines", "decoded_line", "quepid_lines",
+    "quoting_error", "read_csv", "read_tsv", "rows_of", "tsv_lines",
+]  # fmt: skip
 
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
+# Ids as a spreadsheet or a data frame writes numbers.
+_ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
+_DECIMAL = re.compile(r"\d+\.0+")
+
+
+def read_csv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read CSV with a header.
+
+    Raises:
+        FormatError: With line and column of the first cell that does not fit.
+    """
+    return _read(lines, rows, ",")
+
+
+def read_tsv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read TSV with a header; as :func:`read_csv`."""
+    return _read(lines, rows, "\t")
+
+
+def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
+    name = rows.name
+    start = list(itertools.islice(lines, 1))
+    first = "".join(decoded_line(line, name, number) for number, line in start)
+    by = _delimiter(first, rows.layout, usual)
+    found = _cells_of(itertools.chain(start, lines), rows, by)
+    _, header = next(found, (0, None))
+    if header is None:
+        return rows.table()  # which says that there is none
+    columns, places = _header(header, rows)
+    query, doc, value = places
+    rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
+    ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
+    # A list of queries and documents to be rated has some that are not, yet.
+    rated = header[value].strip().strip("'\"").lower() == "rating"
+    unrated = 0
+    for number, row in found:
+        if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
+            unrated += 1
+        elif _is_row(row, header, rows, (number, by)):
+            grade = _grade(row, places, rows, number)
+            if grade is not None:
+                rows.add(number, row[query], row[doc], grade)
+                if ranks:
+                    rows.ranks.append(rank_number(row[rank]))
+    table = rows.table(columns, (query + 1, doc + 1, value + 1))
+    if by != usual:
+        table = table.said(f"{name}: read with {by!r} between the columns")
+    if unrated:
+        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
+    return table.said(*_spreadsheet_warnings(rows))
+
+
+def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
+    """Whether a row has the cells of the header; else it is blank, or refused."""
+    if len(row) == len(header):
+        return True
+    if not "".join(row).strip():
+        return False
+    try:
+        check_width(row, header, rows.name, place)
+    except FormatError as error:
+        rows.report(error)
+        return False
+    return True
+
+
+def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int) -> float | None:
+    query, doc, value = places
+    try:
+        return read_number(row[value].encode())
+    except ValueError:
+        rows.refuse(
+            number, *wrong_number(row[value], rows.layout), column=value + 1,
+            ids=(row[query], row[doc]), not_finite=is_missing(row[value]),
+        )  # fmt: skip
+    return None
+
+
+def _cells_of(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, by: str
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, with the number of its last line; read past errors line by line."""
+    if rows.on_error is not None:
+        for number, line in lines:
+            try:
+                yield number, next(_strict([decoded_line(line, rows.name, number)], by), [])
+            except csv.Error as error:
+                rows.report(quoting_error(error, rows.name, number))
+            except FormatError as error:
+                rows.report(error)
+        return
+    behind = 0
+    reader = _strict((decoded_line(line, rows.name, number) for number, line in lines), by)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+            behind = reader.line_num
+    except csv.Error as error:
+        raise quoting_error(error, rows.name, behind + 1) from None
+
+
+def _strict(texts: Iterable[str], by: str) -> Any:
+    return csv.reader(texts, delimiter=by, strict=True)
+
+
+def _delimiter(header: str, layout: Layout, usual: str) -> str:
+    """What separates columns: what the format says, or else what splits a header of ours."""
+    for by in (usual, ",", ";", "|", "\t"):
+        if columns_of(header.split(by), layout) is not None:
+            return by
+    return usual
+
+
+def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int]]:
+    """The chosen columns and their places."""
+    columns = columns_of(header, rows.layout)
+    if columns is None:
+        what, fix = wrong_columns(header, rows.layout)
+        names, mark, more = fix.partition("; ")
+        fix = f"{names}, in the first line{mark}{more}"
+        raise FormatError(what, path=rows.name, line=1, fix=fix)
+    check_header(header, rows.name, read=columns.read)
+    query, doc, value = map(header.index, columns.read)
+    return columns, (query, doc, value)
+
+
+def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
+    for what, ids in (("query", rows.queries), ("document", rows.docs)):
+        strange = next((one for one in ids if _ROUNDED.fullmatch(one)), None)
+        if strange is None and all(map(_DECIMAL.fullmatch, ids)):
+            strange = ids[0]
+        if strange is not None:
+            yield (
+                f"WARNING: {rows.name}: {what} id {strange!r} looks like a number that a "
+                "spreadsheet or a data frame made of an id: write ids as text"
+            )
+
+
+def csv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A CSV table with a header, query by query."""
+    return _lines(table, layout, layout.columns, ",")
+
+
+def tsv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A TSV table with a header, query by query."""
+    return _lines(table, layout, layout.columns, "\t")
+
+
+def beir_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """Judgments as BEIR has them."""
+    return _lines(table, layout, ("query-id", "corpus-id", "score"), "\t")
+
+
+def quepid_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """Ratings as Quepid and the workbench of OpenSearch import them."""
+    return _lines(table, layout, ("query", "docid", "rating"), ",")
+
+
+def _lines(
+    table: PairTable, layout: Layout, header: tuple[str, str, str], by: str
+) -> Iterator[str]:
+    parts: list[str] = []
+    # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
+    sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
+    writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
+    writer.writerow(header)
+    for query, docs in by_query(table):
+        writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
+        yield "".join(parts)
+        parts.clear()
+    yield "".join(parts)
 
 
 def rows_of(

@@ -16,8 +16,9 @@ import numpy as np
 from rankgauge.core.ids import Blame, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.columns import JUDGMENTS, columns_of
 from rankgauge.formats.delimited import check_width, rows_of
-from rankgauge.formats.layout import JUDGMENTS, columns_of, finite_numbers, read_number
+from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
@@ -27,11 +28,13 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.memory import frame_columns, is_frame, is_list, listed, short
-from rankgauge.formats.names import FORMATS, InFormat, format_of
+from rankgauge.formats.mappings import is_list
+from rankgauge.formats.numbers import finite_numbers, read_number
+from rankgauge.formats.registry import InFormat, format_of
 
 __all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
 
+_FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
 _LIBRARY = "ir_datasets:"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FOUR = 4
@@ -224,7 +227,7 @@ def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
 
 def _library_rows(source: str) -> Iterator[Any]:
     """The judgments of a dataset of ir_datasets, with all that they say."""
-    from rankgauge.formats.libraries import FETCHED, got_from, ir_dataset
+    from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
 
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
     if not hasattr(data, "qrels_iter"):
@@ -274,10 +277,10 @@ def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | Non
 
 
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
-    if form is not None and form not in FORMATS:
+    if form is not None and form not in _FORMATS:
         raise UnknownName(
             f"{wide.words} come in no format {form!r}", where="format",
-            fix=f"choose one of: {', '.join(FORMATS)}",
+            fix=f"choose one of: {', '.join(_FORMATS)}",
         )  # fmt: skip
     name = source_name(source)
     if os.path.isdir(source):  # noqa: PTH112 - a path may be text
@@ -388,7 +391,7 @@ def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str
 
 
 def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: str) -> _Cells:
-    from rankgauge.formats.tables import json_document, objects
+    from rankgauge.formats.json_files import json_document, objects
 
     if form == "json":
         found = json_document(lines, name, f"rows of {', '.join(wide.written)}")

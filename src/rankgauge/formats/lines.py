@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.names import PACKINGS, BrokenPackError, Packing
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
@@ -31,6 +31,7 @@ __all__ = [
     "first_bytes",
     "gathered",
     "is_columnar",
+    "is_content",
     "is_zip",
     "line_parts",
     "mistaken_for",
@@ -314,6 +315,11 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
                 yield number, line
     except _FAULTS as error:
         raise _fault(error, name, number, line) from None
+
+
+def is_content(line: bytes) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    return bool(line.strip()) and not line.lstrip().startswith(b"#")
 
 
 def line_parts(stream: BinaryIO) -> Iterator[bytes]:

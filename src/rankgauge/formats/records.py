@@ -18,10 +18,11 @@ import numpy as np
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import Source, first_bytes, numbered_lines, opened, source_name
-from rankgauge.formats.memory import frame_columns, is_frame, is_list, labelled, listed, short
-from rankgauge.formats.names import format_of
-from rankgauge.formats.tables import json_document, json_lines
+from rankgauge.formats.mappings import is_list, labelled
+from rankgauge.formats.registry import format_of
 
 __all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
 
@@ -140,7 +141,7 @@ def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
                 wanted = f"a list of records: [{_EXAMPLE}, ...]"
                 yield from _from_json(json_document(lines, name, wanted), name)
             else:
-                for line, row in json_lines(readable, name):
+                for line, row in objects(numbered_lines(readable, name), name):
                     yield f"{name}, line {line}", row
         finally:
             # Closing the wrapper would close standard input.

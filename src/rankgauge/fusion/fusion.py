@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +18,7 @@ from rankgauge.core.grammar import plain_key, unknown
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.model import Run
+from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import Aligned, Block, align
@@ -211,27 +210,13 @@ def method_named(method: Any) -> str:
 
 
 def prepared(runs: Any, ties: Order) -> list[Run]:
-    """The runs given, each in the order of its ranks.
+    """Return the runs, each in the order of its ranks.
 
     Raises:
         InputError: If there are fewer than two, or a document stands twice in a ranking.
     """
     order_of(ties)
-    if isinstance(runs, Mapping):
-        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        named = [Run.of(run) for run in runs]
-    else:
-        raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
-            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
-        )  # fmt: skip
-    if len(named) < 2:
-        raise InputError(
-            f"got {len(named)} run{'s' * (len(named) != 1)}, wanted two or more", where="runs",
-            fix="give another",
-        )  # fmt: skip
-    return [ranked(run, ties=ties) for run in named]
+    return [ranked(run, ties=ties) for run in named_runs(runs)]
 
 
 def fused(aligned: Aligned, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:

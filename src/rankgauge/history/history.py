@@ -106,11 +106,9 @@ class History:
         (0.5, 'better', True)
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    @classmethod
-    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+    def __init__(
+        self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE
+    ) -> None:
         """Open a store; a new one is created by the first evaluation that is added, not here.
 
         Args:
@@ -137,14 +135,12 @@ class History:
                 where="history",
                 fix='give text: History.open("history.db")',
             )
-        return cls(
-            Database(
-                os.fspath(place),
-                history_schema(),
-                patience=wait,
-                missing=_FIRST,
-            )
-        )
+        self._database = Database(os.fspath(place), history_schema(), patience=wait, missing=_FIRST)
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+        """Open a store, as the constructor does."""
+        return cls(where, wait=wait)
 
     @property
     def where(self) -> str:

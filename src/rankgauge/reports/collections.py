@@ -29,8 +29,9 @@ def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
     for name, spread in info.spreads.items():
         for what, number in _numbers(spread).items():
             yield f"{name}: {what}", number, "", ""
-    for remark in info.remarks:
-        yield remark.name, remark.count, remark.of, "; ".join(remark.examples)
+    for found in info.findings:
+        evidence = found.evidence
+        yield found.message, evidence.count, evidence.of, "; ".join(evidence.examples)
 
 
 def _data(info: CollectionInfo, _options: Options) -> Table:
@@ -59,13 +60,13 @@ def _blocks(info: CollectionInfo, _format: str, _options: Options) -> Iterator[T
             ("how long", "min", "median", "mean", "p95", "max"), rows, title="lengths", digits=1
         )
     found: tuple[tuple[Cell, ...], ...] = tuple(
-        (remark.name, remark.count, remark.of, ", ".join(remark.examples))
-        for remark in info.remarks
+        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
+        for one in info.findings
     )
     if found:
         yield Table(
             ("what", "number", "of", "such as"), found, title="what bends numbers",
-            notes=tuple(f"{remark.name}: {remark.effect}" for remark in info.remarks),
+            notes=tuple(f"{one.message}: {one.effect} ({one.code})" for one in info.findings),
         )  # fmt: skip
     else:
         yield Table(

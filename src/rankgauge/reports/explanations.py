@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rankgauge.core.escaping import for_html, for_latex, for_markdown, for_terminal
 from rankgauge.core.text import many
+from rankgauge.explanation.calculation import number
 from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.tables import GAP, UNJUDGED, shown_of
-from rankgauge.explanation.working import number
 from rankgauge.rendering.tables import Table, render_table
 from rankgauge.reports.registry import Options, Report
 
@@ -134,14 +134,14 @@ def _notes(found: Explanation) -> Iterator[str]:
     )
     if others:
         yield f"others with --query ID: {others}"
-    shown = [row.listed for row in shown_of(found.working)]
+    shown = [row.ranked for row in shown_of(found.calculation)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
         yield "a grade below 0: nobody judged the document, and it counts as not relevant"
     if any(listed.tied for listed in shown):
         yield f"tie: the ranks of its equal scores; they stand by ties={found.policies.ties}"
-    missed = found.listing.missed()
+    missed = found.ranking.missed()
     if missed:
         names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
         more = ", ..." if len(missed) > _MISSED else ""

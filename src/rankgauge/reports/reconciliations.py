@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from rankgauge.core.text import many
+from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import Explanation
-from rankgauge.explanation.reconciliation import Moved, Reconciliation
+from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
 from rankgauge.explanation.tables import UNJUDGED, grade_of, terms_of
-from rankgauge.explanation.working import Term, Worked, number
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
 from rankgauge.reports.registry import Options, Report
@@ -98,11 +98,11 @@ def _value(value: float | None) -> str:
     return "left out" if value is None else f"{value:.4f}"
 
 
-def _change(one: Moved) -> str:
+def _change(one: QueryChange) -> str:
     return "" if math.isnan(one.change) else f"{one.change:+.4f}"
 
 
-def _by(one: Moved) -> str:
+def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
         return middle_cut(one.by[0][0], _BY)
     # What moved it most first; of what has no room the number is told.
@@ -144,16 +144,16 @@ def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
 
 def _head(found: Explanation) -> str:
     place = _contribution(found)
-    return found.working.columns[place] if found.working.columns else "counts"
+    return found.calculation.columns[place] if found.calculation.columns else "counts"
 
 
 def _contribution(found: Explanation) -> int:
     """The term of a document that says most of what it adds."""
-    columns = found.working.columns
+    columns = found.calculation.columns
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
 
-def _cells(found: Explanation, rows: Sequence[Worked | None]) -> list[tuple[str, str, str]]:
+def _cells(found: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, str, str]]:
     place = _contribution(found)
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),)
@@ -162,19 +162,19 @@ def _cells(found: Explanation, rows: Sequence[Worked | None]) -> list[tuple[str,
     return [
         ("", "", "")
         if row is None
-        else (middle_cut(row.listed.document, _DOCUMENT), grade_of(row.listed.grade), term)
+        else (middle_cut(row.ranked.document, _DOCUMENT), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
 
-def _same(left: Worked | None, right: Worked | None) -> bool:
+def _same(left: Step | None, right: Step | None) -> bool:
     if left is None or right is None:
         return left is right
     return _seen(left) == _seen(right) and left.counts == right.counts
 
 
-def _seen(row: Worked) -> tuple[str, float | None]:
-    return row.listed.document, row.listed.grade
+def _seen(row: Step) -> tuple[str, float | None]:
+    return row.ranked.document, row.ranked.grade
 
 
 def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
@@ -197,25 +197,25 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
         if left is None or right is None:
             side = "there" if left is None else "here"
             return f"they part at rank {rank}: only {side} it is looked at{also}"
-        if left.listed.document != right.listed.document:
-            tie = " (a tie here)" if left.listed.tied else ""
-            tie += " (a tie there)" if right.listed.tied and not left.listed.tied else ""
+        if left.ranked.document != right.ranked.document:
+            tie = " (a tie here)" if left.ranked.tied else ""
+            tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
             return f"they part at rank {rank}: another document stands there{tie}{also}"
-        if left.listed.grade != right.listed.grade:
+        if left.ranked.grade != right.ranked.grade:
             grades = f"grade {_graded(left)} here, {_graded(right)} there"
             return f"they part at rank {rank}: {grades}{also}"
         if left.terms != right.terms:
             return f"the same ranking, but they part at rank {rank} in what it is worth{also}"
     for place, (one, other) in enumerate(
-        zip_longest(ours.working.ideal, theirs.working.ideal), start=1
+        zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1
     ):
         if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
             return f"the same ranking; the ideal rankings part at place {place}{also}"
     return f"the same ranking{also or ': the same working'}"
 
 
-def _graded(row: Worked) -> str:
-    return UNJUDGED if row.listed.grade is None else number(row.listed.grade)
+def _graded(row: Step) -> str:
+    return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
 
 
 # ---- how a number from somewhere else came about

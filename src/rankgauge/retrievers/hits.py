@@ -14,7 +14,8 @@ from typing import Any
 from rankgauge.core.ids import id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import RUN, lost_number
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.numbers import lost_number
 
 __all__ = ["Hits", "adapter_hint", "hits_of", "listed_hits", "rows_of_hits", "shown"]
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from rankgauge.errors import InputError
 from rankgauge.formats import sgml
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, opened_bytes, start_of
-from rankgauge.formats.names import format_of
-from rankgauge.formats.nested_rows import Nested
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.detection import first_object
+from rankgauge.formats.json_files import Nested
+from rankgauge.formats.lines import (
+    COLUMNAR,
+    beginning,
+    is_columnar,
+    is_content,
+    opened_bytes,
+    start_of,
+)
+from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
-__all__ = ["KINDS", "Held", "Kind", "kind_held"]
+__all__ = ["FileContent", "content_of"]
 
-Kind: TypeAlias = Literal["qrels", "run", "queries", "documents", "collection"]
-KINDS: tuple[str, ...] = get_args(Kind)
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
 # Words in the names of files and folders.
 _WORDS = {
@@ -30,15 +35,17 @@ _WORDS = {
     "queries": {"queries", "query", "topics", "questions"},
     "documents": {"corpus", "documents", "docs", "collection"},
 }
-# What only judgments have, in the shapes of other tools, and only runs.
-_OF_FORM: dict[str, tuple[Kind, ...]] = {
-    "msmarco": ("run",), "trec3": ("run",), "beir": ("qrels",), "rank-eval": ("qrels",),
-    "opensearch": ("qrels",), "quepid": ("qrels",), "smart": ("qrels",), "npl": ("qrels",),
-    "letor": ("qrels",),
-}  # fmt: skip
+_SIDES: tuple[tuple[Content, Layout], ...] = (("qrels", JUDGMENTS), ("run", RUN))
+# Formats of one kind of pairs only.
+_OF_FORM = {
+    form.name: sides
+    for form in FORMATS
+    if len(sides := tuple(side for side in form.reads if side in {"qrels", "run"})) == 1
+}
+# Names of numbers that only judgments have, and only runs.
 _GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
 _SCORES = {"sim", "similarity", "rank"}
-_OURS, _BEIR = RUN.columns, ("query-id", "corpus-id", "score")
+_BEIR = ("query-id", "corpus-id", "score")
 _TEXTS = {"text", "contents", "body", "abstract", "query", "question"}
 _OF_QUERY = {"query_id", "qid", "query-id", *QUESTIONS}
 _OF_DOCUMENT = {"docno", "doc_id", "docid", "corpus-id", "title", "contents", "body", "abstract"}
@@ -46,8 +53,8 @@ _HEAD = 1 << 18
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a file holds.
+class FileContent:
+    """The content of a file.
 
     Attributes:
         kind: Judgments, a run, queries or documents.
@@ -55,13 +62,15 @@ class Held:
         columns: The names of its columns, where it has some.
     """
 
-    kind: Kind
+    kind: Content
     form: str
     columns: tuple[str, ...] = ()
 
 
-def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None = None) -> Held:
-    """What a file holds.
+def content_of(
+    source: TextSource, *, kind: Content | None = None, form: str | None = None
+) -> FileContent:
+    """The content of a file.
 
     Args:
         source: The file.
@@ -71,18 +80,17 @@ def kind_held(source: TextSource, *, kind: Kind | None = None, form: str | None 
     Raises:
         InputError: If it may be two things, or none of them.
     """
-    found, said, columns = _possible(source, form)
-    given, form = form, form or said
+    found, guessed, columns = _possible(source, form)
     if kind is not None:
-        return Held(kind, form, columns)
+        return FileContent(kind, form or guessed, columns)
     named = [one for one in found if one in _named(source.name)]
     if len(found) > 1 and len(named) == 1:
         found = (named[0],)
     if len(found) == 1:
-        return Held(found[0], form, columns)
+        return FileContent(found[0], form or guessed, columns)
     what = " or ".join(_SAID[one] for one in found)
     choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
-    read = "" if given is None else f" in the format {given}"
+    read = "" if form is None else f" in the format {form}"
     raise InputError(
         f"this may be {what}" if found else f"this is none of what can be converted{read}",
         where=source.name,
@@ -101,7 +109,7 @@ def _named(name: str) -> set[str]:
     return set()
 
 
-_Possible: TypeAlias = tuple[tuple[Kind, ...], str, tuple[str, ...]]
+_Possible: TypeAlias = tuple[tuple[Content, ...], str, tuple[str, ...]]
 
 
 def _possible(source: TextSource, form: str | None) -> _Possible:
@@ -118,13 +126,10 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
     with source.open() as stream:
         head = beginning(stream, source.name, _HEAD)
     head = head.removeprefix(b"\xef\xbb\xbf")
-    lines = [
-        line.strip(b"\r\n")
-        for line in (head[: head.rfind(b"\n") + 1] or head).splitlines()
-        if line.strip() and not line.lstrip().startswith(b"#")
-    ]
+    whole = head[: head.rfind(b"\n") + 1] or head
+    lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]
     if not lines:
-        raise InputError("the file is empty", where=source.name, fix="give one that says something")
+        raise InputError("the file is empty", where=source.name, fix="give one with content")
     if form in _OF_FORM:
         return _OF_FORM[form], form, ()
     first = lines[0]
@@ -133,12 +138,13 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
         element = re.search(rb"<(top|topic|doc)[\s>]", head, re.IGNORECASE)
         topics = element is not None and element[1].lower() != b"doc"
         return (("queries",) if topics else ("documents",)), "trec", ()
+    form = form or format_of(source.name)
     if first.lstrip().startswith((b"{", b"[")):
-        return _of_json(first, form or format_of(source.name), head)
-    return _of_lines(lines, form or format_of(source.name))
+        return _of_json(first, form, head)
+    return _of_lines(lines, form)
 
 
-def _by_columns(columns: tuple[str, ...]) -> tuple[Kind, ...]:
+def _by_columns(columns: tuple[str, ...]) -> tuple[Content, ...]:
     """What has these columns or keys."""
     names = tuple(name.strip().strip('"').lower() for name in columns)
     kinds = _pairs_by_columns(names)
@@ -150,16 +156,15 @@ def _by_columns(columns: tuple[str, ...]) -> tuple[Kind, ...]:
     return ("queries",) if asked else ("documents",)
 
 
-def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Kind, ...]:
-    """Judgments or a run, by names of columns."""
-    if names[:3] == _OURS:
+def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Content, ...]:
+    if names[:3] == RUN.columns:
         return ("run",)
     if names[:3] == _BEIR or set(names) >= {"query", "docid", "rating"}:
         return ("qrels",)
-    chosen = (columns_of(names, JUDGMENTS), columns_of(names, RUN))
+    chosen = (columns_of(names, layout) for _, layout in _SIDES)
     values = {one.value for one in chosen if one is not None}
     if len(values) > 1:
-        values.discard("rank")  # judgments may say where a document stood
+        values.discard("rank")  # judgments may have the rank of a document
     if not values:
         return ()
     if values <= _GRADES:
@@ -172,25 +177,17 @@ def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
         return ("qrels",), "rank-eval", ()
     if b'"judgmentRatings"' in head:
         return ("qrels",), "opensearch", ()
-    try:
-        value: Any = json.loads(first)
-    except (ValueError, RecursionError):
-        value = None
+    value: Any = first_object(first)
     keys = tuple(value) if isinstance(value, dict) else ()
     kinds = _by_columns(keys) if form != "json" else ()
     if kinds:
         return kinds, form or "jsonl", keys
     row = value[0] if isinstance(value, list) and value else value
-    nested = _of_nested(row) if isinstance(row, dict) else ()
-    if nested:
-        return nested, form or ("json" if row is not value else "jsonl"), tuple(row)
+    if isinstance(row, dict):
+        nested = tuple(kind for kind, layout in _SIDES if Nested.of(row, "", layout) is not None)
+        if nested:
+            return nested, form or ("json" if row is not value else "jsonl"), tuple(row)
     return ("qrels", "run"), form or "json", ()
-
-
-def _of_nested(row: dict[str, Any]) -> tuple[Kind, ...]:
-    """What holds all documents of a query in such a row."""
-    sides: tuple[tuple[Kind, Layout], ...] = (("qrels", JUDGMENTS), ("run", RUN))
-    return tuple(kind for kind, layout in sides if Nested.of(row, "", layout) is not None)
 
 
 def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
@@ -205,8 +202,8 @@ def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
         kinds = _of_fields(lines, first.split(b"\t"))
         if kinds:
             return kinds, "trec" if form != "tsv" else form, ()
-    cells = first.decode("utf-8", "replace").split("\t" if form != "csv" else ",")
-    return (("queries", "documents") if len(cells) > 1 else ()), form or "tsv", ()
+    separator = b"\t" if form != "csv" else b","
+    return (("queries", "documents") if separator in first else ()), form or "tsv", ()
 
 
 def _cells(line: bytes, mark: str) -> list[str]:
@@ -216,7 +213,7 @@ def _cells(line: bytes, mark: str) -> list[str]:
         return []  # who reads it says so
 
 
-def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Kind, ...]:
+def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:
     """What lines of fields without a header may be."""
     if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
         return ()

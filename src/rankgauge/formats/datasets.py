@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankgauge.core.libraries import library
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import InputError, MissingExtra, RankgaugeError
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
-from rankgauge.formats.memory import from_rows
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.mappings import from_rows
 
 __all__ = [
-    "FETCHED", "TEST", "got_from", "hub_judgments", "ir_dataset", "ir_judgments", "judged_rows",
-    "library_named", "no_split", "one_split", "read_library", "splits_in",
+    "COLLECTION", "FETCHED", "TEST", "got_from", "hub_judgments", "ir_dataset", "ir_judgments",
+    "judged_rows", "no_split", "one_split", "read_dataset", "splits_in",
 ]  # fmt: skip
+
+COLLECTION = "this collection"
 
 TEST = "test"
 _T = TypeVar("_T")
@@ -22,7 +24,7 @@ _JUDGED = ("qrels", "default", "relevant_docs")
 FETCHED = "see that it can be fetched from here, or put the file where ir_datasets looks for it"
 
 
-def read_library(source: str, layout: Layout, split: str | None = None) -> PairTable:
+def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
     """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``.
 
     Args:
@@ -47,10 +49,8 @@ def read_library(source: str, layout: Layout, split: str | None = None) -> PairT
             table = got_from(lambda: ir_judgments(data), source, FETCHED)
         said = "its judgments"
     else:
-        library = library_named("datasets", "huggingface")
-        configs = got_from(
-            lambda: library.get_dataset_config_names(name), source, "check the name"
-        )  # fmt: skip
+        hub = library("datasets", extra="huggingface", of=COLLECTION)
+        configs = got_from(lambda: hub.get_dataset_config_names(name), source, "check the name")
         judged = hub_judgments(name, configs)
         chosen = one_split(judged, split, source, [TEST])
         table = judged_rows(chosen)
@@ -64,21 +64,6 @@ def read_library(source: str, layout: Layout, split: str | None = None) -> PairT
             fix="choose a part that has some: https://ir-datasets.com says which do",
         )  # fmt: skip
     return table.said(f"{source}: {said}", source=source)
-
-
-def library_named(name: str, extra: str) -> Any:
-    """A library that an extra brings.
-
-    Raises:
-        MissingExtra: If it is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise MissingExtra(
-            f"this collection needs {name}, which is not installed",
-            fix=f"pip install 'rankgauge[{extra}]'",
-        ) from None
 
 
 def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
@@ -100,9 +85,9 @@ def ir_dataset(name: str, split: str | None) -> Any:
         InputError: If there is no such dataset, or a split is asked for.
     """
     no_split(name, split)
-    library = library_named("ir_datasets", "ir-datasets")
+    datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
     return got_from(
-        lambda: library.load(name), f"ir_datasets:{name}",
+        lambda: datasets.load(name), f"ir_datasets:{name}",
         "choose a name from https://ir-datasets.com",
     )  # fmt: skip
 
@@ -128,15 +113,15 @@ def hub_judgments(name: str, configs: Sequence[str]) -> Any:
 
     They are a configuration of it, or a repository beside it with ``-qrels`` in its name.
     """
-    library = library_named("datasets", "huggingface")
+    hub = library("datasets", extra="huggingface", of=COLLECTION)
     fix = "check the name, and that it has judgments"
     part = next((part for part in _JUDGED if part in configs), None)
     if part is None and "corpus" not in configs and len(configs) == 1:
         part = configs[0]
     if part is not None:
-        return got_from(lambda: library.load_dataset(name, part), f"hf:{name}", fix)
+        return got_from(lambda: hub.load_dataset(name, part), f"hf:{name}", fix)
     beside = f"{name}-qrels"
-    return got_from(lambda: library.load_dataset(beside), f"hf:{beside}", fix)
+    return got_from(lambda: hub.load_dataset(beside), f"hf:{beside}", fix)
 
 
 def splits_in(data: Any) -> tuple[str, ...]:

@@ -1,66 +1,40 @@
-"""Judgments and runs that are already in memory: mappings, rows, columns, data frames."""
+"""Mappings and rows in memory: ``{"q1": {"d1": 2}}``, ``[("q1", "d1", 2)]``."""
 
 from __future__ import annotations
 
 import itertools
-import sys
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterable,
-    KeysView,
-    Mapping,
-    Sequence,
-    Set as AbstractSet,
-)
+import math
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
-from rankgauge.errors import InputError, MissingExtra
-from rankgauge.formats.layout import (
-    JUDGMENTS,
-    RUN,
-    Columns,
-    Layout,
-    columns_of,
-    finite,
-    numbers_of,
-    table_of,
-    whole_numbers_of,
-    wrong_columns,
-)
+from rankgauge.errors import InputError
+from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of
+from rankgauge.formats.frames import blame_row, from_columns, listed, short
+from rankgauge.formats.numbers import is_missing, numbers_of
+from rankgauge.formats.rows import OnError, finite
 
-__all__ = [
-    "frame_columns",
-    "from_columns",
-    "from_frame",
-    "from_mapping",
-    "from_rankings",
-    "from_rows",
-    "is_frame",
-    "is_list",
-    "labelled",
-    "listed",
-    "short",
-]
+__all__ = ["from_mapping", "from_rankings", "from_rows", "is_list", "labelled"]
 
 _PAIR = 2
-_SHOWN = 60
 # A table has so many columns at most where it is told by them from documents by query.
 _WIDE = 64
 # Rows of a piece: their Python objects fit into the cache of a core.
 _PIECE = 1 << 14
-_FLOATS = ("float", "double", "halffloat")
-_NUMERIC = (*_FLOATS, "int", "uint", "bool")
 
 
-def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> PairTable:
+def from_mapping(
+    data: Mapping[Any, Any],
+    layout: Layout,
+    source: str = "",
+    *,
+    on_error: OnError | None = None,
+) -> PairTable:
     """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
 
     A mapping whose keys are column names and whose values are columns is taken as columns.
@@ -69,13 +43,20 @@ def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> P
         data: The mapping.
         layout: Judgments or run.
         source: Where it came from, for messages.
+        on_error: Where given, gets the entries whose number is missing or not finite.
+
+    Raises:
+        InputError: If its parts do not fit.
     """
     source = source or layout.name
     data = _unlabelled(data, layout, source)
     columns = _columns(data, layout)
     if columns is not None:
-        return _from_columns(data, columns, layout, source)
-    queries = Ids.of(list(data), "query id", _by_row(source, "query"))
+        queries, docs, values = (data[name] for name in columns.read)
+        return from_columns(
+            queries, docs, values, layout, columns=columns, source=source, on_error=on_error
+        )
+    queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     inner = list(data.values())
     if set(map(type, inner)) <= {dict}:
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
@@ -84,7 +65,8 @@ def from_mapping(data: Mapping[Any, Any], layout: Layout, source: str = "") -> P
     paired = layout is RUN and all(map(_is_paired, inner, parts))
     # In a mapping no document can stand twice; among the labels of a series it can.
     unique = all(isinstance(value, Mapping) for value in inner)
-    return replace(_of_parts(queries, parts, layout, source, unique=unique), paired=paired)
+    table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
+    return replace(table, paired=paired)
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
@@ -94,7 +76,13 @@ def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
 
 
 def _of_parts(
-    queries: Ids, parts: list[tuple[Any, Any]], layout: Layout, source: str, *, unique: bool
+    queries: Ids,
+    parts: list[tuple[Any, Any]],
+    layout: Layout,
+    source: str,
+    *,
+    unique: bool,
+    on_error: OnError | None = None,
 ) -> PairTable:
     offsets = offsets_of([len(docs) for docs, _ in parts])
 
@@ -110,13 +98,15 @@ def _of_parts(
         columns.append(Ids.of(ids, "document id", _by_query(place, first)))
         heads.update({first: ids[0]} if ids else {})
         numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
+        if on_error is not None:
+            numbers = [math.nan if is_missing(number) else number for number in numbers]
         values.append(numbers_of(numbers, layout, _by_pair(place, first, columns[-1])))
     # Each piece is of one kind; that all are of the same one shows in their first ids.
     rows = list(heads)
     Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
     docs = Ids.joined(columns)
     table = PairTable(queries, offsets, docs, np.concatenate(values), unique=unique, source=source)
-    return finite(table, layout)
+    return finite(table, layout, on_error)
 
 
 def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
@@ -128,10 +118,6 @@ def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
 
 def _place(source: str, queries: Ids, number: int) -> str:
     return f"{source}, query '{show_id(queries[number])}'"
-
-
-def _by_row(source: str, unit: str = "row") -> Blame:
-    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
 
 
 def _by_query(place: Callable[[int], str], first: int) -> Blame:
@@ -232,17 +218,6 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def listed(values: Any) -> list[Any]:
-    """Plain values where the library has its own for each element."""
-    if isinstance(values, list):
-        return values
-    for name in ("to_pylist", "tolist", "to_list"):
-        if hasattr(values, name) and getattr(values, "ndim", True):
-            plain: list[Any] = getattr(values, name)()
-            return plain
-    return list(values)
-
-
 def from_rankings(data: Any) -> PairTable:
     """Ordered ground truth, best first: grades from positions, the last document getting 1."""
     source = JUDGMENTS.name
@@ -252,7 +227,7 @@ def from_rankings(data: Any) -> PairTable:
             where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
         )
-    queries = Ids.of(list(data), "query id", _by_row(source, "query"))
+    queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
     for number, value in enumerate(data.values()):
         docs = _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
@@ -308,184 +283,6 @@ def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
     )
 
 
-def from_columns(
-    queries: Any,
-    docs: Any,
-    values: Any,
-    layout: Layout,
-    *,
-    columns: Columns | None = None,
-    source: str = "",
-) -> PairTable:
-    """Three columns of equal length: lists, NumPy arrays or series of a data frame library.
-
-    Args:
-        queries: That of queries.
-        docs: That of documents.
-        values: That of numbers.
-        layout: Judgments or run.
-        columns: What they are called, if not as ours.
-        source: Where they came from, for messages.
-    """
-    columns = columns or Columns(*layout.columns)
-    data = dict(zip(columns.read, (queries, docs, values), strict=True))
-    return _from_columns(data, columns, layout, source or layout.name)
-
-
-def _from_columns(data: Any, columns: Columns, layout: Layout, source: str) -> PairTable:
-    """The chosen columns of a mapping or a narwhals frame."""
-    queries = _ids(data[columns.query], columns.query, source)
-    docs = _ids(data[columns.doc], columns.doc, source)
-    values = _column(data[columns.value], columns.value, source)
-    if not len(queries) == len(docs) == len(values):
-        raise InputError(
-            f"the columns have {len(queries)}, {len(docs)} and {len(values)} rows",
-            where=source,
-            fix=f"give a query, a document and a {layout.value} for each row",
-        )
-    blame = _by_row(source)
-    return table_of(
-        queries if isinstance(queries, Ids) else Ids.of(queries, "query id", blame),
-        docs if isinstance(docs, Ids) else Ids.of(docs, "document id", blame),
-        _numbers(values, layout, blame),
-        layout,
-        source=source,
-        columns=columns,
-    )
-
-
-def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
-    """A column of ids, which are still to be looked at one by one unless they are packed."""
-    from rankgauge.formats.arrow import packed
-
-    ids = packed(values)
-    return _column(values, name, source) if ids is None else ids
-
-
-def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
-    """A column as a NumPy array or a list of plain values."""
-    if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
-        raise InputError(
-            f"column {name!r} is {short(values)}, wanted a list or an array",
-            where=source,
-            fix="give one value for each row: [...]",
-        )
-    if not isinstance(values, np.ndarray):
-        return _series(values)
-    if values.ndim != 1:
-        raise InputError(
-            f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
-            where=source,
-            fix="pass one column: array[:, 0]",
-        )
-    # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
-    masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
-    return values.tolist() if masked else values
-
-
-def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
-    """A series of a library: numbers as an array if none is missing, anything else as a list."""
-    kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
-    if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        # An array of pyarrow that is not in chunks refuses what it would have to copy.
-        array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
-        # Whole numbers with gaps come as floats.
-        if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
-            return np.asarray(array)
-    return listed(values)
-
-
-def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame) -> FloatArray:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return whole_numbers_of(values, layout, blame)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
-        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
-            return values.astype(np.float64)
-    return numbers_of(listed(values), layout, blame)
-
-
-def is_frame(data: object) -> bool:
-    """Whether it is a data frame of a library that narwhals knows (eager or lazy)."""
-    if isinstance(data, Mapping | Sequence | AbstractSet | np.ndarray):
-        return False
-    if type(data).__module__ == "builtins":
-        return False
-    import narwhals as nw
-
-    try:
-        nw.from_native(data)  # type: ignore[call-overload]
-    except TypeError:
-        return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
-    except nw.exceptions.NarwhalsError:
-        return True  # it is one, with a fault that is told when it is read
-    return True
-
-
-def from_frame(
-    data: Any, layout: Layout, source: str = "", *, columns: Columns | None = None
-) -> PairTable:
-    """A data frame of any library that narwhals knows.
-
-    Args:
-        data: The frame.
-        layout: Judgments or run.
-        source: Where it came from, for messages.
-        columns: Which columns are read, where that is known.
-
-    Raises:
-        InputError: If it has no fitting columns, or they hold what they should not.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
-    source = source or layout.name
-    chosen = columns or Columns("", "", "")
-
-    def choose(names: list[Any]) -> list[Any]:
-        nonlocal chosen
-        found = columns or columns_of(names, layout)
-        if found is None:
-            what, fix = wrong_columns(names, layout)
-            raise InputError(what, where=source, fix=fix)
-        chosen = found
-        return list(found.read)
-
-    return _from_columns(frame_columns(data, source, choose), chosen, layout, source)
-
-
-def frame_columns(
-    data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
-) -> dict[Any, Any]:
-    """The columns of a data frame by name, each a series of narwhals.
-
-    Args:
-        data: A frame of any library that narwhals knows, eager or lazy.
-        source: What it is, for messages.
-        choose: Which of its columns are read.
-
-    Raises:
-        InputError: If two columns have the same name.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
-    import narwhals as nw
-
-    try:
-        frame: Any = nw.from_native(data, pass_through=True)
-        # Other Arrow data, such as a record batch.
-        if frame is data:
-            frame = nw.DataFrame.from_arrow(data, backend="pyarrow")
-        chosen = choose(frame.collect_schema().names())
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.select(chosen).collect()
-    except nw.exceptions.DuplicateError:
-        raise InputError(
-            "two columns have the same name", where=source, fix="give each its own name"
-        ) from None
-    except ImportError as error:
-        raise MissingExtra(
-            f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
-        ) from None
-    return {name: frame[name] for name in chosen}
-
-
 def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     """Rows of query, document and number: tuples, mappings or objects with such names.
 
@@ -535,14 +332,3 @@ def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:
 
 def _refuse(row: Any) -> Any:
     raise TypeError(row)
-
-
-def short(value: object) -> str:
-    """A value for a message: in one line, a table by its type alone."""
-    try:
-        text = repr(value)
-    except RecursionError:  # nested as deeply as JSON may be
-        return type(value).__name__
-    if "\n" in text:
-        return type(value).__name__
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

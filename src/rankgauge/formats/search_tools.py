@@ -1,35 +1,42 @@
-"""JSON as tools for search quality write it, turned into rankings by query.
+"""JSON of tools for search quality: Elasticsearch, OpenSearch, Quepid, Rated Ranking Evaluator.
 
-Each shape is known by its keys, as no mapping of query ids to documents has them: lists of objects
-behind ``requests``, ``judgmentRatings``, ``queries`` or ``topics``, and ``details`` with hits.
+Each document is recognized by its keys, which no mapping of query ids to documents has: lists of
+objects behind ``requests``, ``judgmentRatings``, ``queries`` or ``topics``, and ``details`` with
+hits.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rankgauge.core.ids import id_bytes, show_id
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, read_number
-from rankgauge.formats.memory import short
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.frames import short
+from rankgauge.formats.numbers import number_text, read_number
+from rankgauge.formats.rows import by_query
 
-__all__ = ["Shaped", "shaped"]
+__all__ = ["Shaped", "opensearch_judgments", "rank_eval_request", "shaped"]
 
 _SHOWN = 3
+_INDEX = "documents"
+_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass
 class Shaped:
-    """What a document held.
+    """The content of a document.
 
     Attributes:
         name: The file, for messages.
         rankings: Query to pairs of document and number, in the order given.
-        notes: What is to be said.
+        notes: Notes on how it was read.
         unrated: How many documents had no rating.
-        indices: Document to the index that it lies in.
+        indices: Document to its index.
     """
 
     name: str
@@ -48,7 +55,6 @@ class Shaped:
                 pairs.append((doc, self._number(number, query, doc)))
 
     def _number(self, number: Any, query: Any, doc: Any) -> Any:
-        """A number, which OpenSearch and others write as text."""
         if not isinstance(number, str):
             return number
         try:
@@ -72,7 +78,7 @@ class Shaped:
         other = self.indices.setdefault(doc, str(index))
         if other != str(index):
             raise InputError(
-                f"document '{_shown(doc)}' stands in the index {other!r} and in {str(index)!r}: "
+                f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: "
                 "these are two documents of one id",
                 where=f"{self.name}, query '{_shown(query)}'",
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
@@ -81,7 +87,7 @@ class Shaped:
         return doc
 
     def said(self) -> Shaped:
-        """The same, with what its counts say."""
+        """The same, with notes on what was counted."""
         names = sorted(set(self.indices.values()))
         if len(names) > 1:
             some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if names[_SHOWN:] else "")
@@ -92,12 +98,7 @@ class Shaped:
 
 
 def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
-    """What the document of a known tool holds; None if it is none of these.
-
-    Args:
-        value: The document.
-        layout: Judgments or run: what is wanted of it.
-        name: The file, for messages.
+    """Judgments or a run in the document of a known tool; None if it is none of these.
 
     Raises:
         FormatError: If it is of a known tool, and holds nothing of the kind.
@@ -174,9 +175,9 @@ def _hit(one: Mapping[str, Any], query: Any, found: Shaped) -> Any:
 
 
 def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
-    """Keep these rankings; where a search was sorted by a field there are no scores."""
+    """Keep these rankings; a search that is sorted by a field has no scores."""
     if any(score is None for ranking in rankings.values() for _, score in ranking):
-        found.notes.append(f"{found.name}: hits without a score: they stand in the order given")
+        found.notes.append(f"{found.name}: hits without a score: ranked in the order given")
         rankings = {
             query: [(doc, -rank) for rank, (doc, _) in enumerate(ranking, start=1)]
             for query, ranking in rankings.items()
@@ -365,13 +366,41 @@ def _shown(key: Any) -> str:
 
 
 def _judgments_only(layout: Layout, name: str, what: str) -> None:
-    """Refuse what holds judgments where a run is wanted.
-
-    Raises:
-        FormatError: If it is.
-    """
     if layout is RUN:
         raise FormatError(
             f"this is {what}: it holds judgments, wanted {layout.words}", path=name,
             fix="give the judgments first, then the run",
         )  # fmt: skip
+
+
+# ---- writers
+
+
+def rank_eval_request(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """The body of a request of ``_rank_eval``."""
+    yield '{"requests": [\n'
+    # Elasticsearch wants a query; which one only the user knows.
+    asked = '"request": {"query": {"match_all": {}}}'
+    start = f'    {{"_index": "{_INDEX}", "_id": '
+    between = ""
+    for query, docs in by_query(table, whole=True):
+        ratings = ",\n".join(
+            [f'{start}{_json(doc)}, "rating": {number_text(v, layout)}}}' for doc, v in docs]
+        )
+        yield f'{between}  {{"id": {_json(query)}, {asked}, "ratings": [\n{ratings}\n  ]}}'
+        between = ",\n"
+    yield '\n], "metric": {"dcg": {"k": 10, "normalize": true}}}\n'
+
+
+def opensearch_judgments(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A judgment list as the workbench of OpenSearch imports it, ratings as text."""
+    yield '{"name": "judgments", "description": "", "type": "IMPORT_JUDGMENT",\n'
+    yield '"judgmentRatings": [\n'
+    between = ""
+    for query, docs in by_query(table, whole=True):
+        ratings = ",\n".join(
+            [f'    {{"docId": {_json(d)}, "rating": "{number_text(v, layout)}"}}' for d, v in docs]
+        )
+        yield f'{between}  {{"query": {_json(query)}, "ratings": [\n{ratings}\n  ]}}'
+        between = ",\n"
+    yield "\n]}\n"

@@ -1,4 +1,4 @@
-"""By hand: measures of order, which compare documents with each other."""
+"""Step by step: measures of order, which compare documents with each other."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import math
 from typing import Any
 
 from rankgauge.explanation.binary import level
-from rankgauge.explanation.listing import Listing
-from rankgauge.explanation.working import (
-    IdealRow,
-    Worked,
-    Working,
+from rankgauge.explanation.calculation import (
+    Calculation,
+    IdealDocument,
+    RankedQuery,
+    Step,
     bracketed,
+    calculates,
     number,
     summed,
-    worked,
 )
 
 __all__: list[str] = []
 
 
-@worked("PairAcc")
-def _pairs(name: str, query: Listing, words: Any) -> Working:
+@calculates("PairAcc")
+def _pairs(name: str, query: RankedQuery, words: Any) -> Calculation:
     rel, window = words["rel"], query.within(words["k"])
     if words["among"] == "retrieved":
         good = sum(one.reaches(rel) for one in window)
@@ -35,10 +35,10 @@ def _pairs(name: str, query: Listing, words: Any) -> Working:
         if one.reaches(rel):
             right += others - above
             terms.append(str(others - above))
-            rows.append(Worked(one, (above, others - above, right), counts=True))
+            rows.append(Step(one, (above, others - above, right), counts=True))
             continue
         above += one.judged or words["among"] == "retrieved"
-        rows.append(Worked(one, (above, None, right), counts=False))
+        rows.append(Step(one, (above, None, right), counts=False))
     whole = good * others
     value = right / whole if whole else math.nan
     steps = (
@@ -46,11 +46,11 @@ def _pairs(name: str, query: Listing, words: Any) -> Working:
         "below: how many of the others stand below it, or were not retrieved",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
-    return Working(("others above", "below", "sum"), tuple(rows), steps, value)
+    return Calculation(("others above", "below", "sum"), tuple(rows), steps, value)
 
 
-@worked("Compat")
-def _compatible(name: str, query: Listing, words: Any) -> Working:
+@calculates("Compat")
+def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
     p, k = words["p"], words["k"]
     worth, weights = _from_rank_on(p, k)
     wanted = {document: grade for document, grade in query.judgments if grade > 0}
@@ -60,7 +60,7 @@ def _compatible(name: str, query: Listing, words: Any) -> Working:
     for rank, document in enumerate(best[:k], start=1):
         whole += worth[rank]
         row = (rank, rank, worth[rank], whole)
-        ideal.append(IdealRow(rank, document, wanted[document], row))
+        ideal.append(IdealDocument(rank, document, wanted[document], row))
     places = {document: rank for rank, document in enumerate(best, start=1)}
     rows, found, terms = [], 0.0, []
     for one in query.documents:
@@ -71,7 +71,7 @@ def _compatible(name: str, query: Listing, words: Any) -> Working:
         found += added or 0.0
         terms += [number(worth[lower])] if counts else []
         shared = lower if counts else None
-        rows.append(Worked(one, (place, shared, added, found), counts))
+        rows.append(Step(one, (place, shared, added, found), counts))
     divisor, said = (whole, "of the ideal with itself") if words["normalize"] else (weights, "")
     value = found / divisor if wanted else math.nan
     steps = (
@@ -87,7 +87,7 @@ def _compatible(name: str, query: Listing, words: Any) -> Working:
         else "divided by the sum of all weights, p^(i - 1)",
     )
     heads = ("ideal", "both from", "contribution", "sum")
-    return Working(heads, tuple(rows), steps, value, tuple(ideal))
+    return Calculation(heads, tuple(rows), steps, value, tuple(ideal))
 
 
 def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:
