@@ -193,7 +193,7 @@ def test_every_form_says_the_same(form):
 def test_an_unknown_profile_or_form_is_refused():
     with pytest.raises(UnknownName, match="pytrec_eval"):
         reconcile(QRELS, RUN, "AP", "pytrek_eval")
-    with pytest.raises(UnknownName, match="markdown"):
+    with pytest.raises(UnknownName, match="no format is called 'text'"):
         render(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
 
 

@@ -120,5 +120,5 @@ def test_without_a_change_there_is_no_query_to_show():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(UnknownName, match="no form is called 'yaml'"):
+    with pytest.raises(UnknownName, match="no format is called 'yaml'"):
         render(FOUND, "yaml")
