@@ -24,11 +24,9 @@ except SystemExit as end:
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
-    "core", "core.lazy", "core.escaping", "core.exact_sum", "core.findings", "core.grammar",
-    "core.ids",
-    "core.pair_table", "core.policies", "core.text", "data", "data.dict_runs", "data.join",
-    "data.judged_run",
-    "data.model", "data.ranking",
+    "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
+    "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.text", "data",
+    "data.dict_runs", "data.join", "data.judged_run", "data.model", "data.ranking",
     "errors", "evaluation", "evaluation.evaluation",
     "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
     "evaluation.plan",

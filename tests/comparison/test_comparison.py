@@ -253,7 +253,7 @@ def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
                 ours = found.difference(run, name)
                 assert ours.p == theirs[0, place]
                 assert ours.corrected == min(1.0, 2 * ours.p)
-    assert "randomised Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
+    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
     assert "Bonferroni over 2 measures" in found.design.in_words()
 
 

@@ -5,7 +5,6 @@ from itertools import permutations
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from oracles import value
 from strategies import batch, batches, bound
 
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
@@ -50,7 +49,8 @@ def differing(qrels, run, names, policies):
         case = Case(truth, found, measure, policies)
         for row, query in enumerate(truth.table.queries.tolist()):
             kernel = float(evaluation.per_query[row, column])
-            worked = calculate(measure, ranked_query(case, query), kernel)
+            worked = calculate(measure, ranked_query(case, query))
+            assert worked is not None
             looked_at += 1
             if not alike(worked.value, kernel):
                 wrong.append((str(measure), query, worked.value, kernel))
@@ -67,20 +67,6 @@ def test_every_measure_with_a_working_is_among_those_held_against_the_kernels():
 def test_a_value_worked_out_by_hand_is_that_of_the_kernel(name, ties):
     drawn = batch(11, queries=60)
     assert differing(drawn.qrels, drawn.run, [name], Policies(ties=ties)) == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_it_is_what_the_slow_loops_say_too(name):
-    drawn, measure = batch(13, queries=40), parse(name)
-    truth, found = Qrels.of(drawn.qrels), Run.of(drawn.run)
-    case = Case(truth, found, measure, Policies())
-    looked_at = 0
-    for query in drawn.qrels:
-        worked = calculate(measure, ranked_query(case, query.encode()), math.nan)
-        other = value(measure.name, dict(measure.params), drawn.seen(query))
-        assert alike(worked.value, math.nan if other is None else other), query
-        looked_at += other is not None
-    assert looked_at > 5
 
 
 AVERAGED = (

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -447,72 +447,28 @@ def write_benchmark_run(
 
 def _metadata(run: BenchmarkRun, rankings: Run) -> str:
     settings = run.settings
-    timing = settings.get("timing", {})
-    said = {
-        "ir_metadata.start": None,
+    machine, retriever = settings.get("machine", {}), settings.get("retriever", {})
+    libraries = {**settings.get("versions", {}), **retriever.get("versions", {})}
+    head = {
         "schema version": "0.1",
         "tag": run.name,
         "platform": {
-            "hardware": {
-                "cpu": settings.get("machine", {}).get("processor", ""),
-                "cores": settings.get("machine", {}).get("cores"),
-            },
-            "operating system": {"kernel": settings.get("machine", {}).get("system", "")},
-            "software": {"libraries": _versions(settings)},
+            "hardware": {"cpu": machine.get("processor", ""), "cores": machine.get("cores")},
+            "operating system": {"kernel": machine.get("system", "")},
+            "software": {"libraries": [f"{name} {n}" for name, n in sorted(libraries.items())]},
         },
         "method": {
             "automatic": True,
             "retrieval": [
-                {"name": run.name, "method": settings.get("retriever", {}).get("type", "callable"),
-                 "parameters": settings.get("retriever", {})}
+                {"name": run.name, "method": retriever.get("type", "callable"),
+                 "parameters": retriever}
             ],
             "depth": settings.get("k"),
         },
         "data": {"test_collection": settings.get("collection", {})},
-        "research goal": {"evaluation": {"timing": timing}},
+        "research goal": {"evaluation": {"timing": settings.get("timing", {})}},
         "run": {"sha256": fingerprint(rankings), "started": settings.get("started", "")},
-        "ir_metadata.end": None,
     }  # fmt: skip
-    lines: list[str] = []
-    for key, value in said.items():
-        if value is None:
-            lines.append(key)
-        else:
-            lines.extend(_yaml({key: value}))
-    return "".join(f"# {line}\n" for line in lines)
-
-
-def _versions(settings: Mapping[str, Any]) -> list[str]:
-    own = settings.get("versions", {})
-    theirs = settings.get("retriever", {}).get("versions", {})
-    return [f"{name} {version}" for name, version in sorted({**own, **theirs}.items())]
-
-
-def _yaml(value: Any, depth: int = 0) -> Iterator[str]:
-    """Plain values as YAML; what is no mapping or list as JSON, which YAML reads."""
-    pad = "  " * depth
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if inner and isinstance(inner, Mapping | list | tuple):
-                yield f"{pad}{_key(key)}:"
-                yield from _yaml(inner, depth + 1)
-            else:
-                yield f"{pad}{_key(key)}: {_plain(inner)}"
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for inner in value:
-            if isinstance(inner, Mapping) and inner:
-                first, *rest = _yaml(inner, depth + 1)
-                yield f"{pad}- {first.strip()}"
-                yield from rest
-            else:
-                yield f"{pad}- {_plain(inner)}"
-
-
-def _key(key: Any) -> str:
-    return (
-        str(key) if str(key).replace("_", "").replace(" ", "").isalnum() else json.dumps(str(key))
-    )
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, default=str)
+    # JSON is YAML.
+    rows = (f"{key}: {json.dumps(value, default=str)}" for key, value in head.items())
+    return "".join(f"# {row}\n" for row in ("ir_metadata.start", *rows, "ir_metadata.end"))

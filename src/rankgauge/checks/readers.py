@@ -144,8 +144,7 @@ def given_runs(runs: Any) -> list[Given]:
         one
         if names.count(one.name) == 1
         else replace(
-            one,
-            name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}",
+            one, name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}"
         )
         for number, one in enumerate(found, start=1)
     ]

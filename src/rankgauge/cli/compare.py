@@ -35,8 +35,8 @@ __all__ = ["compare"]
 @baseline_option()
 @click.option("--all-pairs", is_flag=True, help="Hold every run against every other, too.")
 @click.option(
-    "--test", type=click.Choice(["randomisation", "t", "wilcoxon", "tukey-hsd"]),
-    default="randomisation", show_default=True,
+    "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
+    default="randomization", show_default=True,
     help="The test; wilcoxon does not test the mean, tukey-hsd takes all runs at once.",
 )  # fmt: skip
 @click.option(
@@ -67,7 +67,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     tested: tuple[str, ...],
     baseline: str | None,
     all_pairs: bool,  # noqa: FBT001 - click passes by name
-    test: Literal["randomisation", "t", "wilcoxon", "tukey-hsd"],
+    test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"],
     correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
     interval: Literal["t", "percentile", "bca"],
     draws: int,

@@ -85,7 +85,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Fuse each query of the RUNs into one ranking and write it.
 
-    Ranks (rrf, isr, rbc, borda, condorcet) or normalised scores (the others) are put together.
+    Ranks (rrf, isr, rbc, borda, condorcet) or normalized scores (the others) are put together.
     What was done is said on standard error.
 
     \b

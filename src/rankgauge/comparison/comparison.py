@@ -304,7 +304,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     baseline: str | None = None,
     pairs: Pairing = "baseline",
     tested: str | Measure | Iterable[str | Measure] | None = None,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     correction: Correction = "holm",
     interval: Method = "t",
     draws: int = 10_000,
@@ -327,8 +327,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         pairs: ``baseline``, or ``all`` for every run against every other.
         tested: The measures whose differences are tested, declared before looking; the first of
             `measures` (nDCG@10) alone if left out.
-        test: ``randomisation`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
-            (which does not test the mean), or ``tukey-hsd`` (randomised, over all runs at once;
+        test: ``randomization`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
+            (which does not test the mean), or ``tukey-hsd`` (randomized, over all runs at once;
             it corrects for their number by itself).
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.

@@ -81,7 +81,7 @@ def _near(
     # The best run was found by looking: only a test over all runs may judge it then.
     near = set(indistinct(evaluations, design, best[0]))
     unsure = {name for name in unsure if name not in untested or name in near}
-    by = " (others than the baseline by randomised Tukey HSD over all runs)"
+    by = " (others than the baseline by randomized Tukey HSD over all runs)"
     return [name for name in rest if name in unsure], by
 
 

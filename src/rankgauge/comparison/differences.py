@@ -36,7 +36,7 @@ __all__ = [
     "select",
 ]
 
-Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
+Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
@@ -166,7 +166,7 @@ class Design:
             primary one.
         baseline: The run that others are held against.
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
-        test: ``randomisation``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
+        test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
         interval: How intervals are made: ``t``, ``percentile`` or ``bca``.
         draws: Random draws of tests and bootstraps.
@@ -180,7 +180,7 @@ class Design:
     tested: tuple[Measure, ...]
     baseline: str
     pairs: Pairing = "baseline"
-    test: Test = "randomisation"
+    test: Test = "randomization"
     correction: Correction = "holm"
     interval: Method = "t"
     draws: int = 10_000
@@ -198,11 +198,11 @@ class Design:
                     f"{name}={value!r} is not possible",
                     fix=f"choose one of: {', '.join(get_args(allowed))}",
                 )
-        if self.correction == "max-t" and self.test != "randomisation":
+        if self.correction == "max-t" and self.test != "randomization":
             raise InputError(
-                f"max-t corrects the randomisation test, not {self.test}",
+                f"max-t corrects the randomization test, not {self.test}",
                 where="correction",
-                fix="choose test='randomisation', or correction='holm'",
+                fix="choose test='randomization', or correction='holm'",
             )
 
     def in_words(self) -> str:
@@ -212,11 +212,11 @@ class Design:
         by = {"t": "paired t", "percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
         text = f"tested: {names}, two-sided, "
         if self.test == "tukey-hsd":
-            text += f"randomised Tukey HSD over all runs{drawn}"
+            text += f"randomized Tukey HSD over all runs{drawn}"
             if len(self.tested) > 1:
                 text += f", Bonferroni over {len(self.tested)} measures"
         else:
-            text += f"paired {self.test}{drawn if self.test == 'randomisation' else ''}"
+            text += f"paired {self.test}{drawn if self.test == 'randomization' else ''}"
             text += f", corrected by {self.correction}"
         if self.interval != "t" and self.test in {"t", "wilcoxon"}:
             by[self.interval] += drawn
@@ -236,7 +236,7 @@ def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: fl
 
 
 def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """The runs that randomised Tukey HSD over all runs does not tell from this one."""
+    """The runs that randomized Tukey HSD over all runs does not tell from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
@@ -304,7 +304,7 @@ def _in_order(table: FloatArray) -> FloatArray:
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
-    """(S, S) p-values of randomised Tukey HSD; 1 where there is nothing to test."""
+    """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
     values = _columns(evaluations, measure)
     if len(values) < 2:
         return np.ones((len(evaluations), len(evaluations)))
@@ -383,7 +383,7 @@ class _Work:
             apart = self._apart((run, base, measure))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomisation_test(apart, design.draws, design.seed).p[0]
+                p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -439,7 +439,7 @@ class _Work:
             only = float(moved[0]) if len(moved) else 0.0
             return only, only, only, 0.0
         design = self.design
-        mean, sd = stats.mean_and_sd(moved)
+        mean, sd = stats.moments(moved)
         if design.interval == "t":
             reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
             half = reach * sd / math.sqrt(len(moved))

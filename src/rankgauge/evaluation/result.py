@@ -160,30 +160,22 @@ class Evaluation(Result):
             {'RR': 0.75}
         """
         ids = tuple(show_id(id_bytes(query, "query id")) for query in query_ids)
-        if not ids or len(set(ids)) < len(ids):
-            what = "a query occurs twice" if ids else "there is no query"
-            raise InputError(what, where="query_ids", fix="give each query once")
         measures = tuple(map(parse, values))
-        columns = []
-        for measure, given in zip(measures, values.values(), strict=True):
-            try:
-                column = np.array(list(given), dtype=np.float64)
-            except (TypeError, ValueError):
+        for what, given in {"query": ids, "measure": measures}.items():
+            if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"the values of {measure} are not numbers", where="values",
-                    fix="give one number a query, NaN where it is undefined",
-                ) from None  # fmt: skip
-            if column.shape != (len(ids),) or np.isinf(column).any():
-                raise InputError(
-                    f"got {column.size} values of {measure} for {many(len(ids), 'query')}"
-                    if column.shape != (len(ids),) else f"a value of {measure} is infinite",
-                    where="values", fix="give one number a query, NaN where it is undefined",
+                    f"a {what} is given twice, or none is", where="values",
+                    fix=f"give each {what} once",
                 )  # fmt: skip
-            columns.append(column)
-        if len(set(measures)) < len(measures) or not measures:
-            what = "a measure occurs twice" if measures else "there is no measure"
-            raise InputError(what, where="values", fix="give each measure once")
-        per_query = np.stack(columns, axis=1)
+        try:
+            per_query = np.array([list(column) for column in values.values()], dtype=np.float64).T
+        except (TypeError, ValueError):
+            per_query = np.zeros(0)
+        if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
+            raise InputError(
+                f"the values are not one number for each of {many(len(ids), 'query')}",
+                where="values", fix="give one number a query, NaN where it is undefined",
+            )  # fmt: skip
         return cls(
             run_name=run_name,
             query_ids=ids,

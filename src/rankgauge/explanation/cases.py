@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -60,24 +60,11 @@ def case_of(
 
 def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
     """The values of a case: of its measure, or of others instead."""
-    policies = case.policies
-    if policies.queries == "given":
+    policies = asdict(case.policies)
+    if policies["queries"] == "given":
         # Which they are is not known here; those of a case are all that it has.
-        queries: Queries = "all"
-    else:
-        queries = policies.queries
-    return evaluate(
-        case.qrels,
-        case.run,
-        measures or case.measure,
-        ties=policies.ties,
-        queries=queries,
-        duplicates=policies.duplicates,
-        undefined=policies.undefined,
-        unjudged=policies.unjudged,
-        draws=policies.draws,
-        seed=policies.seed,
-    )
+        policies["queries"] = "all"
+    return evaluate(case.qrels, case.run, measures or case.measure, **policies)
 
 
 def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:

@@ -226,8 +226,7 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(ranking.query, case.measure)
-    found = _by_hand(case.measure, ranking, orders=_over_orders(case, ranking))
-    calculation = _value_only(case.measure, ranking, kernel) if found is None else found
+    found = calculate(case.measure, ranking, orders=_over_orders(case, ranking))
     return Explanation(
         run_name=evaluation.run_name,
         measure=case.measure,
@@ -237,7 +236,7 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
         mean=evaluation.mean()[str(case.measure)],
         queries=len(evaluation.query_ids),
         by_hand=found is not None,
-        calculation=calculation,
+        calculation=found or _value_only(case.measure, ranking, kernel),
         ranking=seen_by(case.measure, ranking),
         policies=case.policies,
         others=tuple(_others(evaluation, ranking.query)),
@@ -250,32 +249,20 @@ def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
     return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
-def calculate(
-    measure: Measure, ranking: RankedQuery, kernel: float, *, orders: bool = False
-) -> Calculation:
-    """The calculation of a query; of a measure without one its meaning, and the value it has.
+def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
+    """The calculation of a query step by step, if there is one.
 
     Args:
         measure: The measure.
-        ranking: The query.
-        kernel: The value that `evaluate` has.
+        query: The query.
         orders: Whether the value is the mean over all orders of equal scores.
     """
-    found = _by_hand(measure, ranking, orders=orders)
-    return _value_only(measure, ranking, kernel) if found is None else found
-
-
-def _by_hand(measure: Measure, ranking: RankedQuery, *, orders: bool) -> Calculation | None:
-    """The calculation of a query, if there is one."""
-    seen = seen_by(measure, ranking)
+    seen = seen_by(measure, query)
     words = words_of(measure, seen)
     k = words.get("k")
     deep = isinstance(k, int) and k > user_models.FAR
-    if (
-        measure.name not in CALCULATIONS
-        or deep
-        or (words.get("residual") and measure.name != "RBP")
-    ):
+    only_value = words.get("residual") and measure.name != "RBP"
+    if measure.name not in CALCULATIONS or deep or only_value:
         return None
     if orders:
         return averaged(measure, seen)
@@ -323,12 +310,9 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds
-    rows = [
-        (query, value, int(hits.get(query, 0)))
-        for query, value in zip(
-            evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True
-        )
-    ]
+    values = evaluation.per_query[:, 0].tolist()
+    pairs = zip(evaluation.query_ids, values, strict=True)
+    rows = [(query, value, int(hits.get(query, 0))) for query, value in pairs]
     inside = [row for row in rows if low < row[1] < high]
     k = dict(measure.params).get("k")
     where = "found" if k is None else f"in the first {k}"
@@ -343,12 +327,9 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
         if kept:
             chosen = min(kept, key=lambda row: abs(row[1] - mean))
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
-            return chosen[0], f"of {many_of(len(kept))} {said}{near}"
+            one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
+            return chosen[0], f"of {one} {said}{near}"
     raise InputError("no query is left to explain", fix="see --queries")
-
-
-def many_of(queries: int) -> str:
-    return "the only query" if queries == 1 else f"the {many(queries, 'query')}"
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:

@@ -16,9 +16,5 @@ if TYPE_CHECKING:
     from rankgauge.formats.texts import Faults as Faults
 
 __all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "registry": "InFormat QRELS_FORMATS RUN_FORMATS TARGET_FORMATS",
-        "texts": "Faults",
-    },
+    __name__, {"registry": "InFormat QRELS_FORMATS RUN_FORMATS TARGET_FORMATS", "texts": "Faults"}
 )

@@ -84,11 +84,7 @@ class Archive:
         return tuple(name for name in names if not _is_beside(name))
 
     def sole(self) -> str | None:
-        """Its only file, None if there are several.
-
-        Raises:
-            FormatError: If there is none.
-        """
+        """Its only file, None if there are several."""
         if not self.members:
             raise FormatError(
                 "there is no file in this archive", path=self.name, fix="write it again"
@@ -114,23 +110,12 @@ class Archive:
         )  # fmt: skip
 
     def size(self, member: str) -> int:
-        """Bytes of a member, as it says.
-
-        Raises:
-            InputError: If there is none of that name, or it is locked.
-            FormatError: If it claims to be far longer than text can be, is packed in a way that is
-                not read here, or stands twice.
-        """
+        """Bytes of a member, as it says."""
         return self._info(member).file_size
 
     @contextmanager
     def opened(self, member: str) -> Iterator[BinaryIO]:
-        """A member, unpacked; also one that is a packed file.
-
-        Raises:
-            InputError: As :meth:`size`.
-            FormatError: If it cannot be read.
-        """
+        """A member, unpacked; also one that is a packed file."""
         info, shown = self._info(member), f"{self.name}!{member}"
         with self._opened() as (archive, file):
             try:
@@ -223,5 +208,4 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
             fix="unpack the outer one (unzip FILE), and name what comes out",
         )  # fmt: skip
     packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
-    plain = cast("BinaryIO", found)
-    return plain if packing is None else unpacking(plain, packing, shown, taken=taken)
+    return found if packing is None else unpacking(found, packing, shown, taken=taken)

@@ -78,12 +78,7 @@ def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
 
 
 def ir_dataset(name: str, split: str | None) -> Any:
-    """A dataset of ir_datasets.
-
-    Raises:
-        MissingExtra: If ir_datasets is not installed.
-        InputError: If there is no such dataset, or a split is asked for.
-    """
+    """A dataset of ir_datasets."""
     no_split(name, split)
     datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
     return got_from(
@@ -134,11 +129,7 @@ def splits_in(data: Any) -> tuple[str, ...]:
 
 
 def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
-    """One split of a DatasetDict: the one named, the first that is usual, or the only one.
-
-    Raises:
-        InputError: If it has no such split, or several and none that is usual.
-    """
+    """One split of a DatasetDict: the one named, the first that is usual, or the only one."""
     splits = splits_in(data)
     if not splits:
         return data
@@ -156,11 +147,7 @@ def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | No
 
 
 def judged_rows(data: Any) -> PairTable:
-    """The judgments in a dataset of Hugging Face.
-
-    Raises:
-        InputError: If its columns are others.
-    """
+    """The judgments in a dataset of Hugging Face."""
     names = [
         next((name for name in wanted if name in data.column_names), None)
         for wanted in (

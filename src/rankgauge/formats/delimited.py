@@ -30,11 +30,7 @@ _DECIMAL = re.compile(r"\d+\.0+")
 
 
 def read_csv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read CSV with a header.
-
-    Raises:
-        FormatError: With line and column of the first cell that does not fit.
-    """
+    """Read CSV with a header."""
     return _read(lines, rows, ",")
 
 
@@ -200,16 +196,7 @@ def _lines(
 def rows_of(
     lines: Iterable[tuple[int, int, bytes]], name: str, by: str
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """Each row with a cell that is not empty: its first line, where it begins, and its cells.
-
-    Args:
-        lines: The number and the offset of each line, and it.
-        name: The name of the file.
-        by: What separates cells.
-
-    Raises:
-        FormatError: If a quote is not closed, or a line is not UTF-8.
-    """
+    """Each row with a cell that is not empty: its first line, where it begins, and its cells."""
     first = begin = number = behind = 0
 
     def texts() -> Iterator[str]:
@@ -230,11 +217,7 @@ def rows_of(
 
 
 def decoded_line(line: bytes, name: str, number: int) -> str:
-    """The text of a line.
-
-    Raises:
-        FormatError: If it is not UTF-8.
-    """
+    """The text of a line."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -245,13 +228,7 @@ def decoded_line(line: bytes, name: str, number: int) -> str:
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
-    """The error for a row whose cells cannot be separated.
-
-    Args:
-        error: What the reader of the standard library raised.
-        name: The name of the file.
-        number: The line where the row begins.
-    """
+    """The error for a row whose cells cannot be separated."""
     what, fix = f"the cells cannot be separated: {error}", _QUOTES
     if "unexpected end" in str(error):
         what = "a quote that opens in this row is not closed: all lines below are in its cell"
@@ -266,17 +243,7 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
 def check_header(
     columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None
 ) -> None:
-    """Check that the header names no column twice.
-
-    Args:
-        columns: The cells of the header; those without a name are no matter.
-        name: The name of the file.
-        number: The line of the header.
-        read: Where given, the columns that are read; others may have one name.
-
-    Raises:
-        FormatError: With the first name that it has twice.
-    """
+    """Check that the header names no column twice."""
     counts = Counter(columns)
     chosen = counts if read is None else read
     twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
@@ -290,17 +257,7 @@ def check_header(
 def check_width(
     cells: Sequence[str], columns: Sequence[str], name: str, place: tuple[int, str]
 ) -> None:
-    """Check that a row has the cells of the header; more may follow if they are empty.
-
-    Args:
-        cells: The cells of the row.
-        columns: The cells of the header.
-        name: The name of the file.
-        place: The line, and what separates cells.
-
-    Raises:
-        FormatError: If cells are missing, or would be dropped.
-    """
+    """Check that a row has the cells of the header; more may follow if they are empty."""
     number, by = place
     width = len(columns)
     if len(cells) == width or (len(cells) > width and not any(map(str.strip, cells[width:]))):

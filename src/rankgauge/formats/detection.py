@@ -11,13 +11,7 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
-__all__ = [
-    "first_object",
-    "guess_format",
-    "has_header",
-    "is_doubtful",
-    "refuse_lookalike",
-]
+__all__ = ["first_object", "guess_format", "has_header", "is_doubtful", "refuse_lookalike"]
 
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (

@@ -123,11 +123,7 @@ class ArchivePlace:
 
     @cached_property
     def _root(self) -> str:
-        """The folder of the highest files that look like parts.
-
-        Raises:
-            InputError: If several folders hold such files: nobody knows which is meant.
-        """
+        """The folder of the highest files that look like parts."""
         known = [
             PurePosixPath(name)
             for name in self.archive.members
@@ -154,11 +150,7 @@ class ArchivePlace:
         return "" if folder == "." else f"{folder}/"
 
     def source(self, name: str) -> TextSource:
-        """One of the members.
-
-        Raises:
-            InputError: If it is locked, or claims to be far longer than text can be.
-        """
+        """One of the members."""
         member = self._root + name
         size = self.archive.size(member)
         opening = partial(self.archive.opened, member)
@@ -177,11 +169,7 @@ def splits_of(place: Place) -> dict[str, str]:
 
 
 def judgments_named(place: Place, split: str | None) -> str | None:
-    """The file of judgments in a place: of this split, of ``test``, or the only one.
-
-    Raises:
-        InputError: If there is no such split, or several and none is called test.
-    """
+    """The file of judgments in a place: of this split, of ``test``, or the only one."""
     splits = splits_of(place)
     if split is not None and split not in splits:
         raise InputError(
@@ -201,11 +189,7 @@ def judgments_named(place: Place, split: str | None) -> str | None:
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource, str]:
-    """The file of judgments in a folder of BEIR, or in its folder ``qrels``; and a note on it.
-
-    Raises:
-        InputError: If there are no judgments, or not of this split.
-    """
+    """The file of judgments in a folder of BEIR, or in its folder ``qrels``; and a note on it."""
     folder = Path(os.fsdecode(path))
     place = FolderPlace(folder.parent if folder.resolve().name == _FOLDER else folder)
     chosen = judgments_named(place, split)
@@ -221,11 +205,7 @@ def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSou
 def pairs_in_archive(
     archive: Archive, layout: Layout, split: str | None = None
 ) -> tuple[TextSource, str]:
-    """The only file of an archive, or the judgments of the collection in it; and a note on it.
-
-    Raises:
-        InputError: If it holds several files, and none can be told to be it.
-    """
+    """The only file of an archive, or the judgments of the collection in it; and a note on it."""
     sole = archive.sole()
     if sole is not None and split is None:
         return TextSource(f"{archive.name}!{sole}", partial(archive.opened, sole)), ""

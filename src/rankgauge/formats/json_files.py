@@ -44,11 +44,7 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
-    """Read one JSON object a line, with a query, a document and a number in each.
-
-    Raises:
-        FormatError: With the first line that does not fit.
-    """
+    """Read one JSON object a line, with a query, a document and a number in each."""
     columns: Columns | None = None
     nested: Nested | None = None
     for number, value in _objects_of(lines, rows):
@@ -89,11 +85,7 @@ def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object of each line, with its number.
-
-    Raises:
-        FormatError: With the first line that is no object.
-    """
+    """The object of each line, with its number."""
     for number, line in lines:
         if not line.strip():
             continue
@@ -112,12 +104,7 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_json(lines: Lines, rows: Rows) -> PairTable:
-    """Read a JSON document: query id to documents, columns, rows, or that of a search tool.
-
-    Raises:
-        FormatError: If it is none of these.
-        InputError: If its parts do not fit.
-    """
+    """Read a JSON document: query id to documents, columns, rows, or that of a search tool."""
     name, layout = rows.name, rows.layout
     value = json_document(lines, name, f"one object: {layout.mapping}")
     found = shaped(value, layout, name)
@@ -157,16 +144,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
-    """What a JSON file holds; no key occurs twice in one object of it.
-
-    Args:
-        lines: The lines with their numbers.
-        name: The file, for messages.
-        wanted: What it should hold, for messages.
-
-    Raises:
-        FormatError: If it is empty, or no JSON.
-    """
+    """What a JSON file holds; no key occurs twice in one object of it."""
     data = b"".join(line for _, line in lines)
     fix = f"give {wanted}"
     if not data.strip():
@@ -233,11 +211,7 @@ class Nested:
         return cls(name, layout, found.query, inner)
 
     def rows(self, row: Mapping[str, Any], line: int = 0) -> Iterator[tuple[Any, Any, Any]]:
-        """Query, document and number of each document in a row.
-
-        Raises:
-            FormatError: If it is not like the first one.
-        """
+        """Query, document and number of each document in a row."""
         for key in (self._query, self.inner):
             if key not in row:
                 raise self._fault(line, f"there is no {key!r}", f"give {key!r} for every query")

@@ -18,11 +18,7 @@ def begins_letor(line: bytes) -> bool:
 
 
 def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read judgments; the document is the first word of the comment, or its ``docid =``.
-
-    Raises:
-        FormatError: With the first line that does not fit.
-    """
+    """Read judgments; the document is the first word of the comment, or its ``docid =``."""
     for number, line in lines:
         said, _, comment = line.partition(b"#")
         fields = said.split(None, 2)

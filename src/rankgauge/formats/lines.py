@@ -28,10 +28,10 @@ __all__ = [
     "beginning",
     "blank_runs",
     "decoded",
-    "first_bytes",
     "gathered",
     "is_columnar",
     "is_content",
+    "is_plain_file",
     "is_zip",
     "line_parts",
     "mistaken_for",
@@ -171,6 +171,11 @@ def is_columnar(start: bytes, name: str) -> bool:
     return start.startswith(COLUMNAR) or named
 
 
+def is_plain_file(stream: BinaryIO) -> bool:
+    """Whether a stream is a file itself, not compressed and no member of an archive."""
+    return type(stream) is io.BufferedReader
+
+
 def is_zip(start: bytes) -> bool:
     """Whether a file that starts so is a zip archive."""
     return start.startswith(_ZIPPED)
@@ -181,18 +186,13 @@ def archive_of(stream: BinaryIO, source: Source) -> Archive:
     from rankgauge.formats.archives import Archive
 
     name = source_name(source)
-    if isinstance(stream, io.BufferedReader) and os.path.isfile(source):  # noqa: PTH113
+    if is_plain_file(stream) and os.path.isfile(source):  # noqa: PTH113
         return Archive(name, name)
     return Archive(name, content=all_of(stream, name))
 
 
 def all_of(stream: BinaryIO, name: str) -> bytes:
-    """All bytes of a stream.
-
-    Raises:
-        FormatError: If compressed data is broken or ends early.
-        InputError: If reading fails.
-    """
+    """All bytes of a stream."""
     return beginning(stream, name, -1)
 
 
@@ -223,11 +223,7 @@ def start_of(stream: BinaryIO) -> bytes:
 
 
 def refuse(start: bytes, name: str) -> None:
-    """Refuse what starts as no text does.
-
-    Raises:
-        FormatError: Naming what it is, and what to do about it.
-    """
+    """Refuse what starts as no text does."""
     for magic, what, fix in _STRANGE:
         if start.startswith(magic):
             raise FormatError(f"this is {what}, wanted plain text", path=name, fix=fix)
@@ -330,12 +326,7 @@ def line_parts(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
-    """The lines of a stream, many blank ones as one, so that a small file is not millions of them.
-
-    Args:
-        stream: The lines; it can be looked at ahead.
-        joins: Whether blank lines may be joined here.
-    """
+    """The lines of a stream, many blank ones as one: a small file may be millions of them."""
     for line in stream:
         if not line.isspace() or not joins():
             yield line
@@ -343,19 +334,6 @@ def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
         ahead = cast("io.BufferedReader", stream).peek()
         blank = ahead[: len(ahead) - len(ahead.lstrip())]
         yield line + stream.read(blank.rfind(b"\n") + 1)
-
-
-def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:
-    """How the text begins, without a byte order mark and blanks; nothing is consumed.
-
-    Raises:
-        FormatError: If compressed data is broken.
-        InputError: If reading fails.
-    """
-    try:
-        return stream.peek(_LOOK).removeprefix(_UTF8_BOM).lstrip()
-    except _FAULTS as error:
-        raise _fault(error, name) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,8 +397,8 @@ def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
 
 def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
     """Read some bytes into this room, how many; 0 at the end."""
-    if isinstance(stream, io.BufferedReader):
-        return stream.readinto(room.data)
+    if is_plain_file(stream):
+        return cast("io.BufferedReader", stream).readinto(room.data)
     # As little at a time as reading by lines takes: what is read before a fault must be the same.
     part = getattr(stream, "read1", stream.read)(_PACKED)
     room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
@@ -450,16 +428,7 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
 
 
 def decoded(piece: bytes, name: str, number: int) -> str:
-    """The text of some lines.
-
-    Args:
-        piece: They.
-        name: Their file, for a message.
-        number: The number of the first of them.
-
-    Raises:
-        FormatError: Naming the line that is not UTF-8.
-    """
+    """The text of some lines."""
     try:
         return piece.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -29,11 +29,7 @@ _PIECE = 1 << 14
 
 
 def from_mapping(
-    data: Mapping[Any, Any],
-    layout: Layout,
-    source: str = "",
-    *,
-    on_error: OnError | None = None,
+    data: Mapping[Any, Any], layout: Layout, source: str = "", *, on_error: OnError | None = None
 ) -> PairTable:
     """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
 
@@ -187,13 +183,6 @@ def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
 
     None for anything else, and for a series that only lists its values: one whose rows are
     numbered, or one of texts that kept the row numbers of the frame it was cut out of.
-
-    Args:
-        value: Anything.
-        where: The place, for messages.
-
-    Raises:
-        InputError: If labels and values are whole numbers, and either could be the ids.
     """
     index = getattr(value, "index", None)
     if index is None or callable(index) or not hasattr(value, "dtype"):
@@ -239,9 +228,6 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
     """A table that pandas wrote as ``{column: {row: cell}}``, as plain columns; else the same.
 
     With numbers for ids it has the shape of a mapping of queries, and would be read as one.
-
-    Raises:
-        InputError: If it was written row by row: then only the names of documents speak for it.
     """
     first = next(iter(data.values()), None)
     if not isinstance(first, Mapping):
@@ -284,11 +270,7 @@ def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
 
 
 def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
-    """Rows of query, document and number: tuples, mappings or objects with such names.
-
-    Raises:
-        InputError: For the first row that is none of these.
-    """
+    """Rows of query, document and number: tuples, mappings or objects with such names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
             "a set has no order, so it holds no rows",

@@ -16,7 +16,7 @@ from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
-from rankgauge.formats.lines import all_of
+from rankgauge.formats.lines import all_of, is_plain_file, start_of
 from rankgauge.formats.rows import OnError
 
 __all__ = ["column_names", "read_columnar", "write_columns"]
@@ -102,8 +102,8 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
 def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
     """The path of the file or its bytes, how many they are, and the first of them."""
     path = getattr(stream, "name", None)
-    if isinstance(stream, io.BufferedReader) and isinstance(path, str | bytes):
-        start = stream.peek(len(_FILE))
+    if is_plain_file(stream) and isinstance(path, str | bytes):
+        start = start_of(stream)[: len(_FILE)]
         if os.path.isfile(path):  # noqa: PTH113 - it may be bytes
             return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
     content = all_of(stream, name)
@@ -118,11 +118,7 @@ class _Choice:
         self.columns: Columns | None = None
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, whose types are named beside.
-
-        Raises:
-            FormatError: If they are not all there, stand twice, or hold lists and the like.
-        """
+        """The columns among these, whose types are named beside."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
-from rankgauge.formats.detection import (
-    guess_format,
-    has_header,
-    is_doubtful,
-    refuse_lookalike,
-)
+from rankgauge.formats.detection import guess_format, has_header, is_doubtful, refuse_lookalike
 from rankgauge.formats.fast_trec import quick_blocks, quick_table
 from rankgauge.formats.lines import (
     AROUND,
@@ -291,11 +286,7 @@ def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def read_ids(source: Source) -> list[bytes]:
-    """Ids, one a line; empty lines are skipped.
-
-    Raises:
-        InputError: If the file cannot be read, or holds no id.
-    """
+    """Ids, one a line; empty lines are skipped."""
     name = source_name(source)
     with opened(source) as stream:
         lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]

@@ -209,11 +209,7 @@ def table_of(
     ranks: FloatArray | None = None,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Columns of equal length as a table, with a note about columns of unusual names.
-
-    Raises:
-        InputError: If a number is not finite, or two columns have the same name to us.
-    """
+    """Columns of equal length as a table, with a note about columns of unusual names."""
     notes: list[str] = []
     if columns is not None and columns[:3] != layout.columns:
         notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
@@ -234,11 +230,7 @@ def table_of(
 
 
 def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
-    """The table itself, if all its numbers are finite; with `on_error`, its finite rows.
-
-    Raises:
-        InputError: Naming query, document and, for a file, the line of the first that is not.
-    """
+    """The table itself, if all its numbers are finite; with `on_error`, its finite rows."""
     good = np.isfinite(table.values)
     if good.all():
         return table

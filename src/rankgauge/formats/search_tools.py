@@ -67,11 +67,7 @@ class Shaped:
             ) from None
 
     def place(self, hit: Mapping[str, Any], query: Any) -> Any:
-        """The id of a document of Elasticsearch or OpenSearch.
-
-        Raises:
-            InputError: If another index has one of the same id: they are two documents.
-        """
+        """The id of a document of Elasticsearch or OpenSearch."""
         doc, index = _id(hit, "_id", f"{self.name}, query '{_shown(query)}'"), hit.get("_index")
         if index is None:
             return doc
@@ -98,12 +94,7 @@ class Shaped:
 
 
 def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
-    """Judgments or a run in the document of a known tool; None if it is none of these.
-
-    Raises:
-        FormatError: If it is of a known tool, and holds nothing of the kind.
-        InputError: If a part of it does not fit.
-    """
+    """Judgments or a run in the document of a known tool; None if it is none of these."""
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value

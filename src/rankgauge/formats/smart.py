@@ -38,11 +38,7 @@ def begins_npl(line: bytes) -> bool:
 
 
 def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read judgments of SMART.
-
-    Raises:
-        FormatError: With the first line that does not fit.
-    """
+    """Read judgments of SMART."""
     for number, line in lines:
         fields = line.split()
         if not fields:
@@ -58,11 +54,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
 
 
 def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read judgments of NPL.
-
-    Raises:
-        FormatError: With the first line that does not fit.
-    """
+    """Read judgments of NPL."""
     query, begun = b"", 0
     for number, line in lines:
         fields = line.split()
@@ -108,11 +100,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, str]]:
-    """Id, title, text and fields.
-
-    Raises:
-        FormatError: If it has no id or no text, or is not UTF-8.
-    """
+    """Id, title, text and fields."""
     text = decoded(piece, name, number).replace("\r\n", "\n")
     found = list(_SECTION.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]

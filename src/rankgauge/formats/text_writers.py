@@ -70,11 +70,7 @@ class Unheld:
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
-        """One more, or the error.
-
-        Raises:
-            InputError: If nothing may be lost.
-        """
+        """One more, or the error."""
         if not self.lossy:
             raise InputError(
                 f"{self.form} cannot hold {what} of {row.id!r}", where=self.name, fix=_LOSSLESS

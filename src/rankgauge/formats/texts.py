@@ -7,21 +7,12 @@ again each time, and a text is found by an index of hashes.
 from __future__ import annotations
 
 import hashlib
-import io
 import itertools
 import os
 import threading
 from abc import abstractmethod
 from array import array
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    ValuesView,
-)
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +29,7 @@ from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
     Source,
     blank_runs,
+    is_plain_file,
     line_parts,
     numbered_lines,
     opened,
@@ -214,11 +206,10 @@ class TextReader:
         """
         name = self.name
         with self.source.open() as stream:
-            self.seekable = isinstance(stream, io.BufferedReader) and bool(self.source.path)
-            start = 0
-            if isinstance(stream, io.BufferedReader) and stream.peek(3).startswith(_BOM):
-                start = len(_BOM)
-            head = start_of(stream).removeprefix(_BOM)
+            self.seekable = is_plain_file(stream) and bool(self.source.path)
+            head = start_of(stream)
+            start = len(_BOM) if is_plain_file(stream) and head.startswith(_BOM) else 0
+            head = head.removeprefix(_BOM)
             marked = sgml.begins(head) if self._given is None else self._given == "sgml"
             lines = self._lines(stream, start, parts=marked)
             first = next((line for line in lines if line[-1].strip()), None)
@@ -390,11 +381,7 @@ def _no_text(name: str) -> FormatError:
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
-    """The text that an object holds under the usual names.
-
-    Raises:
-        FormatError: If it has no id or no text, or they are none.
-    """
+    """The text that an object holds under the usual names."""
     key = next((key for key in IDS if key in found), None)
     body = next((key for key in _TEXTS if key in found), None)
     if key is None or body is None:
@@ -435,11 +422,7 @@ def _form_of(name: str, first: bytes) -> str:
 
 
 def id_of(value: Any, name: str, number: int) -> str:
-    """An id in a line of a file.
-
-    Raises:
-        FormatError: If it is none.
-    """
+    """An id in a line of a file."""
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
@@ -635,11 +618,7 @@ class StoredTexts(Streamed[TextRow]):
 
 
 def kept(reader: Reader, faults: Faults | None = None) -> Mapping[str, TextRow]:
-    """Texts: in memory if they are short or can be read only once, else where they are.
-
-    Raises:
-        FormatError: With the first line that does not fit, or for an id that stands twice.
-    """
+    """Texts: in memory if they are short or can be read only once, else where they are."""
     if reader.size is None or reader.size <= _SMALL:
         return {row.id: row for row in _each_once(reader, faults)}
     return StoredTexts(reader, faults)

@@ -41,15 +41,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written.
-
-    Args:
-        target: The file to be written.
-        form: The format that was asked for, if any: but for an archive it may have any name.
-
-    Raises:
-        InputError: If its ending is that of an archive, a spreadsheet, a database, ...
-    """
+    """Refuse a name that says another kind of file than can be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -61,12 +53,7 @@ def refuse_ending(target: Source, form: str | None) -> None:
 
 
 def write_table(
-    table: PairTable,
-    target: Source,
-    layout: Layout,
-    tag: str = "",
-    *,
-    form: str | None = None,
+    table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
     """Write a file: the whole of it or, if something fails, nothing.
 
@@ -164,15 +151,7 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
 
 @contextmanager
 def written(target: Source) -> Iterator[BinaryIO]:
-    """A stream into a file that is there, whole, when the block ends without an error.
-
-    Args:
-        target: The path; ``-`` is standard output, which gets nothing before all of it is made.
-
-    Raises:
-        InputError: If the file cannot be written.
-        MissingExtra: If the library that packs it is not installed.
-    """
+    """A stream into a file that is there, whole, when the block ends without an error."""
     if target == "-":
         import tempfile
 

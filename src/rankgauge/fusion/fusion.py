@@ -132,7 +132,7 @@ def fuse(
     """Fuse runs into one.
 
     For each query every document that any run retrieved gets one score, from its rank r or its
-    normalised score s in each of the N runs that retrieved it:
+    normalized score s in each of the N runs that retrieved it:
 
     ============= ============================================ ======================
     method        score                                        source
@@ -225,7 +225,7 @@ def fused(aligned: Aligned, how: Fusion, *, name: str, runs: Sequence[str]) -> R
     chosen = np.flatnonzero(weights > 0)
     columns: list[FloatArray] = []
     if how.norm is not None:
-        columns = [_normalised(aligned.tables[run], how.norm) for run in chosen.tolist()]
+        columns = [_normalized(aligned.tables[run], how.norm) for run in chosen.tolist()]
     scores = np.zeros(len(aligned.docs))
     taken = np.zeros(len(aligned.docs), dtype=bool)
     for block in aligned.blocks(chosen):
@@ -318,8 +318,8 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
 # ---- scores made comparable
 
 
-def _normalised(table: PairTable, norm: str) -> FloatArray:
-    """The scores of a run that is in rank order, normalised within each query."""
+def _normalized(table: PairTable, norm: str) -> FloatArray:
+    """The scores of a run that is in rank order, normalized within each query."""
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
@@ -354,7 +354,7 @@ def _normalised(table: PairTable, norm: str) -> FloatArray:
 
 
 def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
-    """(U, R) the normalised scores of a block, 0 where a run lacks a document."""
+    """(U, R) the normalized scores of a block, 0 where a run lacks a document."""
     scores = np.zeros(block.rows.shape)
     for column, values in enumerate(columns):
         found = block.found[:, column]
@@ -371,7 +371,7 @@ class _Task:
 
     Attributes:
         block: Queries, with the rank of each document in each run.
-        scores: (U, R) normalised scores; 0 where missing, and for methods that read ranks.
+        scores: (U, R) normalized scores; 0 where missing, and for methods that read ranks.
         weights: (R,) the weight of each run.
         how: The parameters.
     """

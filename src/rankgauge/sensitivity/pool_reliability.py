@@ -14,7 +14,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.model import Qrels, Run, named_runs
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
@@ -25,6 +25,7 @@ from rankgauge.rendering.tables import Table
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
 
 _Pair = tuple[bytes, bytes]
+_Means = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -159,100 +160,53 @@ def reliability(
         >>> [(run.run, run.judgments, run.values, run.without) for run in found.runs]
         [('a', 1, (1.0,), (0.5,)), ('b', 0, (0.5,), (0.5,))]
     """
-    named = _named(runs)
-    asked = _Asked(
-        qrels=Qrels.of(qrels),
-        runs=named,
-        group_of=_grouped(named, groups),
-        measures=make_plan(measures).measures,
-        queries=queries if isinstance(queries, str | os.PathLike) else list(queries),
-        ties=ties,
-        duplicates=duplicates,
-    )
+    truth, given = Qrels.of(qrels), named_runs(runs)
+    named = {run.name: run for run in given}
+    if len(named) < len(given):
+        raise InputError(
+            "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
+        )
+    group_of = _grouped(named, groups)
+    asked = make_plan(measures).measures
+    chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
     if k is not None:
         VOCABULARY["k"].check(k, "reliability(k=...)")
-    brought = asked.brought(k)
-    left = asked.left_out(brought)
-    tau = {
-        measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
-        for c, measure in enumerate(asked.measures)
-    }
-    found = Reliability(asked.measures, left, tau, k, ())
-    return replace(found, notes=tuple(_notes(found, asked.qrels, brought)))
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is measured, and how."""
-
-    qrels: Qrels
-    runs: Mapping[str, Run]
-    group_of: Mapping[str, str]
-    measures: tuple[Measure, ...]
-    queries: Queries
-    ties: Ties
-    duplicates: Duplicates
-
-    def brought(self, k: int | None) -> dict[str, set[_Pair]]:
-        """The documents that each group brought into the pool."""
-        brought: dict[str, set[_Pair]] = {}
-        for name, run in self.runs.items():
-            once = Run(run.without_repeats(self.duplicates), name=name)
-            top = ranked(once, ties=order_of(self.ties), depth=k)
-            brought.setdefault(self.group_of[name], set()).update(_pairs(top))
-        return brought
-
-    def left_out(self, brought: Mapping[str, set[_Pair]]) -> tuple[LeftOut, ...]:
-        """Each run without what only its group brought, in the order given."""
-        whole = self.means(self.qrels)
-        left: dict[str, LeftOut] = {}
-        for group, pairs in brought.items():
-            others = (brought[one] for one in brought if one != group)
-            reduced, judgments, relevant = _without(self.qrels, pairs.difference(*others))
-            # Without judgments of its own every value stays.
-            part = self.means(reduced) if judgments else whole
-            for name in (name for name in self.runs if self.group_of[name] == group):
-                left[name] = LeftOut(
-                    run=name,
-                    judgments=judgments,
-                    relevant=relevant,
-                    values=whole[name],
-                    without=part[name],
-                    ranks=_places(self.measures, whole, name),
-                    ranks_without=_places(self.measures, part, name),
-                )
-        return tuple(left[name] for name in self.runs)
-
-    def means(self, qrels: Qrels) -> dict[str, tuple[float, ...]]:
-        """The means of every run by these judgments."""
+    def means(judgments: Qrels) -> _Means:
         return {
             name: tuple(
                 evaluate(
-                    qrels,
-                    run,
-                    self.measures,
-                    ties=self.ties,
-                    queries=self.queries,
-                    duplicates=self.duplicates,
-                )
-                .mean()
-                .values()
+                    judgments, run, asked, ties=ties, queries=chosen, duplicates=duplicates
+                ).mean().values()
             )
-            for name, run in self.runs.items()
-        }
+            for name, run in named.items()
+        }  # fmt: skip
 
-
-def _named(runs: Any) -> dict[str, Run]:
-    if isinstance(runs, Mapping):
-        named = {str(name): Run.of(run, name=str(name)) for name, run in runs.items()}
-    else:
-        found = [Run.of(run) for run in runs]
-        named = {run.name: run for run in found}
-        if len(named) < len(found):
-            raise InputError(
-                "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
-            )
-    return named
+    brought: dict[str, set[_Pair]] = {}
+    for name, run in named.items():
+        once = Run(run.without_repeats(duplicates), name=name)
+        top = ranked(once, ties=order_of(ties), depth=k)
+        brought.setdefault(group_of[name], set()).update(_pairs(top))
+    whole = means(truth)
+    of_group = {}
+    for group, pairs in brought.items():
+        others = (brought[one] for one in brought if one != group)
+        reduced, judgments, relevant = _without(truth, pairs.difference(*others))
+        # Without judgments of its own every value stays.
+        of_group[group] = means(reduced) if judgments else whole, judgments, relevant
+    left = []
+    for name, group in group_of.items():
+        part, judgments, relevant = of_group[group]
+        ranks, ranks_without = (_ranks(asked, values, name) for values in (whole, part))
+        left.append(
+            LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without)
+        )
+    tau = {
+        measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
+        for c, measure in enumerate(asked)
+    }
+    found = Reliability(asked, tuple(left), tau, k, ())
+    return replace(found, notes=tuple(_notes(found, truth, brought)))
 
 
 def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict[str, str]:
@@ -294,9 +248,7 @@ def _without(truth: Qrels, pairs: set[_Pair]) -> tuple[Qrels, int, int]:
     return Qrels(table.keep(np.flatnonzero(kept))), gone, relevant
 
 
-def _places(
-    measures: Sequence[Measure], values: Mapping[str, tuple[float, ...]], name: str
-) -> tuple[int, ...]:
+def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
     """The place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(

@@ -114,7 +114,7 @@ class RetrievalBenchmark:
         """The retrievers side by side as Markdown, the highest MRR first.
 
         It names the winner and the measure, and says so where its lead over the next one cannot be
-        told from noise (paired randomisation test).
+        told from noise (paired randomization test).
 
         Raises:
             InputError: If queries were added after a retriever was run.
