@@ -330,11 +330,7 @@ def _checked_limits(given: Any) -> Limits | None:
 
 
 def check_prices(prices: Any) -> None:
-    """Refuse prices that are no mapping of units to numbers.
-
-    Raises:
-        InputError: If they are not.
-    """
+    """Refuse prices that are no mapping of units to numbers."""
     if prices is not None and not isinstance(prices, Mapping):
         raise InputError(
             f"got {prices!r:.60} for prices", where="prices",

@@ -33,10 +33,6 @@ class Point:
 def pareto_front(points: Iterable[Point], *, lower: bool = False) -> tuple[Point, ...]:
     """The points that no other is at least as good as in both and better than in one.
 
-    Args:
-        points: Points; those with a NaN are passed over. Of equal ones all stay.
-        lower: Whether quality is better the lower it is.
-
     Returns:
         The front, fastest first.
 
@@ -58,16 +54,7 @@ def pareto_front(points: Iterable[Point], *, lower: bool = False) -> tuple[Point
 
 
 def plot_pareto(points: Sequence[Point], measure: str, *, lower: bool = False) -> Plot:
-    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown).
-
-    Args:
-        points: What is drawn.
-        measure: What the quality is called.
-        lower: Whether quality is better the lower it is.
-
-    Raises:
-        InputError: If no point has both.
-    """
+    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown)."""
     front = pareto_front(points, lower=lower)
     if not front:
         raise InputError(

@@ -363,11 +363,7 @@ def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
 
 
 class TallyCounter:
-    """Counts what is in responses as they come.
-
-    Args:
-        documents: The ids of the collection; None where they are not known.
-    """
+    """Counts what is in responses as they come."""
 
     def __init__(self, documents: frozenset[str] | None) -> None:
         self._documents = documents
@@ -396,12 +392,7 @@ class TallyCounter:
             counts["unknown"] += sum(name not in known for name in hits.ids)
 
     def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        """The counts, and the first failures.
-
-        Args:
-            queries: How many were to be asked.
-            reused: How many responses were there before.
-        """
+        """The counts, and the first failures."""
         missing = queries - self._seen
         tally = Tally(queries=queries, reused=reused, missing=missing, **self._counts)
         return tally, tuple(self._failures)

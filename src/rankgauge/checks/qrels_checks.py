@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from rankgauge.core.findings import (
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
+from rankgauge.data.join import Joined
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
@@ -142,6 +143,12 @@ class _Checked:
     def table(self) -> PairTable:
         return self.qrels.table
 
+    def effects(
+        self, then: Callable[[CheckedRun], Joined | Sequence[float]], by: str
+    ) -> list[Effect]:
+        """Return the effects on the means of each run."""
+        return [effect for run in self.runs for effect in run.effects(then(run), by)]
+
     def judgments(
         self,
         kind: FindingKind,
@@ -235,11 +242,7 @@ def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
             NO_RELEVANT_DOCUMENT,
             f"{len(without)} of {many(len(counts), 'judged query')} have no document of grade "
             f"{rel:g} or more",
-            without,
-            [
-                e for run in judged.runs
-                for e in run.effects(means(run.joined, run.measures, rest), by)
-            ],
+            without, judged.effects(lambda run: means(run.joined, run.measures, rest), by),
         )  # fmt: skip
 
 
@@ -274,10 +277,7 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield judged.judgments(
         GRADE_OUT_OF_SCALE, f"{many(len(rows), 'grade')} apart from {which}: {shown}", rows,
-        [
-            e for run in judged.runs
-            for e in run.effects(run.rejoined(qrels=qrels), "without these judgments")
-        ],
+        judged.effects(lambda run: run.rejoined(qrels=qrels), "without these judgments"),
     )  # fmt: skip
 
 

@@ -365,7 +365,7 @@ def _not_looked_at(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) ->
     elif not texts.collection.queries:
         yield f"{', '.join(without)}: no texts of queries were given"
     else:
-        silent = sum(not texts.asked(one.query_id) for one in diagnoses)
+        silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
         if silent:
             yield f"terms of {many(silent, 'query')}: no text, or function words only"
     if UNJUDGED.name not in examiner.looked_at:

@@ -122,11 +122,7 @@ def search_deeper(
 
 
 def field_names(given: Any) -> tuple[str, ...] | None:
-    """The names of the fields that make up the text of a document; None is title and text.
-
-    Raises:
-        InputError: If they are not names.
-    """
+    """The names of the fields that make up the text of a document; None is title and text."""
     if given is None:
         return None
     listed = isinstance(given, Sequence) and not isinstance(given, bytes)

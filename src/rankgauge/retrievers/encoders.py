@@ -53,11 +53,7 @@ class Encoder(Protocol):
 
 
 def encoder_of(given: Any) -> Encoder:
-    """An encoder, or a callable from a list of texts to vectors, as an encoder.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """An encoder, or a callable from a list of texts to vectors, as an encoder."""
     if isinstance(given, Encoder):
         return given
     if callable(given):

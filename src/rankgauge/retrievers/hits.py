@@ -111,16 +111,7 @@ def hits_of(found: Any, k: int) -> Hits:
 
 
 def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
-    """Ids and scores as they came, repeats and all; no scores at all where none were given.
-
-    Args:
-        found: What a retriever returned for one query. An iterator is read to its end, unless that
-            does not come.
-        k: How many hits were asked for.
-
-    Raises:
-        InputError: If it is no ranking.
-    """
+    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
     if type(found) is list and all(type(one) is str and one for one in found):
         _check_ids(found)
         return found.copy(), []
@@ -139,11 +130,7 @@ def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
 
 
 def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
-    """What was found as a list.
-
-    Raises:
-        InputError: If it is an iterator that does not end.
-    """
+    """What was found as a list."""
     if type(found) in {list, tuple}:
         return list(found)
     most = _MOST_HITS + 2 * k

@@ -301,9 +301,6 @@ def _is_plain(value: Any, name: str) -> bool:
 def steps(path: Any, name: str) -> tuple[str | int, ...]:
     """The steps of a path; none for an empty one.
 
-    Raises:
-        InputError: If it is no path.
-
     Example:
         >>> steps("result.hits[0].id", "hits")
         ('result', 'hits', 0, 'id')
@@ -317,11 +314,7 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
 
 
 def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
-    """What stands at the end of a path.
-
-    Raises:
-        InputError: If it leads to nothing; with the keys that are there.
-    """
+    """What stands at the end of a path."""
     for place, step in enumerate(path):
         known = isinstance(answer, Mapping) and step in answer
         if isinstance(step, int):

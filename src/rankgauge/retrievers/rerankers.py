@@ -27,11 +27,7 @@ class Reranker(Protocol):
 
 
 def reranker_of(given: Any) -> Reranker:
-    """A reranker, or a callable ``(query, texts) -> scores``, as a reranker.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """A reranker, or a callable ``(query, texts) -> scores``, as a reranker."""
     if isinstance(given, Reranker):
         return given
     if callable(given):

@@ -428,11 +428,7 @@ def _documents_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def secret_of(variable: str | None, where: str) -> str | None:
-    """An API key from the environment.
-
-    Raises:
-        InputError: If the variable is not set.
-    """
+    """An API key from the environment."""
     if variable is None:
         return None
     key = os.environ.get(variable)
@@ -445,11 +441,7 @@ def secret_of(variable: str | None, where: str) -> str | None:
 
 
 def id_in(payload: Any, field: str, where: str) -> str:
-    """A document id from what was stored with a vector.
-
-    Raises:
-        InputError: If it is not there.
-    """
+    """A document id from what was stored with a vector."""
     found = (payload or {}).get(field)
     if found is None:
         known = ", ".join(sorted(payload or {})) or "nothing"
