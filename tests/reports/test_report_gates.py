@@ -1,4 +1,4 @@
-"""report_gate: forms that CI systems read, within their limits."""
+"""Reports of a gate: formats that CI systems read, within their limits."""
 
 import json
 import xml.etree.ElementTree as ET
