@@ -80,7 +80,7 @@ class _Text(HTMLParser):
 
 @given(TEXTS)
 def test_html_parses_to_the_text_in_an_element_and_in_an_attribute(text):
-    page = templates().from_string('<p title="{{ x }}">{{ x }}</p>').render_table(x=text)
+    page = templates().from_string('<p title="{{ x }}">{{ x }}</p>').render(x=text)
     found = _Text()
     found.feed(page)
     found.close()
@@ -92,7 +92,7 @@ def test_html_parses_to_the_text_in_an_element_and_in_an_attribute(text):
 
 @given(TEXTS)
 def test_xml_is_well_formed_and_keeps_the_text(text):
-    document = templates().from_string('<a b="{{ x }}">{{ x }}</a>').render_table(x=text)
+    document = templates().from_string('<a b="{{ x }}">{{ x }}</a>').render(x=text)
     shown = ET.fromstring(document).text or ""
     assert shown == _SHOWN_ESCAPED.sub(lambda found: visible(found[0]), text)
 
