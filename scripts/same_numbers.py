@@ -19,6 +19,7 @@ from pathlib import Path
 
 # New key: old key.
 RENAMED: dict[str, str] = {
+    "Prefs": "prefs_simp", "Prefs(count=groups,scope=both)": "prefs_avgjg_ret",
     "diagnoses": "problems", "findings": "problems", "fixes": "cures", "gains": "potentials",
     "locations": "spots",
 }  # fmt: skip

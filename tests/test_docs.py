@@ -24,7 +24,7 @@ from rankgauge.formats import letor, registry
 from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.rows import Rows
-from rankgauge.measures.other_names import DIALECTS
+from rankgauge.measures.translation import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

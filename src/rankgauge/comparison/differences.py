@@ -27,11 +27,11 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
-    "changes",
-    "described",
+    "describe_difference",
     "differences",
-    "indistinct",
-    "paired",
+    "indistinct_runs",
+    "paired_differences",
+    "query_differences",
     "seed_of",
     "select",
 ]
@@ -64,7 +64,7 @@ class Difference:
 
     Attributes:
         run: The run.
-        baseline: The run it is held against.
+        baseline: The run it is compared with.
         measure: The measure.
         mean: Its mean for the run.
         baseline_mean: Its mean for the baseline.
@@ -106,7 +106,7 @@ class Difference:
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest true difference that so many queries show with a chance of 80 %.
+        """The smallest true difference that is detectable with 80% power.
 
         By the paired t test at .05, for differences that spread as these do. None if they do not
         spread or there are fewer than two.
@@ -117,7 +117,7 @@ class Difference:
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """How many queries show a true difference of the size seen with a chance of 80 %.
+        """How many queries would detect a true difference of this size with 80% power.
 
         None where there is no difference or no spread, or where they would be millions.
         """
@@ -164,7 +164,7 @@ class Design:
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
             primary one.
-        baseline: The run that others are held against.
+        baseline: The run that others are compared with.
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
         test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
@@ -228,14 +228,16 @@ def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[D
     return _Work(evaluations, design).differences()
 
 
-def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
+def describe_difference(
+    run: Evaluation, baseline: Evaluation, measure: Measure, level: float
+) -> Difference:
     """A run against another by one measure, without a test, with an interval of this level."""
     design = Design((measure,), baseline.run_name)
     work = _Work((baseline, run), design, level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
 
 
-def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
+def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
     """The runs that randomized Tukey HSD over all runs does not tell from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
@@ -252,13 +254,13 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
     )
 
 
-def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
-    found = changes(one, other, measure)
+    found = query_differences(one, other, measure)
     return found[~np.isnan(found)]
 
 
-def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """(Q,) the same for every query: NaN where it is left out."""
     return measure.differences(
         _column(one, measure),
@@ -293,7 +295,9 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """(Q, S) the values of each run, from the first one, of the queries that count for all."""
-    return _in_order(np.stack([changes(e, evaluations[0], measure) for e in evaluations], axis=1))
+    return _in_order(
+        np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1)
+    )
 
 
 def _in_order(table: FloatArray) -> FloatArray:
@@ -352,7 +356,7 @@ class _Work:
     def _apart(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
-        return np.sort(paired(self.named[run], self.named[base], measure))
+        return np.sort(paired_differences(self.named[run], self.named[base], measure))
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
         """The p-value of each comparison by itself (of all runs together for Tukey HSD)."""
@@ -392,7 +396,7 @@ class _Work:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return _ALONE[design.correction](raw).tolist()
-        columns = [changes(self.named[run], self.named[base], m) for run, base, m in keys]
+        columns = [query_differences(self.named[run], self.named[base], m) for run, base, m in keys]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs one set of queries, and a tested measure leaves some out",

@@ -15,8 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.comparison.differences import changes
-from rankgauge.comparison.overlap import mean_known, meet, overlaps, whole_number
+from rankgauge.comparison.differences import query_differences
+from rankgauge.comparison.overlap import (
+    compute_rbo,
+    find_common_documents,
+    mean_known,
+    whole_number,
+)
 from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
@@ -326,11 +331,11 @@ def diff(
     a, b = (evaluate(truth, run, wanted, ties=ties) for run in given)
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
-    changed = changes(b, a, measured)
+    changed = query_differences(b, a, measured)
     chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
     deepest = max(k, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
-    meeting = meet(top_a, top_b, truth.table.queries.tolist())
+    shared = find_common_documents(top_a, top_b, truth.table.queries.tolist())
     result = RunDiff(
         run_a=runs[0].name,
         run_b=runs[1].name,
@@ -343,9 +348,9 @@ def diff(
         query_ids=a.query_ids,
         values=values,
         changes=changed,
-        rbo=overlaps(meeting.upto(_RBO_DEPTH), _P)[0],
+        rbo=compute_rbo(shared.upto(_RBO_DEPTH), _P)[0],
         first_relevant=firsts,
-        same_top=meeting.same_top(k),
+        same_top=shared.same_top(k),
         shown=(),
         notes=(),
         findings=tuple(_findings(runs, (a, b), texts)),

@@ -21,17 +21,17 @@ from rankgauge.core.policies import Order, order_of
 from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
-from rankgauge.fusion.alignment import Aligned, Block, align
+from rankgauge.fusion.alignment import Alignment, Block, align
 
 __all__ = [
     "FUSION_METHODS",
     "FUSION_NORMS",
     "METHODS",
     "Fusion",
+    "find_method",
     "fuse",
-    "fused",
-    "method_named",
-    "prepared",
+    "fuse_aligned",
+    "rank_runs",
 ]
 
 # Far above any scale, and sums of products of two are still numbers.
@@ -87,7 +87,7 @@ class Fusion:
             UnknownName: For a method or a norm nobody knows.
             InputError: For a value that is not possible, or a parameter the method does not read.
         """
-        name = method_named(method)
+        name = find_method(method)
         declared = METHODS[name]
         for word, value in given.items():
             if value is not None and word not in declared.reads:
@@ -193,14 +193,14 @@ def fuse(
         >>> {doc: round(score, 4) for doc, score in run["q1"].items()}
         {'d3': 0.75, 'd2': 0.6667, 'd1': 0.5}
     """
-    named = prepared(runs, ties)
+    named = rank_runs(runs, ties)
     names = [run.name for run in named]
     given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
     how = Fusion.of(method, names, given)
-    return fused(align(named), how, name=how.method if name is None else name, runs=names)
+    return fuse_aligned(align(named), how, name=how.method if name is None else name, runs=names)
 
 
-def method_named(method: Any) -> str:
+def find_method(method: Any) -> str:
     """The name of a method, from any spelling of case and joints.
 
     Raises:
@@ -209,7 +209,7 @@ def method_named(method: Any) -> str:
     return _spelled(method, "fusion method", METHODS)
 
 
-def prepared(runs: Any, ties: Order) -> list[Run]:
+def rank_runs(runs: Any, ties: Order) -> list[Run]:
     """Return the runs, each in the order of its ranks.
 
     Raises:
@@ -219,7 +219,7 @@ def prepared(runs: Any, ties: Order) -> list[Run]:
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
 
-def fused(aligned: Aligned, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
+def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
     """The run that comes of aligned runs, by document score descending, then id descending."""
     weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
     chosen = np.flatnonzero(weights > 0)

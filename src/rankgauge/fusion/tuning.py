@@ -23,8 +23,15 @@ from rankgauge.data.subsets import drawn, given_ids, of_queries, only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.fusion.alignment import Aligned, align
-from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named, prepared
+from rankgauge.fusion.alignment import Alignment, align
+from rankgauge.fusion.fusion import (
+    FUSION_NORMS,
+    METHODS,
+    Fusion,
+    find_method,
+    fuse_aligned,
+    rank_runs,
+)
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -210,7 +217,7 @@ def tune_fusion(
             f"{wanted} is neither better high nor low", where="measure",
             fix="tune for another, such as nDCG@10 or AP",
         )  # fmt: skip
-    named = prepared(runs, ties)
+    named = rank_runs(runs, ties)
     names = [run.name for run in named]
     candidates = _candidates(method, names, grid)
     known = set().union(*(run.query_index for run in named))
@@ -262,7 +269,7 @@ def tune_fusion(
 
 
 def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
-    name = method_named(method)
+    name = find_method(method)
     given = _given(grid)
     tried: dict[str, list[Any]] = {}
     if name == "rrf":
@@ -376,14 +383,14 @@ class _Search:
     def values(self) -> Values:
         """(Q, C) the value of each judged query by each candidate: one fusion each serves all."""
         judged = align([only(run, self.rows) for run in self.runs])
-        runs = (self.fused(judged, how) for how in self.candidates)
+        runs = (self.fuse(judged, how) for how in self.candidates)
         return np.concatenate(
             [evaluate(self.truth, run, self.measure, ties=self.ties).per_query for run in runs],
             axis=1,
         )
 
-    def fused(self, aligned: Aligned, how: Fusion) -> Run:
-        return fused(aligned, how, name=how.method, runs=[run.name for run in self.runs])
+    def fuse(self, aligned: Alignment, how: Fusion) -> Run:
+        return fuse_aligned(aligned, how, name=how.method, runs=[run.name for run in self.runs])
 
     def best(self, queries: Iterable[bytes]) -> int:
         """The first of the best candidates on these queries."""
@@ -424,7 +431,7 @@ class _Search:
                 f"{many(len(everything), 'query')}"
             )
         tables = [
-            self.fused(align([only(run, queries) for run in self.runs]), how).table
+            self.fuse(align([only(run, queries) for run in self.runs]), how).table
             for how, queries in parts
         ]
         method = self.candidates[0].method

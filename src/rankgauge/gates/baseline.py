@@ -26,7 +26,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.gates.rules import MAX_FAILED, GateRules
 from rankgauge.measures.measure import Measure, parse
 
-__all__ = ["Baseline", "BaselineQuery", "Noise", "faults"]
+__all__ = ["Baseline", "BaselineQuery", "Noise", "input_faults"]
 
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
@@ -243,7 +243,7 @@ class Baseline:
                 f"{failure}: no baseline", where=f"run {self.run_name!r}",
                 fix="fix the run, or raise max_failed in the rules",
             )  # fmt: skip
-        for fault in faults(evaluation):
+        for fault in input_faults(evaluation):
             raise InputError(
                 f"{fault.message} ({fault.code}): no baseline", where=f"run {self.run_name!r}",
                 fix=fault.fix,
@@ -365,7 +365,7 @@ class Baseline:
         return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {names}>"
 
 
-def faults(evaluation: Evaluation) -> list[Finding]:
+def input_faults(evaluation: Evaluation) -> list[Finding]:
     """What explains the values of a run; how many empty rankings are too many, the rules say."""
     return [found for found in explaining(evaluation.findings) if found.code != "P104"]
 

@@ -11,7 +11,7 @@ from rankgauge.comparison.conclusions import units
 from rankgauge.comparison.differences import (
     Design,
     Difference,
-    described,
+    describe_difference,
     differences,
     seed_of,
     select,
@@ -181,7 +181,7 @@ def compare_saved(
     for own, its in pairs:
         sides = _aligned(one, other, own, its)
         if found:
-            found.append(described(sides[1], sides[0], own, _LEVEL))
+            found.append(describe_difference(sides[1], sides[0], own, _LEVEL))
         else:
             design = replace(design, seed=seed_of(sides, [own]))
             found.append(next(differences(sides, design)))
@@ -270,7 +270,7 @@ def difference_between(
     None where they share fewer than two queries that have a value.
     """
     before, after = _aligned(one, other, measure, measure)
-    found = described(after, before, measure, level)
+    found = describe_difference(after, before, measure, level)
     return None if found.queries < 2 else found
 
 

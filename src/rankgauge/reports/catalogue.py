@@ -10,7 +10,7 @@ from itertools import groupby
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.measures.declaration import Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
-from rankgauge.measures.other_names import written
+from rankgauge.measures.translation import tool_names
 from rankgauge.rendering.tables import Table
 
 __all__ = ["describe", "elsewhere", "measures_table", "over_ties"]
@@ -139,7 +139,7 @@ def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
         >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]
         ['RetrievalRecall', 'retrieval_recall']
     """
-    for tool, rows in groupby(written(), key=lambda row: row.tool):
+    for tool, rows in groupby(tool_names(), key=lambda row: row.tool):
         named = []
         for row in rows:
             if re.split(r"[(@]", row.means)[0] == declared.name:

@@ -19,8 +19,8 @@ from strategies import completed
 from rankgauge import UnknownName, list_measures, parse
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC
 from rankgauge.measures.measure import parse_all
-from rankgauge.measures.other_names import DIALECTS, offered, translated, written
 from rankgauge.measures.spellings import FAMILIES, FLAGS, NICKNAMES, TOOLS
+from rankgauge.measures.translation import DIALECTS, is_offered, tool_names, translate
 
 # Names of ir_measures that need a dialect, since other tools mean something else.
 CLASHES = {"Accuracy"}
@@ -364,7 +364,7 @@ def test_what_is_no_measure_says_why_and_what_to_do(tool: str) -> None:
 
 
 def test_every_spelling_stands_for_a_measure_that_there_is() -> None:
-    names = {row.means for tool in TOOLS.values() for row in tool.spellings if not offered(row)}
+    names = {row.means for tool in TOOLS.values() for row in tool.spellings if not is_offered(row)}
     names |= {name for pair in FLAGS.values() for name in pair if name not in DECLARED}
     assert names == set()
 
@@ -372,7 +372,7 @@ def test_every_spelling_stands_for_a_measure_that_there_is() -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_spelling_of_a_tool_is_read_as_its_row_says_or_has_its_reason(tool: str) -> None:
     dialect = None if tool == "people" else tool
-    for row in written([tool]):
+    for row in tool_names([tool]):
         text = re.sub(r"(?<=[@_=])k(?=\)?$)", "10", row.name).replace("(rel)", "(rel=1)")
         text, ours = text.replace("@recall", "@0.5"), row.means.replace("@recall", "@0.5")
         ours = ours.replace("@k", "@10")
@@ -388,7 +388,7 @@ def test_every_spelling_of_a_tool_is_read_as_its_row_says_or_has_its_reason(tool
 
 
 def test_what_is_not_offered_is_not_listed() -> None:
-    rows = list(written())
+    rows = list(tool_names())
     assert len(rows) > 150
     for row in rows:
         assert bool(row.means) or bool(row.why)
@@ -453,8 +453,8 @@ def test_any_text_is_read_or_refused_with_words(text: str, dialect: str | None) 
 
 
 def test_a_text_that_is_too_long_is_no_spelling() -> None:
-    assert translated("cosine_" * 100 + "ndcg@10") is None
-    assert translated("a" * 401) is None
+    assert translate("cosine_" * 100 + "ndcg@10") is None
+    assert translate("a" * 401) is None
 
 
 def test_a_weight_of_trec_eval_is_the_square_of_beta() -> None:

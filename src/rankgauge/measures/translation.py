@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from rankgauge.core.grammar import LONGEST, Spelled, plain_key, split
+from rankgauge.core.grammar import LONGEST, ParsedName, plain_key, split_name
 from rankgauge.errors import UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
 from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
 
-__all__ = ["DIALECTS", "Written", "no_such_name", "offered", "translated", "written"]
+__all__ = ["DIALECTS", "ToolName", "is_offered", "no_such_name", "tool_names", "translate"]
 
 DIALECTS = tuple(name for name in TOOLS if name != "people")
 # What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
@@ -40,7 +40,7 @@ _SHORTEST, _LONGEST_KEY = 3, 60
 _NEAR, _SPREAD = 0.6, 0.15
 
 
-class Written(NamedTuple):
+class ToolName(NamedTuple):
     """A spelling of a measure, as one tool writes it.
 
     Attributes:
@@ -56,7 +56,7 @@ class Written(NamedTuple):
     why: str
 
 
-def translated(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
+def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     """Our names for a spelling of another tool; None for what no tool writes.
 
     Args:
@@ -68,7 +68,7 @@ def translated(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
             it, or nobody knows the dialect.
 
     Example:
-        >>> translated("cosine_ndcg@10"), translated("map@100", "sentence-transformers")
+        >>> translate("cosine_ndcg@10"), translate("map@100", "sentence-transformers")
         (('nDCG@10',), ('AP(norm=min(k,R))@100',))
     """
     tool = None if dialect is None else _tool(dialect)
@@ -81,7 +81,7 @@ def translated(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
     similarity = _SIMILARITY.match(text)
     if similarity and tool in {None, "sentence-transformers"}:
         # Only one tool writes that.
-        rest = translated(text[similarity.end() :], "sentence-transformers")
+        rest = translate(text[similarity.end() :], "sentence-transformers")
         if rest is not None:
             return rest
     for spelled in _readings(text):
@@ -112,7 +112,7 @@ def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
         return None
     if text in NICKNAMES:
         parts = (_each(name, own=True) or (name,) for name in NICKNAMES[text])
-        return tuple(name for names in parts for name in names if _is_offered(name))
+        return tuple(name for names in parts for name in names if _is_declared(name))
     return _each(text, own=own)
 
 
@@ -181,36 +181,36 @@ _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
 }
 
 
-def _readings(text: str) -> Iterator[Spelled]:
+def _readings(text: str) -> Iterator[ParsedName]:
     """Ways to take the text apart, the plainest first."""
     if _NAUC.fullmatch(text):
-        yield Spelled("nauc", {}, None)
+        yield ParsedName("nauc", {}, None)
     level = _LEVEL.search(text)
     params = {"rel": level[1]} if level else {}
     text = text[: level.start()] if level else text
     patience = _PATIENCE.fullmatch(text)
     if patience:
-        yield Spelled("rbp", {"p": f"0.{patience[1]}", **params}, None)
+        yield ParsedName("rbp", {"p": f"0.{patience[1]}", **params}, None)
     top = _TOP_K.fullmatch(text)
     if top:
-        yield Spelled(f"top-k {top[2]}", params, top[1])
+        yield ParsedName(f"top-k {top[2]}", params, top[1])
     try:
-        plain = split(text)
+        plain = split_name(text)
     except UnknownName:
         return
     yield plain._replace(params={**plain.params, **params})
     at = _AT.fullmatch(text)
     if at and plain.at is None:
-        yield Spelled(at[1], params, at[2])
+        yield ParsedName(at[1], params, at[2])
 
 
-def _looked_up(text: str, spelled: Spelled, tool: str | None) -> str | None:
+def _looked_up(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     """Our name for what was taken apart; None if it stands in no table."""
     key, params = plain_key(spelled.name), dict(spelled.params)
     for (of, word), names in FLAGS.items():
         if key == of and word in params:
             name = names[params.pop(word).lower() == "true"]
-            return _named(name, params, spelled.at) if _is_offered(name) else None
+            return _named(name, params, spelled.at) if _is_declared(name) else None
     _drop_implied(text, key, params)
     key = _conditioned(key, params)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
@@ -230,7 +230,7 @@ def _looked_up(text: str, spelled: Spelled, tool: str | None) -> str | None:
             raise UnknownName(f"{text!r} is no measure here: {row.why}", fix=row.instead)
         bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
         means = row.bare if bare and tool is not None else row.means
-        return _named(means, params, spelled.at) if _is_offered(means) else None
+        return _named(means, params, spelled.at) if _is_declared(means) else None
     return None
 
 
@@ -250,33 +250,33 @@ def _conditioned(key: str, params: Mapping[str, str]) -> str:
 
 
 def _named(means: str, params: Mapping[str, str], at: str | None) -> str:
-    name, own, cut = split(means)
+    name, own, cut = split_name(means)
     at = cut if at is None else at
     inside = ",".join(f"{word}={value}" for word, value in {**own, **params}.items())
     return name + (f"({inside})" if inside else "") + (f"@{at}" if at is not None else "")
 
 
-def _is_offered(name: str) -> bool:
+def _is_declared(name: str) -> bool:
     """Whether the measure of this name of ours, or of trec_eval, is declared."""
     stem = re.split(r"[(@]", name, maxsplit=1)[0]
     head = stem.rpartition("_")[0] + "_"
     return plain_key(stem) in NAMES or stem in TREC or head in TREC
 
 
-def offered(spelling: Spelling) -> bool:
+def is_offered(spelling: Spelling) -> bool:
     """Whether its measure is declared, or it says why there is none.
 
     Example:
-        >>> offered(Spelling("mrr", "RR"))
+        >>> is_offered(Spelling("mrr", "RR"))
         True
     """
-    return not spelling.means or _is_offered(spelling.means)
+    return not spelling.means or _is_declared(spelling.means)
 
 
-def _clash(text: str, spelled: Spelled, found: Mapping[str, Spelling]) -> UnknownName:
+def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> UnknownName:
     by_meaning: dict[str, list[str]] = {}
     for tool, row in found.items():
-        if row.means and _is_offered(row.means):
+        if row.means and _is_declared(row.means):
             name = _named(row.means, spelled.params, spelled.at)
             by_meaning.setdefault(name, []).append("everyday speech" if tool == "people" else tool)
     said = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
@@ -297,11 +297,11 @@ def _table() -> Mapping[str, Mapping[str, Spelling]]:
     return table
 
 
-def no_such_name(spelled: Spelled) -> UnknownName:
+def no_such_name(spelled: ParsedName) -> UnknownName:
     """The error for a name that nobody knows: the nearest of all spellings, as we write them.
 
     Example:
-        >>> print(no_such_name(split("nDGC@10")))
+        >>> print(no_such_name(split_name("nDGC@10")))
         no measure is called 'nDGC'
         fix: did you mean nDCG@10 or RnDCG or alpha_nDCG@10?
     """
@@ -311,7 +311,7 @@ def no_such_name(spelled: Spelled) -> UnknownName:
         known[key] = _named(name, {word: str(value) for word, value in params.items()}, None)
     for key, tools in _table().items():
         for row in tools.values():
-            if row.means and _is_offered(row.means):
+            if row.means and _is_declared(row.means):
                 known.setdefault(key, row.means)
     for twin, (name, *_) in TREC.items():
         known.setdefault(plain_key(twin), name)
@@ -354,17 +354,17 @@ def _needs_cut(name: str) -> bool:
     return declared.at in declared.required
 
 
-def written(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[Written]:
+def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
     """Every spelling of the tables, by tool: for pages and lists.
 
     Example:
-        >>> [row.means for row in written(["ranx"]) if row.name == "ndcg_burges@k"]
+        >>> [row.means for row in tool_names(["ranx"]) if row.name == "ndcg_burges@k"]
         ['nDCG(gain=exp)@k']
     """
     for name in tools:
         tool = TOOLS[name]
         has_cut = "{k}" in tool.shown
-        for row in filter(offered, tool.spellings):
+        for row in filter(is_offered, tool.spellings):
             # What stands in parentheses is a condition, not a part of the name.
             cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
             shown = row.name
@@ -373,6 +373,6 @@ def written(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[Written]:
             needed = cut and (has_cut or _needs_cut(row.means))
             means = f"{row.means}@{_declared(row.means).at}" if needed else row.means
             if has_cut or not row.bare:
-                yield Written(name, shown, means, row.why)
+                yield ToolName(name, shown, means, row.why)
             if row.bare:
-                yield Written(name, row.name, row.bare, row.why)
+                yield ToolName(name, row.name, row.bare, row.why)
