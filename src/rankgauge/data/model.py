@@ -22,7 +22,7 @@ from rankgauge.errors import InputError
 from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source
-from rankgauge.formats.registry import InFormat, unpacked
+from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
 from rankgauge.formats.rows import OnError, finite
 
 __all__ = [
@@ -37,10 +37,7 @@ __all__ = [
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
 _NO_TEXT = "\0"
-_ENDINGS = (
-    ".zip", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet",
-    ".pq", ".parq", ".arrow", ".feather", ".ipc",
-)  # fmt: skip
+_ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

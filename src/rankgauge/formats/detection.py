@@ -11,7 +11,14 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
-__all__ = ["first_object", "guess_format", "has_header", "is_doubtful", "refuse_lookalike"]
+__all__ = [
+    "first_object",
+    "guess_format",
+    "has_header",
+    "is_doubtful",
+    "is_header",
+    "refuse_lookalike",
+]
 
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (
@@ -39,16 +46,21 @@ def guess_format(first: bytes, layout: Layout) -> str:
         return "jsonl" if _is_row(first, layout) else "json"
     if _has_columns(first.split(b"\t"), layout):
         return "tsv"
-    return "csv" if _is_header(first, layout) else "trec"
+    return "csv" if is_header(first, layout) else "trec"
 
 
 def has_header(first: bytes, layout: Layout) -> bool:
     """Whether this line between tabs is a header, so that cells are not read by their place."""
-    cells = first.split(b"\t")
-    if _has_columns(cells, layout) or _is_header(first, layout):
+    if is_header(first, layout):
         return True
     # A line of the right width that has no number is a header in words we do not know.
+    cells = first.split(b"\t")
     return places_of(cells, layout) is not None and not is_line(cells, layout)
+
+
+def is_header(line: bytes, layout: Layout) -> bool:
+    """Whether this is the header of a table."""
+    return any(_has_columns(line.split(by), layout) for by in (b"\t", b",", b";", b"|"))
 
 
 def first_object(first: bytes) -> Any:
@@ -64,11 +76,6 @@ def first_object(first: bytes) -> Any:
 def _has_columns(cells: list[bytes], layout: Layout) -> bool:
     names = [cell.decode("utf-8", "replace") for cell in cells]
     return columns_of(names, layout) is not None
-
-
-def _is_header(first: bytes, layout: Layout) -> bool:
-    """Whether this is the header of a table, other than of one with tabs."""
-    return any(by in first and _has_columns(first.split(by), layout) for by in (b",", b";", b"|"))
 
 
 def _is_row(first: bytes, layout: Layout) -> bool:

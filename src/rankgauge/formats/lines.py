@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, format_named
 
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
@@ -57,7 +57,7 @@ _FRAME = "read it with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
-_NAMED_COLUMNAR = (".parquet", ".pq", ".parq", ".arrow", ".feather", ".ipc")
+_NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffixes
 # How files start that are no text, what they are, and what to do about it.
 _STRANGE = (
     (b"\xff\xfe", *_UTF16),

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 __all__ = [
-    "CONTENTS", "FORMATS", "PACKINGS", "QRELS_FORMATS", "RUN_FORMATS", "TARGET_FORMATS",
+    "CONTENTS", "FORMATS", "PACKINGS", "QRELS_FORMATS", "RUN_FORMATS", "SUFFIXES", "TARGET_FORMATS",
     "TEXT_FORMATS", "BrokenPackError", "Content", "Format", "InFormat", "Packing", "ending",
     "format_named", "format_of", "load", "packing_of", "target_format", "unpacked",
 ]  # fmt: skip
@@ -128,7 +128,7 @@ FORMATS = (
     ),
     Format(
         "parquet", example="a table of three columns", known_by="the first bytes", named=False,
-        reads=_PAIRS, writes=_PAIRS, suffixes=(".parquet", ".pq"), columns=True,
+        reads=_PAIRS, writes=_PAIRS, suffixes=(".parquet", ".pq", ".parq"), columns=True,
     ),
     Format(
         "arrow", example="a table of three columns, as Arrow IPC (Feather)",
@@ -171,6 +171,7 @@ FORMATS = (
 )  # fmt: skip
 _BY_NAME = {form.name: form for form in FORMATS}
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
+SUFFIXES = tuple(_BY_SUFFIX)
 
 
 def _names(content: Content) -> tuple[str, ...]:
