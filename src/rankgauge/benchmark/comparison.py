@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankgauge.benchmark.latency import Quantile
-from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
@@ -133,11 +133,11 @@ def _lower(comparison: Comparison) -> bool:
     return comparison.primary.declaration.better == "lower"
 
 
-def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Point]:
+def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[ParetoPoint]:
     """Quality and latency of each run; none where one of them was not timed: that were unfair."""
     means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
     found = [
-        Point(run.name, mean, run.latency.p50.value)
+        ParetoPoint(run.name, mean, run.latency.p50.value)
         for run, mean in zip(runs, means, strict=True)
         if run.latency is not None and run.latency.p50 is not None
     ]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number
@@ -119,7 +119,7 @@ class Exploration(Result):
         """
         by_name = {trial.name: trial for trial in self.trials}
         points = [
-            Point(name, trial.value, trial.latency)
+            ParetoPoint(name, trial.value, trial.latency)
             for name, trial in by_name.items()
             if trial.latency is not None
         ]
@@ -133,7 +133,7 @@ class Exploration(Result):
         """
         names = self._varied()
         points = [
-            Point(_settings_text(trial.configuration, names), trial.value, trial.latency)
+            ParetoPoint(_settings_text(trial.configuration, names), trial.value, trial.latency)
             for trial in self.trials
             if trial.latency is not None
         ]
@@ -377,7 +377,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         budget: Seconds; after these no other configuration is begun.
         tuning_share: The share of the judged queries to choose on.
         seed: Any whole number: it decides the split, and what Optuna proposes.
-        start: The configuration of today. It is tried first, and the best is held against it.
+        start: The configuration of today. It is tried first, and the best is compared with it.
             Settings that are not in the space are the same in all configurations.
 
     Raises:
