@@ -23,7 +23,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plotting import Plot
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["Exploration", "Trial", "before_after", "explore"]
 
@@ -63,7 +64,7 @@ class Trial:
 
 
 @dataclass(frozen=True, repr=False)
-class Exploration:
+class Exploration(Result):
     """Configurations side by side: chosen on some queries, looked at on others.
 
     Made by :func:`explore`. Shows itself as a table in a notebook.
@@ -255,8 +256,9 @@ class Exploration:
         """Failure patterns of ``before`` and ``best`` on the test queries, side by side."""
         return before_after(*self.diagnoses(collection, k=k))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         return (
