@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
 from rankgauge.comparison import Design
-from rankgauge.reports import report_comparison
+from rankgauge.reports import Options, render
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:
@@ -184,12 +184,12 @@ def test_values_that_rounding_sets_apart_are_the_same():
 
 
 def test_tables_name_every_run_and_measure():
-    text = report_comparison(FOUND)
+    text = render(FOUND)
     assert text.splitlines()[0].split() == ["measure", "s0", "s1", "s2"]
     assert "against s0" in text
     assert "corrected by holm" in text
     assert "<table" in FOUND._repr_html_()
-    assert len(report_comparison(FOUND, "csv", described=False).splitlines()) == 3
+    assert len(render(FOUND, "csv", Options(described=False)).splitlines()) == 3
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
 
 
@@ -560,16 +560,16 @@ def test_sure_differences_are_marked_in_the_table_of_means():
 
 
 def test_a_star_shows_the_best_on_a_plain_terminal():
-    lines = report_comparison(FOUND).splitlines()
+    lines = render(FOUND).splitlines()
     assert lines[2].split()[3].startswith(f"{FOUND.evaluations[2].mean()['nDCG@10']:.4f}*")
     assert "• * the best of the runs" in lines
     decimals = {line.rindex(".") for line in lines[2:4]}
     assert len(decimals) == 1
-    assert "best of the runs" not in report_comparison(FOUND, "markdown")
+    assert "best of the runs" not in render(FOUND, "markdown")
 
 
 def test_csv_is_plain_numbers_to_the_last_digit():
-    rows = list(csv.DictReader(io.StringIO(report_comparison(FOUND, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render(FOUND, "csv"))))
     for row, d in zip(rows, FOUND.differences, strict=True):
         assert (row["run"], row["baseline"], row["measure"]) == (d.run, d.baseline, str(d.measure))
         for name in ("mean", "baseline_mean", "difference", "low", "high", "sd", "effect"):

@@ -13,7 +13,7 @@ from rankgauge.explanation.calculation import CALCULATIONS
 from rankgauge.explanation.cases import ranked_query
 from rankgauge.explanation.explanation import alike, calculate
 from rankgauge.profiles.deviations import Case
-from rankgauge.reports import report_explanation
+from rankgauge.reports import render
 
 FAMILIES = (binary, graded, preferences, user_models)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
@@ -192,10 +192,10 @@ def test_the_best_grade_is_that_of_the_query_and_of_none_above_0_none():
     qrels = {"q": {"a": 1, "b": 3}, "p": {"a": 0}}
     found = explain(qrels, {"q": ["a", "b"], "p": ["a"]}, "PairAcc(rel=best)", "q")
     assert [row.counts for row in found.rows] == [False, True]
-    text = report_explanation(found)
+    text = render(found)
     assert "(grade 3 or more)" in text
     none = explain(qrels, {"q": ["a", "b"], "p": ["a"]}, "PairAcc(rel=best)", "p")
-    assert "the best grade, but none is above 0" in report_explanation(none)
+    assert "the best grade, but none is above 0" in render(none)
 
 
 def test_a_reader_who_looks_below_the_ranking_gets_nothing_there():

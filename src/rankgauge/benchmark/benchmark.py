@@ -297,7 +297,7 @@ class Benchmark:
 
         Args:
             measures: What is shown; the first one is tested. As for :func:`compare` if left out.
-            baseline: The name of the run the others are held against; the first if left out.
+            baseline: The name of the run that the others are compared with; the first if left out.
             design: How differences are tested, where that is not the first measure by the default
                 test; it names the baseline itself.
             errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.

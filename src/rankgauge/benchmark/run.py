@@ -27,6 +27,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = [
     "BenchmarkRun", "Errors", "Failure", "IndexCost", "Tally", "TallyCounter", "is_to",
@@ -150,7 +152,7 @@ class IndexCost:
 
 
 @dataclass(frozen=True)
-class BenchmarkRun:
+class BenchmarkRun(Result):
     """A retriever's responses to the queries of a benchmark. Made by :meth:`Benchmark.run`.
 
     Rankings stay in the journal and are read when they are needed, so that a million queries fit.
@@ -186,6 +188,52 @@ class BenchmarkRun:
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
     stamp: str = field(default="", repr=False)
+
+    def table(self) -> Table:
+        """The number of queries, and what they took."""
+        rows = (
+            ("queries", self.tally.queries),
+            ("failed", self.tally.failed + self.tally.missing),
+            ("seconds", self.seconds),
+            ("cost of 1,000 queries", self.cost),
+        )
+        return Table(("what", "value"), rows, title=self.name, notes=self.notes)
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        failed = self.tally.failed + self.tally.missing
+        done = f"{self.name}: {many(self.tally.queries, 'query')} in {self.seconds:.1f} s"
+        return f"{self._failed()}. {done}" if failed else done
+
+    def _data(self) -> dict[str, Any]:
+        latency, index, tally = self.latency, self.index, self.tally
+        quantiles = {
+            name: None if found is None else {
+                "value": found.value, "low": found.low, "high": found.high
+            }
+            for name in ("p50", "p95", "p99")
+            for found in [None if latency is None else getattr(latency, name)]
+        }  # fmt: skip
+        return {
+            "name": self.name,
+            "settings": self.settings,
+            "queries": tally.queries,
+            "failed": tally.failed,
+            "not_asked": tally.missing,
+            "failures": [
+                {"query": f.query, "kind": f.kind, "error": f.error, "attempts": f.attempts}
+                for f in self.failures
+            ],
+            "latency": None if latency is None else {
+                **quantiles, "queries": len(latency.seconds), "throughput": latency.throughput
+            },
+            "index": None if index is None else {
+                "seconds": index.seconds, "size": index.size, "peak": index.peak,
+                "recall": index.recall,
+            },
+            "usage": dict(self.usage),
+            "cost_per_1000_queries": self.cost,
+        }  # fmt: skip
 
     @property
     def cost(self) -> float | None:

@@ -25,7 +25,8 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = [
     "CommonDocuments",
@@ -38,7 +39,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlap:
+class Overlap(Result):
     """How alike the rankings of two runs are, query by query.
 
     Made by :func:`rbo`. Shows itself as a table in a notebook.
@@ -108,8 +109,12 @@ class Overlap:
             notes=(f"mean RBO {self.mean():.4f} (p={self.p:g})", *self.notes),
         )
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.run_a} and {self.run_b}: mean RBO {self.mean():.4f} over "
+            f"{len(self.query_ids)} queries"
+        )
 
     def __repr__(self) -> str:
         runs = f"{self.run_a!r} and {self.run_b!r}"

@@ -56,6 +56,8 @@ from rankgauge.formats.writers import (
     write_table,
     written,
 )
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Conversion", "convert"]
 
@@ -75,7 +77,7 @@ _ROWS = {
 
 
 @dataclass(frozen=True)
-class Conversion:
+class Conversion(Result):
     """What was converted, and what of it the new file does not hold.
 
     Attributes:
@@ -108,13 +110,25 @@ class Conversion:
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        """What was done in a line, and a line for each loss and note."""
+    def table(self) -> Table:
+        """One line: what was read, what was written, and how much."""
+        return Table(
+            ("source", "target", "kind", "from", "to", "queries", "rows"),
+            ((self.source, self.target, self.kind, self.source_format, self.target_format,
+              self.queries, self.rows),),
+            notes=(*(f"lost: {loss}" for loss in self.losses), *self.notes),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return what was written, in one sentence."""
         what = _SAID[self.kind].format(many(self.queries, "query"))
         done = f"{self.target}: {what}, {many(self.rows, _ROWS[self.kind])}"
-        forms = f" ({self.source_format} to {self.target_format})"
+        return f"{done} ({self.source_format} to {self.target_format})"
+
+    def __str__(self) -> str:
+        """What was done in a line, and a line for each loss and note."""
         losses = [f"lost: {loss}" for loss in self.losses]
-        lines = [done + forms, *losses, *(f"note: {note}" for note in self.notes)]
+        lines = [self.summary(), *losses, *(f"note: {note}" for note in self.notes)]
         return "\n".join(map(for_terminal, lines))
 
 

@@ -22,10 +22,13 @@ from rankgauge.core.findings import (
     Finding,
     FindingKind,
 )
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.corpus.loading.folders import other_splits, place_of
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.model import Qrels, Run
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["CollectionInfo", "Spread", "describe_collection"]
 
@@ -92,7 +95,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class CollectionInfo:
+class CollectionInfo(Result):
     """What a collection contains.
 
     Attributes:
@@ -124,8 +127,24 @@ class CollectionInfo:
         """The share of documents that are judged for any query."""
         return self.judged_documents / self.documents if self.documents else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+    def table(self) -> Table:
+        """One line a number, and one for whatever makes numbers wrong."""
+        counts = (("documents", self.documents), ("queries", self.queries))
+        found = ((one.message, one.evidence.count) for one in self.findings)
+        return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        judged = "" if self.judgments is None else f", {many(self.judgments, 'judgment')}"
+        found = "; ".join(
+            f"{one.evidence.count} of {one.evidence.of} {one.message}" for one in self.findings
+        )
+        return (
+            f"{self.name}: {many(self.documents, 'document')}, "
+            f"{many(self.queries, 'query')}{judged}. {found or 'Nothing wrong found.'}"
+        )
+
+    def _data(self) -> dict[str, Any]:
         grades = {f"{grade:g}": count for grade, count in self.grades.items()}
         findings = [found.to_dict() for found in self.findings]
         data = {**asdict(self), "grades": grades, "findings": findings}

@@ -121,6 +121,9 @@ class Qrels(_Pairs):
     """
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            object.__setattr__(self, "table", type(self).of(self.table).table)
+            return
         beyond = np.flatnonzero(np.abs(self.table.values) > _MOST)
         if len(beyond):
             grade = self.table.values[int(beyond[0])]
@@ -272,6 +275,11 @@ class Run(_Pairs):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            name = None if self.name == "run" else self.name
+            made = type(self).of(self.table, name=name, settings=self.settings or None)
+            for part in fields(self):
+                object.__setattr__(self, part.name, getattr(made, part.name))
         if not isinstance(self.settings, Mapping):
             raise InputError(
                 f"got {self.settings!r:.60} for the settings of a run, wanted a mapping",
@@ -420,7 +428,7 @@ def table_of_input(
     )
 
 
-def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:  # noqa: A002 - the word users know
+def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
     """Read judgments from a file, or out of what holds them.
 
     Args:
@@ -446,7 +454,7 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     return Qrels(readers.read_table(path, JUDGMENTS, format, split=split))
 
 
-def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:  # noqa: A002 - the word users know
+def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:
     """Read a run from a file.
 
     Args:

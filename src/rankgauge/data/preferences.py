@@ -412,7 +412,7 @@ def _shares(kept: IntArray, lost: IntArray) -> float:
     return math.fsum((kept / (kept + lost)).tolist())
 
 
-def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:  # noqa: A002 - the word users know
+def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:
     r"""Read preferences from a file.
 
     Args:

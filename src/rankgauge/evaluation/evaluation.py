@@ -299,7 +299,7 @@ def read_judgments(
     path: Source,
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
-    format: str | None = None,  # noqa: A002 - the word users know
+    format: str | None = None,
 ) -> Qrels | SpecialQrels:
     """Read judgments as these measures need them, such as by subtopic.
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -68,7 +68,7 @@ class AppliedProfile:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """The values of a run: one for each query and measure, with what was decided to get them.
 
     Made by :func:`evaluate`. Shows itself as a table in a notebook.
@@ -100,6 +100,8 @@ class Evaluation:
         >>> ev.mean()
         {'RR': 1.0, 'nDCG@10': 0.7967075809905066}
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     query_ids: tuple[str, ...]
@@ -298,28 +300,14 @@ class Evaluation:
         Raises:
             MissingExtra: If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra(
-                "pandas is not installed",
-                fix="pip install 'rankgauge[pandas]', or use to_columns()",
-            ) from None
-        return pd.DataFrame(self.to_columns())
+        frame = super().to_frame()
+        return type(frame)(self.to_columns())
 
-    def to_json(self) -> str:
-        """The evaluation as JSON by the published schema ``evaluation-1.json``; NaN is null.
-
-        Raises:
-            InputError: If the settings of the run cannot be written as JSON.
-        """
+    def _data(self) -> dict[str, Any]:
         import json
-        from importlib.metadata import version
 
         means = self.mean()
         data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
             "policies": self.policies.said(),
@@ -328,13 +316,13 @@ class Evaluation:
             "measures": [
                 {
                     "name": str(measure),
-                    "mean": _null(means[str(measure)]),
+                    "mean": means[str(measure)],
                     "undefined": int(self.undefined[:, number].sum()),
                 }
                 for number, measure in enumerate(self.measures)
             ],
             "query_ids": list(self.query_ids),
-            "values": [[_null(value) for value in row] for row in self.per_query.tolist()],
+            "values": self.per_query,
             "weights": None if self.weights is None else list(self.weights),
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
@@ -352,7 +340,7 @@ class Evaluation:
                 where=f"run {self.run_name!r}",
                 fix="give settings as text, finite numbers, lists and mappings of them",
             ) from None
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return data
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -441,10 +429,13 @@ class Evaluation:
             )
         return plot(self, kind, measure=measure)
 
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
+        queries = len(self.query_ids)
+        means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
+        said = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
+        return ". ".join([*faults[:1], said])
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
@@ -492,7 +483,3 @@ def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, An
 
 def _is_count(measure: Measure) -> bool:
     return measure.declaration.mean == "sum"
-
-
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -154,19 +154,13 @@ class Calculation:
                     "grade": row.ranked.grade,
                     "tie": [row.ranked.first, row.ranked.last],
                     "counts": row.counts,
-                    "terms": list(map(_defined, row.terms)),
+                    "terms": list(row.terms),
                 }
                 for row in self.rows
             ],
-            "ideal": [
-                {**row._asdict(), "terms": list(map(_defined, row.terms))} for row in self.ideal
-            ],
+            "ideal": [{**row._asdict(), "terms": list(row.terms)} for row in self.ideal],
             "steps": list(self.steps),
         }
-
-
-def _defined(term: Term) -> Term:
-    return None if isinstance(term, float) and math.isnan(term) else term
 
 
 # The measure as it is written, the query, and the parameters of the measure by name.

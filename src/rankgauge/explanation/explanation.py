@@ -26,11 +26,12 @@ from rankgauge.explanation.cases import (
     ranked_query,
     words_of,
 )
-from rankgauge.explanation.tables import null, tables_of, written
+from rankgauge.explanation.tables import tables_of
 from rankgauge.explanation.ties import averaged, orders_of
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Explanation", "RelatedQuery", "alike", "calculate", "explain", "explained"]
 
@@ -56,10 +57,10 @@ class RelatedQuery:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Result):
     """The value of a query with all that it is made of.
 
-    Made by :func:`explain`. Shows itself in a notebook; :func:`report_explanation` prints it.
+    Made by :func:`explain`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
@@ -85,6 +86,8 @@ class Explanation:
         >>> print(found.steps[-1])
         nDCG@10 = DCG / IDCG = 2.8928 / 3.6309 = 0.7967
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     measure: Measure
@@ -119,22 +122,25 @@ class Explanation:
         """Whether the calculation and `evaluate` come to the same value, but for rounding."""
         return alike(self.value, self.kernel)
 
+    def table(self) -> Table:
+        """The ranking with what each document contributes."""
+        return self.tables()[0]
+
     def tables(self) -> tuple[Table, ...]:
         """The ranking with what each document contributes, and the ideal ranking if it has one."""
         title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
         return tables_of(self.measure, self.calculation, self.ranking, title=title)
 
-    def to_json(self) -> str:
-        """The explanation as JSON by the published schema ``explanation-1.json``; NaN is null."""
-        data = {
+    def _data(self) -> dict[str, Any]:
+        return {
             "run": self.run_name,
             "measure": str(self.measure),
             "policies": asdict(self.policies),
             "query": self.query,
             "why": self.why,
-            "value": null(self.value),
-            "evaluated": null(self.kernel),
-            "mean": null(self.mean),
+            "value": self.value,
+            "evaluated": self.kernel,
+            "mean": self.mean,
             "queries": self.queries,
             "by_hand": self.by_hand,
             "retrieved": len(self.ranking.documents),
@@ -145,10 +151,13 @@ class Explanation:
             ],
             "notes": list(self.notes),
         }
-        return written(_SCHEMA, data)
 
-    def _repr_html_(self) -> str:
-        return "\n".join(map(to_html, self.tables()))
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}; mean "
+            f"over {self.queries} queries: {number(self.mean)}"
+        )
 
     def __repr__(self) -> str:
         return f"<Explanation of {self.measure} = {number(self.value)} of query {self.query!r}>"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
-from typing import Any
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.grammar import Value
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import (
@@ -24,7 +19,7 @@ from rankgauge.explanation.cases import level_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GAP", "UNJUDGED", "grade_of", "null", "shown_of", "tables_of", "terms_of", "written"]
+__all__ = ["GAP", "UNJUDGED", "grade_of", "shown_of", "tables_of", "terms_of"]
 
 UNJUDGED = "·"
 GAP = "..."
@@ -159,14 +154,3 @@ def score_of(score: float) -> str:
 def grade_of(grade: float | None) -> str:
     """A grade, or the mark of a document that has none."""
     return UNJUDGED if grade is None else number(grade)
-
-
-def null(value: float) -> float | None:
-    """None for what is undefined: JSON has no NaN."""
-    return None if math.isnan(value) else value
-
-
-def written(schema: str, data: dict[str, Any]) -> str:
-    """A document of JSON by a published schema."""
-    whole = {"schema": schema, "rankgauge": version("rankgauge"), **data}
-    return for_json(json.dumps(whole, ensure_ascii=False, allow_nan=False))

@@ -33,7 +33,8 @@ from rankgauge.fusion.fusion import (
     rank_runs,
 )
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
 
@@ -66,7 +67,7 @@ class Fold:
 
 
 @dataclass(frozen=True, repr=False)
-class TunedFusion:
+class TunedFusion(Result):
     """A fused run in which no query saw parameters chosen on it.
 
     Made by :func:`tune_fusion`. Displays itself as a table in a notebook.
@@ -112,8 +113,9 @@ class TunedFusion:
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
         )
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         return f"<TunedFusion {self.run.name!r}: {len(self.folds)} folds by {self.measure}>"

@@ -21,7 +21,8 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["HistoryComparison", "compare_saved", "difference_between", "obstacles"]
 
@@ -31,7 +32,7 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True, repr=False)
-class HistoryComparison:
+class HistoryComparison(Result):
     """Two saved evaluations side by side. Made by :meth:`History.compare`.
 
     Attributes:
@@ -112,8 +113,9 @@ class HistoryComparison:
             ),
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return self.sentence
 
     def __repr__(self) -> str:
         pair = f"{self.before.name} and {self.after.name}"

@@ -1,4 +1,4 @@
-"""Why two numbers differ, as text: the steps between them, the queries, one query on both sides."""
+"""Why two numbers differ: the steps between them, the queries, one query on both sides."""
 
 from __future__ import annotations
 
@@ -6,68 +6,35 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
+from rankgauge.explanation.reproduction import Reproduction
 from rankgauge.explanation.tables import UNJUDGED, grade_of, terms_of
-from rankgauge.rendering.tables import Cell, Table, render
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["parted", "reconciliation_parts", "report_reconciliation"]
+__all__ = ["REPORTS", "parted"]
 
-_FORMS = ("table", "markdown", "html", "json")
 _QUERIES, _RANKS, _MOST = 5, 10, 20
 _DOCUMENT, _STEP, _BY = 20, 44, 44
 _FEWEST, _MANY = 6, 12
+_SHOWN, _WAY, _SAME = 4, 58, 3
 
 
-def report_reconciliation(
-    found: Reconciliation, form: str = "table", *, color: bool = False
-) -> str:
-    """Why two numbers differ, as text.
-
-    Args:
-        found: Made by :func:`reconcile`.
-        form: ``table`` (for a terminal, 100 columns wide), ``markdown``, ``html`` or ``json``
-            (everything, in one document).
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.explanation.reconciliation import reconcile
-        >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
-        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
-        >>> print(report_reconciliation(found).split("•")[0].rstrip())
-        RR of run: 1 here, 0.5000 by pytrec_eval
-        step                          mean      change   queries
-        ────────────────────────────────────────────────────────
-        rankgauge                 1.000000
-        32-bit scores             0.500000   -0.500000         1
-        only queries of the run   0.500000   +0.000000         0
-        pytrec_eval               0.500000   -0.500000         1
-    """
-    if form not in _FORMS:
-        raise unknown("form", form, _FORMS)
-    if form == "json":
-        return found.to_json() + "\n"
-    return "\n".join(filter(None, reconciliation_parts(found, form, color=color)))
-
-
-def reconciliation_parts(found: Reconciliation, form: str, *, color: bool) -> Iterator[str]:
+def _blocks(found: Reconciliation, format: str, _options: Options) -> Iterator[Table | str]:
     """The parts of it, one after the other."""
-    yield render(_steps(found), form, color=color)
-    yield notes_text((*found.notes, *_summed_up(found)), form)
+    yield _steps(found)
+    yield notes_text((*found.notes, *_summed_up(found)), format)
     if found.moved:
-        yield render(_queries(found), form, color=color)
+        yield _queries(found)
     if found.sides is not None:
         ours, theirs = found.sides
-        yield render(_side_by_side(ours, theirs), form, color=color)
-        yield steps_text(_formulas(ours, theirs), form)
-        yield notes_text((parted(ours, theirs),), form)
+        yield _side_by_side(ours, theirs)
+        yield steps_text(_formulas(ours, theirs), format)
+        yield notes_text((parted(ours, theirs),), format)
 
 
 def _steps(found: Reconciliation) -> Table:
@@ -249,3 +216,55 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
 
 def _graded(row: Step) -> str:
     return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
+
+
+# ---- how a number from somewhere else came about
+
+
+def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
+    yield _ways(found)
+    yield notes_text(tuple(_fit_notes(found)), format)
+    yield from _blocks(found.reconciliation, format, options)
+
+
+def _ways(found: Reproduction) -> Table:
+    """The ways that fit best, and ours."""
+    whole = bool(found.given.values)
+    ours = next(fit for fit in found.fits if not fit.deviations or fit.ours)
+    shown = list(found.fits[:_SHOWN])
+    if ours not in shown:
+        shown[-1] = ours
+    digits = max(4, min(found.given.digits, 8))
+    rows: list[tuple[Cell, ...]] = []
+    for fit in shown:
+        said = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
+        off = fit.mean - found.given.mean
+        rows.append((
+            middle_cut(fit.name, _WAY), *((said,) if whole else ()),
+            f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
+        ))  # fmt: skip
+    heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")
+    return Table(
+        heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))),
+    )  # fmt: skip
+
+
+def _fit_notes(found: Reproduction) -> Iterator[str]:
+    yield f"{found.sure}: {found.why}"
+    if found.tied:
+        yield (
+            f"{found.tied} of the {found.best.missed} values that are missed lie within what some "
+            "order of equal scores can make: a sort that keeps no rule (an unstable one) explains "
+            "them"
+        )
+    yield from found.given.notes
+    if found.sure != "not found":
+        yield f"found: {found.best.name}"
+        if found.best.same:
+            more = len(found.best.same) - _SAME
+            names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
+            yield f"the same values here, so nothing tells them apart: {names}"
+    yield f"{found.tried} ways were tried: other tools, and up to three known deviations at once"
+
+
+REPORTS = {Reconciliation: Report(_blocks), Reproduction: Report(_reproduction)}

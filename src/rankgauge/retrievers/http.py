@@ -325,7 +325,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} leads to nothing: there is no {step!r}{before}, "
                 f"but {type(answer).__name__}{_keys(answer)}",
-                where="http", fix=f"write the path of {name} as it stands in an answer",
+                where="http", fix=f"write the path of {name} as it is in a response",
             )  # fmt: skip
         answer = answer[step]
     return answer

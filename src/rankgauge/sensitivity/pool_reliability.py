@@ -19,6 +19,7 @@ from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
@@ -51,7 +52,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Reliability(Result):
     """What came of leaving out each run's own judgments.
 
     Made by :func:`reliability`. Shows itself as a table in a notebook.
@@ -61,14 +62,14 @@ class Reliability:
         runs: Each run, in the order given.
         tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
             with each run measured without what only it brought.
-        depth: Down to which rank a run brought documents; None for all of it.
+        k: Down to which rank a run brought documents; None for all of it.
         notes: What a reader has to know.
     """
 
     measures: tuple[Measure, ...]
     runs: tuple[LeftOut, ...]
     tau: Mapping[Measure, float]
-    depth: int | None
+    k: int | None
     notes: tuple[str, ...]
 
     def largest_drop(self, measure: str | Measure) -> tuple[str, float]:
@@ -89,6 +90,14 @@ class Reliability:
         better = -1 if wanted.declaration.better == "lower" else 1
         one = min(self.runs, key=lambda run: better * (run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        run, change = self.largest_drop(self.measures[0])
+        return (
+            f"without the judgments that only it brought, {run} changes most: "
+            f"{self.measures[0]} {change:+.4f}"
+        )
 
     def table(self) -> Table:
         """A line for each run and measure."""
@@ -111,18 +120,13 @@ class Reliability:
             notes=self.notes,
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
-
 
 def reliability(
     qrels: Any,
     runs: Mapping[str, Any] | Iterable[Any],
     measures: str | Measure | Iterable[str | Measure] = ("AP", "nDCG@10"),
     *,
-    depth: int | None = None,
+    k: int | None = None,
     groups: Mapping[str, str] | None = None,
     ties: Ties = "trec",
     queries: Queries = "all",
@@ -140,7 +144,7 @@ def reliability(
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        depth: Down to which rank each run brought documents into the pool; all of it if left out.
+        k: Down to which rank each run brought documents into the pool; all of it if left out.
         groups: Run name to group: what only one group brought is left out for each of its runs.
             Each run is its own if left out.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
@@ -165,8 +169,8 @@ def reliability(
     group_of = _grouped(named, groups)
     asked = make_plan(measures).measures
     chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
-    if depth is not None:
-        VOCABULARY["k"].check(depth, "reliability(depth=...)")
+    if k is not None:
+        VOCABULARY["k"].check(k, "reliability(k=...)")
 
     def means(judgments: Qrels) -> _Means:
         return {
@@ -181,7 +185,7 @@ def reliability(
     brought: dict[str, set[_Pair]] = {}
     for name, run in named.items():
         once = Run(run.without_repeats(duplicates), name=name)
-        top = ranked(once, ties=order_of(ties), depth=depth)
+        top = ranked(once, ties=order_of(ties), depth=k)
         brought.setdefault(group_of[name], set()).update(_pairs(top))
     whole = means(truth)
     of_group = {}
@@ -201,7 +205,7 @@ def reliability(
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
         for c, measure in enumerate(asked)
     }
-    found = Reliability(asked, tuple(left), tau, depth, ())
+    found = Reliability(asked, tuple(left), tau, k, ())
     return replace(found, notes=tuple(_notes(found, truth, brought)))
 
 
@@ -279,7 +283,7 @@ def _sign(difference: float) -> int:
 def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
     """The orders, the largest drops, and how much of the judgments no run brought."""
     whose = "run" if len(brought) == len(found.runs) else "group"
-    where = "" if found.depth is None else f" in its first {many(found.depth, 'rank')}"
+    where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
     yield f"own judgments: of documents that no other {whose} has{where}"
     known = set(_pairs(truth))
     nowhere = len(known.difference(*brought.values()))

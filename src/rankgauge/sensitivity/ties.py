@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable, distinct
@@ -27,7 +25,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["TieReport", "TieSpan", "tie_report"]
 
@@ -60,7 +59,7 @@ class TieSpan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TieReport:
+class TieReport(Result):
     """What equal scores in a run touch, and what each measure could be by another order of them.
 
     Made by :func:`tie_report`. Shows itself as a table in a notebook.
@@ -84,6 +83,8 @@ class TieReport:
         >>> span.worst, span.value, span.mean, span.best
         (0.5, 0.5, 0.75, 1.0)
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     ties: Ties
@@ -140,8 +141,8 @@ class TieReport:
         values = self._values
         for place, query in enumerate(self.evaluations["value"].query_ids):
             for column, span in enumerate(self.spans):
-                shown = {name: _null(float(found[place, column])) for name, found in values.items()}
-                if shown["worst"] is not None and shown["worst"] != shown["best"]:
+                shown = {name: float(found[place, column]) for name, found in values.items()}
+                if not math.isnan(shown["worst"]) and shown["worst"] != shown["best"]:
                     yield query, str(span.measure), *shown.values()
 
     @property
@@ -154,14 +155,9 @@ class TieReport:
             found["mean"][:, closed] = self.evaluations["mean"].per_query
         return {**found, "best": self.evaluations["best"].per_query}
 
-    def to_json(self) -> str:
-        """The report as JSON by the published schema ``ties-1.json``; NaN is null."""
-        from importlib.metadata import version
-
+    def _data(self) -> dict[str, Any]:
         values = self._values
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
+        return {
             "run": self.run_name,
             "ties": self.ties,
             "counts": dict(self.counts),
@@ -169,10 +165,10 @@ class TieReport:
             "measures": [
                 {
                     "name": str(span.measure),
-                    "value": _null(span.value),
-                    "worst": _null(span.worst),
-                    "best": _null(span.best),
-                    "mean": None if span.mean is None else _null(span.mean),
+                    "value": span.value,
+                    "worst": span.worst,
+                    "best": span.best,
+                    "mean": span.mean,
                     "queries": span.queries,
                     "whole": span.whole,
                 }
@@ -180,18 +176,19 @@ class TieReport:
             ],
             "query_ids": list(self.evaluations["value"].query_ids),
             "values": [
-                [
-                    {name: _null(found) for name, found in zip(values, cells, strict=True)}
-                    for cells in row
-                ]
+                [dict(zip(values, cells, strict=True)) for cells in row]
                 for row in np.stack(list(values.values()), axis=2).tolist()
             ],
             "notes": list(self.notes),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        c = self.counts
+        return (
+            f"{self.run_name}: breaking ties differently could change {c['deciding']} of "
+            f"{c['queries']} queries"
+        )
 
     def __repr__(self) -> str:
         c = self.counts
@@ -268,10 +265,6 @@ def tie_report(
         sizes=sizes,
         notes=tuple(_notes(counts, sizes, spans, value)),
     )
-
-
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:

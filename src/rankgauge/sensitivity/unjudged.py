@@ -23,6 +23,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
 
@@ -86,7 +87,7 @@ class Bootstrapped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class UnjudgedReport:
+class UnjudgedReport(Result):
     """The values of a run under every reading of its unjudged documents.
 
     Made by :func:`unjudged_report`. Shows itself as a table in a notebook.
@@ -125,6 +126,14 @@ class UnjudgedReport:
             rows=tuple(self._rows()),
             title=self.none_relevant.run_name,
             notes=tuple(self._notes()),
+        )
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        measure, low, high, *_ = next(self._rows())
+        return (
+            f"{self.none_relevant.run_name}: {measure} is {low:.4f} if no unjudged document is "
+            f"relevant, {high:.4f} if all are"
         )
 
     def _rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -168,11 +177,6 @@ class UnjudgedReport:
                     f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so nearly "
                     "all that is drawn is, too: what is not judged is mostly worse"
                 )
-
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
 
 
 def unjudged_report(
