@@ -5,7 +5,7 @@
 Judgments and runs are prepared in the form each engine likes best before the clock starts; what is
 timed is the one call that evaluates, tests and corrects. Each engine runs in a process of its own.
 The peer is ranx; where it is not installed its column is empty. Its Fisher test is the same
-randomisation test by sign flips, of every pair, without correction, interval and win/tie/loss.
+randomization test by sign flips, of every pair, without correction, interval and win/tie/loss.
 """
 
 from __future__ import annotations

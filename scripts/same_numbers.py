@@ -19,7 +19,9 @@ from pathlib import Path
 
 # New key: old key.
 RENAMED: dict[str, str] = {
-    "diagnoses": "problems", "findings": "problems", "gains": "potentials", "locations": "spots",
+    "Prefs": "prefs_simp", "Prefs(count=groups,scope=both)": "prefs_avgjg_ret",
+    "diagnoses": "problems", "findings": "problems", "fixes": "cures", "gains": "potentials",
+    "locations": "spots",
 }  # fmt: skip
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]

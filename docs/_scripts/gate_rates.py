@@ -42,7 +42,7 @@ REAL = (
     "npl: bm25 stemmed to bm25 plain",
 )
 SPARSE = ("cranfield: bm25 stemmed to dense", "cranfield: bm25 stemmed to dense, RR@10")
-_ANY, _BOTH = "any drop", "drop over 2 % and p < .05"
+_ANY, _BOTH = "any drop", "drop over 2% and p < .05"
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def rare_losses(found: Sequence[Pool]) -> Table:
 
 
 def _percent(number: int, whole: int) -> str:
-    return f"{100 * number / whole:.1f} %"
+    return f"{100 * number / whole:.1f}%"
 
 
 def rates(found: Sequence[Pool], loss: float, sizes: Sequence[int] = QUERIES) -> Table:

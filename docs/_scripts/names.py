@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import rankgauge
-from rankgauge.measures.other_names import Written, written
 from rankgauge.measures.spellings import TOOLS
+from rankgauge.measures.translation import ToolName, tool_names
 
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "names.md"
 BEGIN = "<!-- written by docs/_scripts/names.py -->\n"
@@ -58,12 +58,12 @@ def lines() -> Iterator[str]:
         if tool in SAID:
             yield SAID[tool]
             yield ""
-        rows = list(written([tool]))
+        rows = list(tool_names([tool]))
         yield from table([*twins(tool), *(row for row in rows if row.means)])
         yield from refused(row for row in rows if not row.means)
 
 
-def twins(tool: str) -> Iterator[Written]:
+def twins(tool: str) -> Iterator[ToolName]:
     """The names of trec_eval that measures declare themselves."""
     if tool != "trec_eval":
         return
@@ -72,10 +72,10 @@ def twins(tool: str) -> Iterator[Written]:
         for twin, params in declared.trec.items():
             name = re.sub(r"\{\w+:[^}]*\}", "x", twin).replace("{", "").replace("}", "")
             means = str(bare(**params)) + (f"@{declared.at}" if "{" in twin else "")
-            yield Written(tool, name, means, "")
+            yield ToolName(tool, name, means, "")
 
 
-def table(rows: Iterable[Written]) -> Iterator[str]:
+def table(rows: Iterable[ToolName]) -> Iterator[str]:
     """Spelling, measure, and when the numbers are the same."""
     found = list(rows)
     if found:
@@ -86,7 +86,7 @@ def table(rows: Iterable[Written]) -> Iterator[str]:
         yield ""
 
 
-def refused(rows: Iterable[Written]) -> Iterator[str]:
+def refused(rows: Iterable[ToolName]) -> Iterator[str]:
     """The names that are no measure here, by reason."""
     by_reason: dict[str, list[str]] = {}
     for row in rows:

@@ -68,13 +68,14 @@ def one(word: str, made: Any) -> Iterator[str]:
 
 
 def meanings(made: Any) -> dict[str, str]:
-    """What the docstring says of each parameter; that of the class above where it says nothing."""
-    for above in inspect.getmro(made):
+    """What the docstrings say of each parameter: that of the class, then those it derives from."""
+    meant: dict[str, str] = {}
+    for above in reversed(inspect.getmro(made)):
         found = re.search(r"(?ms)^Args:\n(.*?)(?=^\w+:$|\Z)", inspect.getdoc(above) or "")
         if found:
             text = inspect.cleandoc(found[1])
-            return {name: plain(" ".join(s.split())) for name, s in _ARGUMENT.findall(text)}
-    return {}
+            meant |= {name: plain(" ".join(s.split())) for name, s in _ARGUMENT.findall(text)}
+    return meant
 
 
 def default(parameter: inspect.Parameter) -> str:

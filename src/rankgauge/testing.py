@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankgauge.core.arguments import integer, is_number
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits, rows_of_hits
@@ -53,7 +54,7 @@ _ODD_DOCUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class RetrieverCheck:
-    """One thing that was held against the contract.
+    """One part of the contract that was checked.
 
     Attributes:
         name: What has to hold.
@@ -74,7 +75,7 @@ def check_retriever(
     k: int = 10,
     indexing: bool = True,
 ) -> tuple[RetrieverCheck, ...]:
-    """Hold a retriever against the contract of :class:`rankgauge.Retriever`.
+    """Check a retriever against the contract of :class:`rankgauge.Retriever`.
 
     It is given documents and asked, many times over: what was in its index is replaced. What does
     not apply, as indexing does not to a mere callable, is left out, and the check says so. That a
@@ -87,13 +88,13 @@ def check_retriever(
         queries: Queries, alike.
         k: How many documents to ask for.
         indexing: False for a retriever whose index is made elsewhere, so that what ``index()`` is
-            given changes nothing. Ids are then held against `documents` if you give them.
+            given changes nothing. Ids are then compared with `documents` if you give them.
 
     Returns:
         The checks, in their order.
 
     Raises:
-        InputError: With the first fault, and what to mend.
+        InputError: With the first fault, and how to fix it.
 
     Example:
         >>> def longest(text, k):
@@ -104,15 +105,19 @@ def check_retriever(
         >>> [check.remark for check in checks if not check.passed][0]
         'it gives no scores: places stand for them'
     """
-    if type(k) is not int or k < 1:
-        raise InputError(f"k={k!r} is not possible", where="check_retriever", fix="give k=10")
-    asked = _Asked(retriever, k)
+    asked = _CheckedRetriever(retriever, integer("k", k))
     indexes = has_index(retriever) and indexing
-    given = _documents(documents)
+    given = _given(
+        sample_path("corpus.jsonl") if documents is None else documents, "documents", Document,
+        lambda source: Collection.of(documents=source).documents,
+    )  # fmt: skip
     known = frozenset(document.id for document in given)
     if indexes or documents is not None:
         asked.known = known
-    wanted = _queries(queries)
+    wanted = _given(
+        sample_path("queries.jsonl") if queries is None else queries, "queries", Query,
+        lambda source: Collection.of(queries=source).queries,
+    )  # fmt: skip
     checks: list[RetrieverCheck] = []
     if has_index(retriever):
         asked.index(given)
@@ -133,7 +138,7 @@ def check_retriever(
 # ---- what is given
 
 
-class _Again:
+class _Iterable(Iterable[Document]):
     """Documents that can be iterated again and again, and nothing else."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
@@ -143,37 +148,24 @@ class _Again:
         return iter(self._documents)
 
 
-def _documents(given: Any) -> Sequence[Document]:
-    if given is None:
-        given = sample_path("corpus.jsonl")
-    elif isinstance(given, Iterable) and not isinstance(given, Mapping | str):
-        listed = list(given)
-        if all(isinstance(one, Document) for one in listed):
-            return _some(listed, "documents")
-    return _some(list(Collection.of(documents=given).documents.values()), "documents")
-
-
-def _queries(given: Any) -> Sequence[Query]:
-    if given is None:
-        given = sample_path("queries.jsonl")
-    elif isinstance(given, Iterable) and not isinstance(given, Mapping | str):
-        listed = list(given)
-        if all(isinstance(one, Query) for one in listed):
-            return _some(listed, "queries")
-    return _some(list(Collection.of(queries=given).queries.values()), "queries")
-
-
-def _some(given: list[Any], what: str) -> Sequence[Any]:
-    if not given:
+def _given(
+    given: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]
+) -> list[Any]:
+    """Documents or queries: a list of them, or what a collection can be read from."""
+    if isinstance(given, Iterable) and not isinstance(given, Mapping | str):
+        given = list(given)
+    ready = isinstance(given, list) and all(isinstance(one, kind) for one in given)
+    found = given if ready else list(read(given).values())
+    if not found:
         raise InputError(f"there are no {what} to check with", where=what, fix="give one or more")
-    return given
+    return found
 
 
 # ---- asking
 
 
-class _Asked:
-    """A retriever, every answer of which is held against the contract.
+class _CheckedRetriever:
+    """A retriever, every response of which is checked against the contract.
 
     Attributes:
         known: The ids it may return, None if nobody knows.
@@ -183,11 +175,11 @@ class _Asked:
         self.retriever = retriever
         self.k = k
         self.known: frozenset[str] | None = None
-        self._answers = responses_of(retriever)
+        self._responses = responses_of(retriever)
 
     def index(self, documents: Sequence[Document], what: str = "the documents") -> None:
-        _survived(
-            lambda: index_documents(self.retriever, _Again(documents)),
+        _checked(
+            lambda: index_documents(self.retriever, _Iterable(documents)),
             f"index() of {what}", "take what can be iterated, and nothing but that; titles and "
             "texts may be empty",
         )  # fmt: skip
@@ -196,22 +188,22 @@ class _Asked:
         self, queries: Sequence[Query], *, k: int | None = None, what: str = "the queries"
     ) -> list[Hits]:
         k = self.k if k is None else k
-        tape = _Tape(self._answers)
-        _survived(
-            lambda: search(tape, tuple(queries), k), f"search() of {what} with k={k}",
+        recording = _Recording(self._responses)
+        _checked(
+            lambda: search(recording, tuple(queries), k), f"search() of {what} with k={k}",
             "return a ranking, empty if nothing is found",
         )  # fmt: skip
-        rankings = aligned(tape.found, len(queries))
+        rankings = aligned(recording.found, len(queries))
         return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
 
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
-        """The hits of one query, after a look at what hits_of() would mend in silence."""
+        """The hits of one query, after a check of what hits_of() would fix silently."""
         where = f"query {query.id!r}"
         fix = "return a ranking that can be read, empty if nothing is found"
         if isinstance(found, Iterator):
             rows = found
-            found = _survived(lambda: listed_hits(rows, k), where, fix)
-        ids, scores = _survived(lambda: rows_of_hits(found, k), where, fix)
+            found = _checked(lambda: listed_hits(rows, k), where, fix)
+        ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
             raise InputError(
                 f"{len(ids)} hits for k={k}", where=where, fix="return at most k documents"
@@ -238,18 +230,18 @@ class _Asked:
         return hits_of(found, k)
 
 
-class _Tape:
+class _Recording:
     """What a retriever returned, as it came: sync or async, before anybody reads it."""
 
-    def __init__(self, answers: Callable[[Sequence[Query], int], Any]) -> None:
-        self._answers = answers
+    def __init__(self, responses: Callable[[Sequence[Query], int], Any]) -> None:
+        self._responses = responses
         self.found: Any = None
 
     def index(self, documents: Iterable[Document]) -> None:
         """Nothing; a retriever has it."""
 
     def search(self, queries: Sequence[Query], k: int) -> Any:
-        found = self._answers(queries, k)
+        found = self._responses(queries, k)
         if inspect.isawaitable(found):
             return self._later(found, len(queries))
         return self._kept(found, len(queries))
@@ -262,7 +254,7 @@ class _Tape:
         return [[] for _ in range(count)]
 
 
-def _survived(call: Callable[[], Any], what: str, fix: str) -> Any:
+def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
     """Make any exception a fault that says what was done."""
     try:
         return call()
@@ -277,7 +269,9 @@ def _survived(call: Callable[[], Any], what: str, fix: str) -> Any:
 # ---- the checks
 
 
-def _rankings(asked: _Asked, queries: Sequence[Query], *, indexes: bool) -> list[RetrieverCheck]:
+def _rankings(
+    asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bool
+) -> list[RetrieverCheck]:
     answers = asked(queries)
     found = sum(map(bool, answers))
     if not found and indexes:
@@ -302,7 +296,7 @@ def _rankings(asked: _Asked, queries: Sequence[Query], *, indexes: bool) -> list
     ]  # fmt: skip
 
 
-def _depths(asked: _Asked, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
+def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
     deep = asked(queries)
     first = asked(queries, k=1)
     others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
@@ -315,7 +309,7 @@ def _depths(asked: _Asked, queries: Sequence[Query], count: int) -> list[Retriev
     ]
 
 
-def _repetition(asked: _Asked, queries: Sequence[Query]) -> list[RetrieverCheck]:
+def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[RetrieverCheck]:
     before = asked(queries)
     for query, one, other in zip(queries, before, asked(queries), strict=True):
         if one.ids != other.ids:
@@ -363,7 +357,7 @@ def _shown(hits: Hits) -> str:
     return f"[{', '.join(hits.ids[:4])}{', ...' * (len(hits) > 4)}]"
 
 
-def _odd_queries(asked: _Asked) -> list[RetrieverCheck]:
+def _odd_queries(asked: _CheckedRetriever) -> list[RetrieverCheck]:
     for name, text in _ODD_QUERIES.items():
         asked([Query(f"odd: {name}", text)], what=f"an odd query ({name})")
     odd = [Query(f"odd: {name}", text) for name, text in _ODD_QUERIES.items()]
@@ -379,7 +373,7 @@ _OF_INDEXING = (
 
 
 def _indexing(
-    asked: _Asked, documents: Sequence[Document], queries: Sequence[Query]
+    asked: _CheckedRetriever, documents: Sequence[Document], queries: Sequence[Query]
 ) -> list[RetrieverCheck]:
     """Empty, odd, the half, and the whole collection again."""
     before = asked(queries)
@@ -412,7 +406,7 @@ def _indexing(
 
 def _settings(retriever: Any) -> RetrieverCheck:
     name = "settings are plain, without secrets"
-    found = _survived(
+    found = _checked(
         lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None"
     )
     if found is None:
@@ -431,8 +425,7 @@ def _settings(retriever: Any) -> RetrieverCheck:
             f"they are no JSON: {error}", where="settings",
             fix="give text, numbers, lists and mappings, such as the name of a model",
         ) from error  # fmt: skip
-    changed = [key for key in plain if key not in found or plain[key] != _listed(found[key])]
-    if changed or len(plain) != len(found):
+    if plain != _listed(found):
         raise InputError(
             "they are others after writing and reading them as JSON", where="settings",
             fix="let all keys be text",
@@ -485,14 +478,10 @@ def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
     if usage is not None:
         used = usage
         if callable(usage):
-            used = _survived(usage, "usage()", "return a mapping of numbers, empty for none")
-        if not isinstance(used, Mapping) or not all(map(_count, used.values())):
+            used = _checked(usage, "usage()", "return a mapping of numbers, empty for none")
+        if not isinstance(used, Mapping) or not all(map(is_number, used.values())):
             raise InputError(
                 f"got {used!r:.60}, wanted a mapping of numbers", where="usage()",
                 fix='let usage() return what was used up so far: {"calls": 3, "tokens": 812}',
             )  # fmt: skip
         yield RetrieverCheck("usage() is a mapping of numbers")
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

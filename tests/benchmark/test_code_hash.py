@@ -137,7 +137,7 @@ def test_what_holds_itself_and_what_is_too_large_comes_to_an_end():
 
     class Refuses:
         @property
-        def __dict__(self):
+        def __class__(self):
             raise RuntimeError("no")
 
         def __call__(self, text):

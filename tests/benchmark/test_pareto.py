@@ -5,12 +5,12 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.errors import InputError
 
 _values = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5, math.nan])
 points = st.lists(st.tuples(_values, _values), max_size=12).map(
-    lambda rows: [Point(f"p{n}", *row) for n, row in enumerate(rows)]
+    lambda rows: [ParetoPoint(f"p{n}", *row) for n, row in enumerate(rows)]
 )
 
 
@@ -33,7 +33,7 @@ def test_the_front_is_what_nothing_dominates(points, lower):
 
 
 def test_it_is_drawn_with_the_front_joined():
-    points = [Point("a", 0.5, 0.001), Point("b", 0.7, 0.1), Point("c", 0.6, 0.2)]
+    points = [ParetoPoint("a", 0.5, 0.001), ParetoPoint("b", 0.7, 0.1), ParetoPoint("c", 0.6, 0.2)]
     plot = plot_pareto(points, "nDCG@10")
     (panel,) = plot.panels
     assert [series.name for series in panel.series] == ["on the front", "others"]
@@ -47,4 +47,4 @@ def test_it_is_drawn_with_the_front_joined():
 
 def test_without_latencies_there_is_nothing_to_draw():
     with pytest.raises(InputError, match="a quality and a latency"):
-        plot_pareto([Point("a", 0.5, math.nan)], "nDCG@10")
+        plot_pareto([ParetoPoint("a", 0.5, math.nan)], "nDCG@10")

@@ -100,7 +100,9 @@ def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
     assert found.values["best"] > found.values["before"]
     assert len(bench.queries) == 30
     assert bench.runs == {}
-    said = rankgauge.reports.report_exploration(found, collection=bench.collection)
+    said = rankgauge.reports.render(
+        found, "table", rankgauge.reports.Options(collection=bench.collection)
+    )
     assert "before and best, 15 queries" in said
     again, _ = rankgauge.benchmark.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
     assert [t.value for t in again.trials] == [t.value for t in found.trials]

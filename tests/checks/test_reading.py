@@ -5,10 +5,9 @@ import pytest
 from checked import good, only
 
 from rankgauge import FormatError, InputError, check
-from rankgauge.checks.readers import Given, given_runs, read_whole
-from rankgauge.checks.salvage import salvaged
-from rankgauge.formats import InFormat, fast_trec, sources
-from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.checks.readers import Given, given_qrels, given_runs, read_whole
+from rankgauge.formats import InFormat, fast_trec, readers
+from rankgauge.formats.columns import RUN
 
 QRELS = {"q1": {"d1": 1, "d2": 0}}
 
@@ -100,7 +99,7 @@ def test_what_cannot_be_read_at_all_is_the_error_that_it_is_elsewhere(tmp_path, 
     with pytest.raises(kind) as caught:
         check(QRELS, path)
     with pytest.raises(kind) as wanted:
-        sources.read_table(path, RUN)
+        readers.read_table(path, RUN)
     assert str(caught.value) == str(wanted.value)
 
 
@@ -173,13 +172,10 @@ def test_a_run_of_three_columns_is_read_as_it_is_said_to_be(tmp_path):
 def test_of_a_broken_run_of_three_columns_nobody_knows_what_the_third_is(tmp_path):
     path = tmp_path / "three.run"
     path.write_text("q1 d1 0.5\nq1 d2\nq1 d3 0.25\n")
-    assert salvaged(path, RUN) is None
     with pytest.raises(FormatError, match="line 2: got 2 fields, wanted 3"):
         check(QRELS, path)
     # Of judgments it is the grade.
-    found = salvaged(path, JUDGMENTS)
-    assert found is not None
-    assert found[0].docs.tolist() == [b"d1", b"d3"]
+    assert given_qrels(path).whole.docs.tolist() == [b"d1", b"d3"]
 
 
 @pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])
@@ -187,8 +183,6 @@ def test_no_other_line_is_lost_however_long_the_file_with_a_broken_one(rows, tmp
     path = tmp_path / "broken.run"
     lines = [f"q{n // 50} Q0 d{n} {n % 50} {100 - n % 50} t\n" for n in range(rows)]
     path.write_text("".join(lines) + "q0 Q0 last 51 nan t\n")
-    found = salvaged(path, RUN)
-    assert found is not None
-    table, faults = found
-    assert faults.numbers == 1
-    assert table.docs.tolist() == [b"d%d" % n for n in range(rows)]
+    given = read_whole(Given("broken", str(path)))
+    assert given.faults.numbers == 1
+    assert given.whole.docs.tolist() == [b"d%d" % n for n in range(rows)]

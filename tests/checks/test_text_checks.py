@@ -148,7 +148,7 @@ def test_a_run_of_other_queries_has_no_effects():
 
 def test_a_check_counts_what_the_description_of_the_collection_counts():
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES, name="texts"), JUDGED)
-    remarks = {remark.name: remark.count for remark in info.remarks}
+    remarks = {found.message: found.evidence.count for found in info.findings}
     problems = found()
     assert remarks["documents without any text"] == problems["T101", "texts"].evidence.count
     assert remarks["documents that repeat another"] == problems["T102", "texts"].evidence.count

@@ -52,18 +52,18 @@ def test_saving_says_the_numbers_and_prints_the_same_table(run, tmp_path):
 
 def test_what_is_shown_is_what_was_given(kept):
     known = json.loads(kept("history", "show", "1", "--as", "json").stdout)
-    assert json.loads(known["settings"]) == {
+    assert known["settings"] == {
         "k1": 0.9, "n": 12, "model": "e5", "fast": True, "version": "1e5", "zip": "007",
     }  # fmt: skip
     assert known["time"] == "2026-01-05T00:00:00+00:00"
     assert known["label"] == "1.0"
-    assert known["fingerprint of the run"] == rankgauge.data.fingerprint(rankgauge.read_run(BM25))
+    assert known["ranking"] == rankgauge.data.fingerprint(rankgauge.read_run(BM25))
 
 
 def test_a_list_has_a_line_for_each(kept):
-    rows = json.loads(kept("history", "list", "--as", "json").stdout)
+    rows = json.loads(kept("history", "list", "--as", "json").stdout)["entries"]
     assert [row["run"] for row in rows] == ["bm25", "keyword"]
-    assert rows[0]["nDCG@10"] == pytest.approx(0.6390, abs=5e-5)
+    assert rows[0]["means"]["nDCG@10"] == pytest.approx(0.6390, abs=5e-5)
     only = kept("history", "list", "--run", "keyword", "-m", "RR", "--as", "csv").stdout
     assert only.splitlines()[1].startswith("2,2026-01-05T00:00:00+00:00,keyword,1.0,30,0.5768")
 
@@ -80,7 +80,7 @@ def test_two_are_compared_and_notes_of_forms_for_programs_go_to_standard_error(k
     done = kept("history", "compare", "1", "2", "-m", "nDCG@10")
     assert "2 (keyword, 1.0) against 1 (bm25, 1.0) by nDCG@10: worse" in done.stdout
     done = kept("history", "compare", "1", "2", "--as", "json")
-    assert json.loads(done.stdout)[0]["verdict"] == "worse"
+    assert json.loads(done.stdout)["rows"][0]["verdict"] == "worse"
     assert "by nDCG@10: worse" in done.stderr
 
 
@@ -127,7 +127,7 @@ def test_deleting_asks_first(kept):
 def test_a_closed_pipe_does_not_cost_what_was_to_be_kept(run, tmp_path):
     line = f'"{sys.executable}" -m rankgauge evaluate "{QRELS}" "{BM25}" --save 2>&1 | true'
     subprocess.run(line, shell=True, cwd=tmp_path, check=True)
-    assert len(json.loads(run("history", "list", "--as", "json").stdout)) == 1
+    assert len(json.loads(run("history", "list", "--as", "json").stdout)["entries"]) == 1
 
 
 def test_a_store_that_cannot_be_written_to_does_not_cost_the_table(run, tmp_path):
@@ -199,6 +199,6 @@ def test_a_trend_is_drawn(kept, tmp_path):
 def test_compare_and_history_compare_say_the_same_numbers(kept):
     words = ("-m", "nDCG@10", "-m", "RR", "--as", "json")
     one = json.loads(kept("compare", QRELS, BM25, KEYWORD, *words).stdout)["differences"]
-    other = json.loads(kept("history", "compare", "1", "2", *words).stdout)
+    other = json.loads(kept("history", "compare", "1", "2", *words).stdout)["rows"]
     names = ("difference", "low", "high", "p", "wins", "ties", "losses", "queries")
     assert [[d[n] for n in names] for d in one] == [[d[n] for n in names] for d in other]

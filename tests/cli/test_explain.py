@@ -18,7 +18,7 @@ def test_it_prints_what_the_library_reports():
     done = run(QRELS, BM25, "nDCG@10", "--query", "q05")
     assert done.returncode == 0, done.stderr
     found = rankgauge.explain(QRELS, rankgauge.read_run(BM25), "nDCG@10", "q05")
-    assert done.stdout == rankgauge.reports.report_explanation(found)
+    assert done.stdout == rankgauge.reports.render(found)
 
 
 def test_policies_are_passed_on(tmp_path):
@@ -39,7 +39,7 @@ def test_against_a_profile_it_says_why_the_number_differs():
     done = run(QRELS, BM25, "nDCG@10", "--against", "pytrec_eval")
     assert done.returncode == 0, done.stderr
     found = rankgauge.reconcile(QRELS, rankgauge.read_run(BM25), "nDCG@10", "pytrec_eval")
-    assert done.stdout == rankgauge.reports.report_reconciliation(found)
+    assert done.stdout == rankgauge.reports.render(found)
 
 
 def test_a_profile_nobody_knows_is_an_error():

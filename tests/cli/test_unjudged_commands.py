@@ -27,7 +27,7 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
                "--unjudged-report", "--as", "markdown")  # fmt: skip
     assert done.returncode == 0
     tables = [
-        rankgauge.reports.report_unjudged(rankgauge.unjudged_report(QRELS, path, names), "markdown")
+        rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown")
         for path in (BM25, KEYWORD)
     ]
     assert done.stdout == "\n".join(tables)
@@ -42,11 +42,11 @@ def test_a_report_is_no_evaluation(words, tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "h.db"))
     done = run("evaluate", QRELS, BM25, "--unjudged-report", *words)
     assert done.returncode == 2
-    assert "--unjudged-report is for QRELS and RUN" in done.stderr
+    assert "is not for --unjudged-report" in done.stderr
 
 
 def test_a_report_needs_a_run():
-    assert "--unjudged-report is for" in run("evaluate", QRELS, "--unjudged-report").stderr
+    assert "is not for --unjudged-report" in run("evaluate", QRELS, "--unjudged-report").stderr
 
 
 def test_reliability_is_that_of_the_library():
@@ -54,10 +54,8 @@ def test_reliability_is_that_of_the_library():
     done = run("reliability", QRELS, BM25, KEYWORD, *words)
     assert (done.returncode, done.stderr) == (0, "")
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD)]
-    found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], depth=3)
-    assert json.loads(done.stdout) == json.loads(
-        rankgauge.reports.report_reliability(found, "json")
-    )
+    found = rankgauge.reliability(QRELS, runs, ["RR", "nDCG@5"], k=3)
+    assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 
 def test_runs_of_one_group_are_left_out_together(tmp_path):
@@ -67,16 +65,14 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
     done = run("reliability", QRELS, BM25, KEYWORD, hybrid, *words)
     runs = [rankgauge.read_run(path) for path in (BM25, KEYWORD, hybrid)]
     groups = {runs[0].name: "old", runs[1].name: "old", runs[2].name: "new"}
-    found = rankgauge.reliability(QRELS, runs, depth=3, groups=groups)
-    assert json.loads(done.stdout) == json.loads(
-        rankgauge.reports.report_reliability(found, "json")
-    )
+    found = rankgauge.reliability(QRELS, runs, k=3, groups=groups)
+    assert json.loads(done.stdout) == json.loads(rankgauge.reports.render(found, "json"))
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25,), "fewer than two runs"),
+        ((BM25,), "wanted two or more"),
         ((BM25, KEYWORD, "--group", "bm25"), "wanted RUN=GROUP"),
         ((BM25, KEYWORD, "--group", "x.run=a"), "wanted RUN=GROUP"),
         ((BM25, KEYWORD, "-m", "num_q"), "is no measure here"),

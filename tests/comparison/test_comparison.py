@@ -14,9 +14,9 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import InputError, Run, UnknownName, compare, evaluate, plot, stats
+from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
 from rankgauge.comparison import Design
-from rankgauge.reports import report_comparison
+from rankgauge.reports import Options, render
 
 
 def _made(queries: int = 60, systems: int = 3, seed: int = 1) -> tuple[dict, dict]:
@@ -184,12 +184,12 @@ def test_values_that_rounding_sets_apart_are_the_same():
 
 
 def test_tables_name_every_run_and_measure():
-    text = report_comparison(FOUND)
+    text = render(FOUND)
     assert text.splitlines()[0].split() == ["measure", "s0", "s1", "s2"]
     assert "against s0" in text
     assert "corrected by holm" in text
     assert "<table" in FOUND._repr_html_()
-    assert len(report_comparison(FOUND, "csv", described=False).splitlines()) == 3
+    assert len(render(FOUND, "csv", Options(described=False)).splitlines()) == 3
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
 
 
@@ -253,7 +253,7 @@ def test_tukey_hsd_is_that_of_the_statistics_and_pays_for_each_measure():
                 ours = found.difference(run, name)
                 assert ours.p == theirs[0, place]
                 assert ours.corrected == min(1.0, 2 * ours.p)
-    assert "randomised Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
+    assert "randomized Tukey HSD over all runs, 2,000 draws" in found.design.in_words()
     assert "Bonferroni over 2 measures" in found.design.in_words()
 
 
@@ -560,16 +560,16 @@ def test_sure_differences_are_marked_in_the_table_of_means():
 
 
 def test_a_star_shows_the_best_on_a_plain_terminal():
-    lines = report_comparison(FOUND).splitlines()
+    lines = render(FOUND).splitlines()
     assert lines[2].split()[3].startswith(f"{FOUND.evaluations[2].mean()['nDCG@10']:.4f}*")
     assert "• * the best of the runs" in lines
     decimals = {line.rindex(".") for line in lines[2:4]}
     assert len(decimals) == 1
-    assert "best of the runs" not in report_comparison(FOUND, "markdown")
+    assert "best of the runs" not in render(FOUND, "markdown")
 
 
 def test_csv_is_plain_numbers_to_the_last_digit():
-    rows = list(csv.DictReader(io.StringIO(report_comparison(FOUND, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render(FOUND, "csv"))))
     for row, d in zip(rows, FOUND.differences, strict=True):
         assert (row["run"], row["baseline"], row["measure"]) == (d.run, d.baseline, str(d.measure))
         for name in ("mean", "baseline_mean", "difference", "low", "high", "sd", "effect"):
@@ -634,3 +634,20 @@ def test_judgments_of_relevant_documents_only_say_nothing_of_holes():
 def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
     with pytest.raises(InputError, match=f"differ in their {said}"):
         compare([FOUND.evaluations[0], other()])
+
+
+def test_values_made_elsewhere_are_compared_and_nothing_is_said_of_judgments():
+    ids = [f"q{n}" for n in range(30)]
+    one = Evaluation.from_values("one", ids, {"RR": [0.5] * 30})
+    other = Evaluation.from_values("other", ids, {"RR": [0.5 + n % 3 / 10 for n in range(30)]})
+    found = compare([one, other])
+    assert found.difference("other").difference == pytest.approx(0.1)
+    assert found.difference("other").verdict == "better"
+    assert found.warnings == ()
+
+
+def test_policies_of_evaluations_cannot_be_chosen_again():
+    with pytest.raises(InputError, match="policies are those of the evaluations"):
+        compare(FOUND.evaluations, ties="input")
+    with pytest.raises(InputError, match="judgments without runs"):
+        compare(QRELS)

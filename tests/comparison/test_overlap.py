@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge import InputError, MismatchError, Run, rbo
-from rankgauge.comparison.overlap import meet
+from rankgauge.comparison.overlap import find_common_documents
 from rankgauge.data import ranked
 
 LETTERS = "abcdefghij"
@@ -227,5 +227,8 @@ def test_real_runs_agree_with_the_slow_loop(data_folder):
 def test_a_ranking_and_its_beginning_are_not_the_same_top():
     short, long = ranked(Run.of({"q": ["a"]})), ranked(Run.of({"q": ["a", "b"]}))
     for one, other in ((short, long), (long, short)):
-        meeting = meet(one, other, [b"q"])
-        assert (meeting.same_top(1).tolist(), meeting.same_top(2).tolist()) == ([True], [False])
+        both = find_common_documents(one, other, [b"q"])
+        assert (both.same_top(1).tolist(), both.same_top(2).tolist()) == (
+            [True],
+            [False],
+        )

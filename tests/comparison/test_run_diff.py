@@ -44,7 +44,7 @@ def test_every_number_is_that_of_a_plain_loop(made, random, depth):
     other = {query: scores for query, scores in other.items() if scores}
     if not other.keys() & made.qrels.keys() or not made.run.keys() & made.qrels.keys():
         return
-    found = diff(made.qrels, made.run, other, "nDCG@3", queries=list(made.qrels), depth=depth)
+    found = diff(made.qrels, made.run, other, "nDCG@3", queries=list(made.qrels), k=depth)
     runs = (made.run, other)
     values = [evaluate(made.qrels, run, "nDCG@3").per_query[:, 0] for run in runs]
     assert np.array_equal(found.values, np.stack(values, axis=1), equal_nan=True)
@@ -110,7 +110,7 @@ def test_a_document_says_where_it_stands_in_the_other_run():
 
 
 def test_below_the_depth_is_out_though_retrieved():
-    found = diff(QRELS, OLD, NEW, "RR", depth=2, queries="lost").shown[0]
+    found = diff(QRELS, OLD, NEW, "RR", k=2, queries="lost").shown[0]
     assert [(at.document, at.other_rank) for at in found.fell_out] == [("a", 4), ("b", None)]
 
 
@@ -220,7 +220,7 @@ def test_it_shows_itself():
 @pytest.mark.parametrize(
     ("act", "error", "said"),
     [
-        (lambda: diff(QRELS, OLD, NEW, depth=0), InputError, "depth=0 is not possible"),
+        (lambda: diff(QRELS, OLD, NEW, k=0), InputError, "k=0 is not possible"),
         (lambda: diff(QRELS, OLD, NEW, most=-1), InputError, "most=-1 is not possible"),
         (lambda: diff(QRELS, OLD, NEW, queries=["q"]), MismatchError, "query 'q' is not judged"),
         (lambda: diff(QRELS, OLD, NEW, queries=[]), InputError, "list of queries is empty"),

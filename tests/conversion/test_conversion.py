@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from converting import IDS, ODD, numbers
 from hypothesis import given, settings, strategies as st
@@ -17,8 +18,8 @@ from hypothesis import given, settings, strategies as st
 from rankgauge import InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
 from rankgauge.conversion import Conversion
 from rankgauge.formats import InFormat  # fmt: skip
-from rankgauge.formats.beir import CORPUS, QUERIES, write_beir
 from rankgauge.formats.texts import TextReader, TextSource
+from rankgauge.formats.writers import write_collection
 from rankgauge.sample import sample_path
 
 # What this package reads by itself, with the libraries of the tests.
@@ -259,8 +260,8 @@ def test_a_query_without_documents_is_counted(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 4, 50, 1 << 22])
 def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeypatch):
-    from rankgauge.formats import ignored_fields
-    from rankgauge.formats.layout import RUN
+    from rankgauge.conversion import losses
+    from rankgauge.formats.columns import RUN
 
     lines = ["# head\n", "q Q0 a 1 9 t\n"]
     for n in range(200):
@@ -274,13 +275,13 @@ def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeyp
     lines[-1] = lines[-1].rstrip("\n")
     path = tmp_path / "a"
     path.write_text("".join(lines))
-    monkeypatch.setattr(ignored_fields, "_PIECE", size)
+    monkeypatch.setattr(losses, "_PIECE", size)
     with path.open("rb") as stream:
-        found = ignored_fields.unread_fields(stream, RUN)
+        found = losses.unread_fields(stream, RUN)
     cells = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     assert found.seconds == {b"X": sum(c[1] == "X" for c in cells)}
     assert found.tags == {t.encode(): sum(c[5] == t for c in cells) for t in "tu"}
-    assert found.ranks.tolist() == [float(c[3]) for c in cells]
+    assert np.concatenate(found.ranks).tolist() == [float(c[3]) for c in cells]
     assert found.comments == sum(line.startswith("#") for line in lines)
 
 
@@ -375,7 +376,7 @@ def test_of_a_collection_that_cannot_be_written_to_its_end_nothing_stays(there, 
         raise InputError("the source ends here", fix="mend it")
 
     with pytest.raises(InputError, match="the source ends here"):
-        write_beir(target, {CORPUS: [b"{}\n"], QUERIES: breaking()})
+        write_collection(target, {"corpus.jsonl": [b"{}\n"], "queries.jsonl": breaking()})
     assert list(tmp_path.iterdir()) == ([target] if there else [])
     assert not there or list(target.iterdir()) == []
 

@@ -151,13 +151,13 @@ def test_two_columns_have_no_header_as_tools_want_them(tmp_path):
 
 @pytest.mark.parametrize("target", ["a.parquet", "a.json", "a.bin", "-"])
 def test_formats_of_pairs_hold_no_texts(target, tmp_path):
-    with pytest.raises(InputError, match="choose one of: jsonl, csv, tsv, trec") as caught:
+    with pytest.raises(InputError, match="choose one of: trec, csv, tsv, jsonl") as caught:
         convert(corpus(tmp_path, CORPUS), target if target == "-" else tmp_path / target)
     assert caught.value.what
 
 
 def test_documents_larger_than_memory_are_read_twice_and_kept_nowhere(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgauge.formats.stored_texts._SMALL", 0)
+    monkeypatch.setattr("rankgauge.formats.texts._SMALL", 0)
     rows = [{"_id": f"d{n}", "text": f"text {n}"} for n in range(500)]
     source = corpus(tmp_path, rows)
     done = convert(source, tmp_path / "docs.csv.gz")

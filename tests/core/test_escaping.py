@@ -20,7 +20,7 @@ from rankgauge.core.escaping import (
     templates,
     visible,
 )
-from rankgauge.rendering.tables import Table, render
+from rankgauge.rendering.tables import Table, render_table
 
 # Arbitrary text, and text made of what some format acts on.
 _HOT = st.sampled_from(
@@ -100,7 +100,7 @@ def test_xml_is_well_formed_and_keeps_the_text(text):
 @given(st.lists(st.tuples(TEXTS, st.floats(0, 1)), min_size=1, max_size=4), TEXTS, TEXTS)
 def test_a_markdown_table_keeps_its_columns_and_rows(rows, title, note):
     table = Table(("run", "value"), tuple(rows), title=title, notes=(note,))
-    lines = render(table, "markdown").split("\n")
+    lines = render_table(table, "markdown").split("\n")
     drawn = [line for line in lines if line.startswith("| ")]
     assert len(drawn) == len(rows) + 2
     # A cell ends at a bar that no backslash escapes.
@@ -150,7 +150,7 @@ def test_an_annotation_is_one_line_and_its_text_can_be_had_back(text):
 @example(["a;=1+1"], 0.0)
 def test_no_cell_of_csv_is_a_formula_and_numbers_stay_numbers(texts, number):
     table = Table((*texts, "value"), ((*texts, number),))
-    rows = list(csv.reader(io.StringIO(render(table, "csv"))))
+    rows = list(csv.reader(io.StringIO(render_table(table, "csv"))))
     assert [len(row) for row in rows] == [len(texts) + 1] * 2
     assert float(rows[1][-1]) == number
     for cell in (*rows[0], *rows[1][:-1]):

@@ -16,8 +16,11 @@ from rankgauge import (
     describe_collection,
     sample_path,
 )
+from rankgauge.checks import FINDING_KINDS
+from rankgauge.core.findings import FindingKind
+from rankgauge.corpus import description
 from rankgauge.corpus.scan import folded
-from rankgauge.reports import report_collection
+from rankgauge.reports import render
 
 DOCUMENTS = {
     "d1": {"title": "Fees", "text": "What does a late book cost? Ask us."},
@@ -39,7 +42,10 @@ def plain_words(text):
 
 
 def remarks(info):
-    return {remark.name: (remark.count, remark.of, remark.examples) for remark in info.remarks}
+    return {
+        found.message: (found.evidence.count, found.evidence.of, found.evidence.examples)
+        for found in info.findings
+    }
 
 
 def test_everything_that_bends_numbers_is_found():
@@ -57,7 +63,7 @@ def test_everything_that_bends_numbers_is_found():
         "judged documents that are not there": (1, 4, ("d9",)),
         "relevant documents without any text": (1, 4, ("d2",)),
     }
-    assert all(remark.effect for remark in info.remarks)
+    assert all(found.effect for found in info.findings)
 
 
 def test_counts_and_spreads_are_those_of_the_texts():
@@ -76,7 +82,7 @@ def test_counts_and_spreads_are_those_of_the_texts():
 
 def test_nothing_is_said_of_judgments_that_are_not_there():
     info = describe_collection(Collection.of({"d": "a"}, {"q": "b"}))
-    assert (info.judgments, info.grades, info.remarks) == (None, {}, ())
+    assert (info.judgments, info.grades, info.findings) == (None, {}, ())
     empty = describe_collection(Collection())
     assert (empty.documents, empty.spreads, empty.judged_share) == (0, {}, 0.0)
 
@@ -199,7 +205,13 @@ def test_faults_are_placed_below_the_collection(tmp_path):
 def test_of_documents_that_are_not_there_nothing_is_counted(tmp_path):
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
     (tmp_path / "qrels.txt").write_text("q 0 d1 1\n")
-    said = report_collection(describe_collection(tmp_path))
+    said = render(describe_collection(tmp_path))
     assert "no documents were given" in said
     assert "judged documents" not in said
     assert "%" not in said
+
+
+def test_every_finding_has_a_code_that_can_be_explained():
+    kinds = [value for value in vars(description).values() if isinstance(value, FindingKind)]
+    assert len({kind.code for kind in kinds}) == len(kinds) > 6
+    assert all(FINDING_KINDS[kind.code] is kind for kind in kinds)

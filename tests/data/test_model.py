@@ -168,3 +168,16 @@ def test_eight_threads_share_one_set_of_judgments() -> None:
                 pool.map(lambda run: evaluate(shared, run, ["nDCG@10", "AP", "Bpref"]).mean(), runs)  # noqa: B023
             )
         assert got == expected
+
+
+def test_constructors_take_what_holds_judgments_or_a_run(tmp_path):
+    grades, scores = {"q1": {"d1": 2, "d2": 0}}, {"q1": {"d1": 0.5, "d2": 0.25}}
+    assert Qrels(grades) == Qrels.of(grades)
+    assert Run(scores) == Run.of(scores)
+    run = Run(scores, name="a", settings={"k1": 0.9})
+    assert (run.name, dict(run.settings)) == ("a", {"k1": 0.9})
+    assert Run(run).settings == run.settings
+    with pytest.raises(InputError):
+        Qrels(7)
+    with pytest.raises(InputError):
+        Run(grades and Qrels(grades))

@@ -66,13 +66,18 @@ def test_likeness_is_the_jaccard_similarity_of_runs_of_five_words():
     texts = texts_of(
         {"a": one, "b": other, "c": "short text", "d": "Short, text!", "e": "", "f": ""}
     )
-    assert texts.likeness("a", "b") == pytest.approx(jaccard(one, other))
-    assert 0.9 < texts.likeness("a", "b") < 1
-    assert texts.likeness("a", "a") == 1
-    assert texts.likeness("c", "d") == 1
-    assert texts.likeness("a", "c") == texts.likeness("e", "f") == texts.likeness("e", "none") == 0
+    assert texts.similarity("a", "b") == pytest.approx(jaccard(one, other))
+    assert 0.9 < texts.similarity("a", "b") < 1
+    assert texts.similarity("a", "a") == 1
+    assert texts.similarity("c", "d") == 1
+    assert (
+        texts.similarity("a", "c")
+        == texts.similarity("e", "f")
+        == texts.similarity("e", "none")
+        == 0
+    )
     assert texts.near_duplicates(["a", "c", "b", "d", "e", "f"]) == [
-        ("b", "a", texts.likeness("a", "b")), ("d", "c", 1.0),
+        ("b", "a", texts.similarity("a", "b")), ("d", "c", 1.0),
     ]  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from rankgauge import (
     read_run,
     sample_path,
 )
-from rankgauge.reports import report_comparison, report_diagnosis, report_diff
+from rankgauge.reports import render
 
 QRELS, RUN = sample_path("qrels.txt"), sample_path("runs/bm25.run")
 BM25 = "bm25-lucene-k0.9-b0.4-stem"
@@ -106,7 +106,7 @@ def test_every_command_says_the_fault_first(cranfield, fault):
     first = evaluate(qrels, bad, ["nDCG@10"]).input_findings[0]
 
     compared = compare(qrels, {"good": run, "bad": bad}, draws=10)
-    text = report_comparison(compared)
+    text = render(compared)
     assert text.startswith(f"no verdict on bad: {first}\n")
     assert not {"better", "worse", "highest", "best"} & set(text.split())
     data = json.loads(compared.to_json())
@@ -122,13 +122,13 @@ def test_every_command_says_the_fault_first(cranfield, fault):
         Baseline.from_run(qrels, bad)
 
     diagnosis = diagnose(qrels, bad)
-    assert report_diagnosis(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
+    assert render(diagnosis).startswith(f"no diagnosis of bad: {first}\n")
     assert (diagnosis.fixes, diagnosis.diagnoses, diagnosis.totals) == ((), (), ())
     assert json.loads(diagnosis.to_json())["failing"] is None
 
     changes = diff(qrels, run, bad)
     assert changes.findings[0] == ("bad", first)
-    assert report_diff(changes).startswith("WARNING: bad: ")
+    assert render(changes).startswith("WARNING: bad: ")
     assert json.loads(changes.to_json())["findings"][0]["code"] == code
 
 

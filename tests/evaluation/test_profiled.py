@@ -80,7 +80,7 @@ def test_the_profile_is_said_under_the_table():
         "besides: nDCG@10: 32-bit scores; only queries of the run",
     ]
     assert any("5 decimals" in note for note in ev.notes)
-    assert "as beir 2.2" in rankgauge.reports.report([ev], "markdown")
+    assert "as beir 2.2" in rankgauge.reports.render([ev], "markdown")
 
 
 def test_what_several_measures_share_is_said_once():

@@ -8,7 +8,7 @@ import pytest
 
 import rankgauge
 from rankgauge import InputError, UnknownName, explain, sample_path
-from rankgauge.reports import report_explanation
+from rankgauge.reports import render
 
 QRELS = sample_path("qrels.txt")
 BM25 = sample_path("runs/bm25.run")
@@ -50,21 +50,21 @@ def test_a_query_that_the_run_lacks_has_an_empty_ranking():
     found = explain({"q": {"a"}, "p": {"a"}}, {"p": ["a"]}, "AP", "q")
     assert found.rows == ()
     assert found.value == 0
-    text = report_explanation(found)
+    text = render(found)
     assert "the run does not have this query: an empty ranking" in text
     assert text.startswith("AP = 0 of query q")
 
 
 def test_what_the_measure_does_not_look_at_is_cut_short():
     ranking = [f"d{n:02}" for n in range(40)]
-    text = report_explanation(explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q"))
+    text = render(explain({"q": {"d00", "d30"}}, {"q": ranking}, "P@5", "q"))
     assert "... 35 more documents below the cut-off, 1 relevant, at 31" in " ".join(text.split())
     assert "d05" not in text
 
 
 def test_between_the_first_ranks_and_what_counts_stands_one_line():
     ranking = [f"d{n:02}" for n in range(40)]
-    lines = report_explanation(explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q"))
+    lines = render(explain({"q": {"d00", "d30"}}, {"q": ranking}, "AP", "q"))
     assert "20 more documents, none relevant" in lines
     assert "9 more documents, none relevant" in lines
 
@@ -72,7 +72,7 @@ def test_between_the_first_ranks_and_what_counts_stands_one_line():
 def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_100_columns():
     name = "http://example.org/" + "x" * 200 + "-7"
     run = {"q": [name, "d2"]}
-    text = report_explanation(explain({"q": {name: 1}}, run, "AP", "q"))
+    text = render(explain({"q": {name: 1}}, run, "AP", "q"))
     rows = text.split("\n\n")[0].splitlines()[1:]
     assert max(map(len, rows)) <= 100
     assert "x-7" in text
@@ -80,7 +80,7 @@ def test_a_long_id_is_cut_in_the_middle_so_that_a_line_has_100_columns():
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_every_form_says_the_same(form, found):
-    text = report_explanation(found, form)
+    text = render(found, form)
     assert found.steps[-1] in text
     assert "was chosen" in text
     assert "\x1b" not in text
@@ -88,7 +88,7 @@ def test_every_form_says_the_same(form, found):
 
 def test_what_stands_in_html_is_escaped():
     found = explain({"q": {"<b>": 1}}, {"q": ["<b>"]}, "RR", "q")
-    assert "<b>" not in report_explanation(found, "html").replace("<strong>", "")
+    assert "<b>" not in render(found, "html").replace("<strong>", "")
     assert "&lt;b&gt;" in found._repr_html_()
 
 
@@ -100,7 +100,7 @@ def test_json_is_by_the_published_schema(found):
         data = json.loads(one.to_json())
         jsonschema.validate(data, schema)
         assert len(data["rows"]) == len(one.rows)
-    assert json.loads(report_explanation(undefined, "json"))["value"] is None
+    assert json.loads(render(undefined, "json"))["value"] is None
 
 
 def test_policies_are_those_of_evaluate():
@@ -126,4 +126,4 @@ def test_a_query_that_nobody_judged_is_refused_with_some_that_are():
 
 def test_an_unknown_form_is_refused(found):
     with pytest.raises(UnknownName, match="markdown"):
-        report_explanation(found, "markdwon")
+        render(found, "markdwon")

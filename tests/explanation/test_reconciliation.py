@@ -16,7 +16,7 @@ from strategies import batch, batches
 
 from rankgauge import Qrels, Run, UnknownName, evaluate, reconcile
 from rankgauge.profiles import Case, Deviation, Profile
-from rankgauge.reports import report_reconciliation  # fmt: skip
+from rankgauge.reports import render
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 1, "x": 3}, "q3": {"a": 1}}
 RUN = {"q1": {"a": 0.5, "b": 0.5, "d": 0.25}, "q2": {"d": 3.0, "a": 2.0}}
@@ -123,7 +123,7 @@ def test_a_query_that_leaves_the_mean_is_no_query_that_moved():
     assert (found.ours, found.theirs) == (0.5, 0.75)
     assert [(m.query, m.ours, m.theirs) for m in found.moved] == [("q3", 0.0, None)]
     assert found.sides is None
-    assert "(-1 +0)" in report_reconciliation(found)
+    assert "(-1 +0)" in render(found)
 
 
 def test_the_query_that_moved_most_stands_on_both_sides():
@@ -131,14 +131,14 @@ def test_the_query_that_moved_most_stands_on_both_sides():
     ours, theirs = found.sides
     assert ours.query == theirs.query == found.moved[0].query == "q2"
     assert (ours.value, theirs.value) == (found.moved[0].ours, found.moved[0].theirs)
-    text = report_reconciliation(found)
+    text = render(found)
     assert "the same ranking; the ideal rankings part at place 1" in text
     assert "here nDCG@3, there nDCG(ideal=retrieved)@3" in " ".join(text.split())
 
 
 def test_where_rankings_part_the_rank_is_told_and_whether_it_is_a_tie():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
-    text = report_reconciliation(found)
+    text = render(found)
     assert "they part at rank 1: another document stands there (a tie here)" in text
     lines = [line for line in text.splitlines() if line.endswith("<")]
     assert len(lines) == 2
@@ -156,13 +156,13 @@ def test_where_worth_or_grades_part(deviations, said):
     name = "RR" if deviations[0].of == "measure" else "nDCG@3"
     qrels = {"q": {"a": 1, "b": 2}} if deviations[0].of == "measure" else {"q": {"a": 2, "b": 1}}
     found = reconcile(qrels, {"q": ["a", "b"]}, name, profile(*deviations), query="q")
-    assert said in report_reconciliation(found)
+    assert said in render(found)
 
 
 def test_printed_changes_add_up_as_printed():
     drawn = batch(3, queries=60)
     found = reconcile(drawn.qrels, drawn.run, "nDCG@5", profile(*DEVIATIONS[:5]))
-    lines = report_reconciliation(found).splitlines()[3:10]
+    lines = render(found).splitlines()[3:10]
     rows = [re.split(r"\s{2,}", line) for line in lines]
     means = [Decimal(row[1]) for row in rows]
     changes = [Decimal(row[2]) for row in rows[1:]]
@@ -172,7 +172,7 @@ def test_printed_changes_add_up_as_printed():
 def test_without_deviations_nothing_differs():
     found = reconcile(QRELS, RUN, "AP", profile())
     assert (found.difference, found.moved, found.sides) == (0.0, (), None)
-    assert "none of them has another value there" in report_reconciliation(found)
+    assert "none of them has another value there" in render(found)
 
 
 def test_json_is_by_the_published_schema():
@@ -180,12 +180,12 @@ def test_json_is_by_the_published_schema():
     schema = json.loads(path.read_text(encoding="utf-8"))
     for steps in ((), DEVIATIONS[:4]):
         found = reconcile(QRELS, RUN, "nDCG@5", profile(*steps))
-        jsonschema.validate(json.loads(report_reconciliation(found, "json")), schema)
+        jsonschema.validate(json.loads(render(found, "json")), schema)
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_every_form_says_the_same(form):
-    text = report_reconciliation(reconcile(QRELS, RUN, "nDCG@5", profile(*DEVIATIONS)), form)
+    text = render(reconcile(QRELS, RUN, "nDCG@5", profile(*DEVIATIONS)), form)
     for one in DEVIATIONS:
         assert one.name in text
 
@@ -193,8 +193,8 @@ def test_every_form_says_the_same(form):
 def test_an_unknown_profile_or_form_is_refused():
     with pytest.raises(UnknownName, match="pytrec_eval"):
         reconcile(QRELS, RUN, "AP", "pytrek_eval")
-    with pytest.raises(UnknownName, match="markdown"):
-        report_reconciliation(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
+    with pytest.raises(UnknownName, match="no format is called 'text'"):
+        render(reconcile(QRELS, Run.of(RUN), "AP", profile()), "text")
 
 
 def test_what_one_must_beware_of_a_tool_is_told_and_its_rounding_is_a_step():
@@ -202,7 +202,7 @@ def test_what_one_must_beware_of_a_tool_is_told_and_its_rounding_is_a_step():
     found = reconcile(qrels, run, "nDCG@10", "beir")
     assert found.theirs == round(found.ours, 5) != found.ours
     assert found.left_over() == "rounding"
-    text = report_reconciliation(found)
+    text = render(found)
     assert "\nrounding " in text
     assert "of beir one must beware: MRR and Accuracy are computed after evaluate()" in text
     unrounded = reconcile(qrels, {"q1": ["x", "y", "a"]}, "RR@10", "mteb")

@@ -10,7 +10,7 @@ import pytrec_eval
 from strategies import batch
 
 from rankgauge import InputError, MismatchError, UnknownName, evaluate, reproduce
-from rankgauge.reports import report_reproduction  # fmt: skip
+from rankgauge.reports import render
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +152,7 @@ def test_what_a_sort_without_a_rule_made_is_told_from_what_ties_cannot_make(data
     given[first] = 0.987654321
     found = reproduce(qrels, run, "nDCG@10", given)
     assert (found.best.ours, found.best.missed, found.tied) == (True, 6, 5)
-    assert "5 of the 6 values that are missed lie within" in " ".join(
-        report_reproduction(found).split()
-    )
+    assert "5 of the 6 values that are missed lie within" in " ".join(render(found).split())
 
 
 def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
@@ -163,7 +161,7 @@ def test_numbers_of_something_else_are_not_found_and_all_is_left_over(data):
     assert found.sure == "not found"
     assert found.reconciliation.contributions == ()
     assert found.reconciliation.rest == pytest.approx(found.reconciliation.difference)
-    text = report_reproduction(found)
+    text = render(found)
     assert "left over" in text
     assert "found:" not in text.replace("not found:", "")
 
@@ -239,8 +237,8 @@ def test_every_form_and_the_published_schema(data):
     schema = json.loads(path.read_text(encoding="utf-8"))
     for given in (dict.fromkeys(data[0], 0.5), "0.5", values(evaluate(*data, "P@10"))):
         found = reproduce(*data, "nDCG@10", given)
-        jsonschema.validate(json.loads(report_reproduction(found, "json")), schema)
+        jsonschema.validate(json.loads(render(found, "json")), schema)
         for form in ("table", "markdown", "html"):
-            assert found.why[:20] in " ".join(report_reproduction(found, form).split())
+            assert found.why[:20] in " ".join(render(found, form).split())
     with pytest.raises(UnknownName):
-        report_reproduction(found, "text")
+        render(found, "text")

@@ -20,8 +20,8 @@ import pytest
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.compression import packed
-from rankgauge.formats.names import PACKINGS, Packing
 from rankgauge.formats.readers import read_ids
+from rankgauge.formats.registry import PACKINGS, Packing
 
 RUN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"
 JUDGED = "query-id\tcorpus-id\tscore\nq1\td1\t2\n"

@@ -26,7 +26,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats import arrow
 from rankgauge.formats.arrow import packed
-from rankgauge.formats.memory import listed
+from rankgauge.formats.frames import listed
 
 ODD = ["", "\0", "a\0", "\0a", "a\0b", None]
 TEXT = [

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.layout import JUDGMENTS, RUN, columns_of
+from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 
 QUERIES = ["query_id", "qid", "query-id", "q_id", "QueryID", "Topic", "topic_id", "Query Text"]
 DOCUMENTS = [

@@ -17,11 +17,11 @@ from hypothesis import given, strategies as st
 
 from rankgauge import Collection, evaluate, read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra
+from rankgauge.formats.columns import RUN
 from rankgauge.formats.compression import packed, unpacking
-from rankgauge.formats.layout import RUN
 from rankgauge.formats.lines import gathered, numbered_lines, opened
-from rankgauge.formats.names import PACKINGS, BrokenPackError, Packing
 from rankgauge.formats.readers import read_blocks, read_ids
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 NAMES = [packing.name for packing in PACKINGS]
 PACKING = {packing.name: packing for packing in PACKINGS}

@@ -13,12 +13,12 @@ from hypothesis import given, settings, strategies as st
 
 from rankgauge import RankgaugeError
 from rankgauge.core.ids import Ids
-from rankgauge.formats import fast_trec, readers, sources
+from rankgauge.formats import fast_trec, readers
+from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.fields import Numbering
-from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.formats.fast_trec import Numbering
 from rankgauge.formats.lines import AROUND, Text
-from rankgauge.formats.names import BrokenPackError
+from rankgauge.formats.registry import BrokenPackError
 
 FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
@@ -257,7 +257,7 @@ def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeyp
 
     def read():
         try:
-            return sources.read_table(path, RUN)
+            return readers.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 
@@ -313,7 +313,7 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
 
     def read():
         try:
-            return sources.read_table(path, RUN)
+            return readers.read_table(path, RUN)
         except RankgaugeError as error:
             return str(error)
 

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from rankgauge.errors import InputError
-from rankgauge.formats.names import format_of
+from rankgauge.formats.registry import format_of
 
 SUFFIXES = [
     form + pack for form in (".run", ".csv", ".tsv", ".json", ".jsonl") for pack in ("", ".gz")

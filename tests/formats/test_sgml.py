@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from rankgauge import FormatError
 from rankgauge.formats import sgml
-from rankgauge.formats.stored_texts import StoredTexts
-from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
+from rankgauge.formats.texts import Faults, StoredTexts, TextReader, TextSource, read_texts
 
 _BLANK = st.text(" \t\n\r", max_size=4)
 _WORDS = st.lists(

@@ -22,8 +22,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
-from rankgauge.formats.names import TARGET_FORMATS
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.registry import TARGET_FORMATS
 from rankgauge.formats.writers import write_table
 from rankgauge.sample import sample_path
 
@@ -248,7 +248,7 @@ def test_columns_are_text_and_floats_and_the_same_bytes_each_time(form, tmp_path
 
 
 def test_columns_are_cut_into_groups_of_rows_without_a_seam(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgauge.formats.parquet_writers._ROWS", 7)
+    monkeypatch.setattr("rankgauge.formats.parquet._ROWS", 7)
     held = Run.of(sample_path("runs/bm25.run"))
     for form in ("parquet", "arrow"):
         check_written(held, RUN, form, tmp_path)

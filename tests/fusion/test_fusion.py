@@ -273,7 +273,7 @@ def test_methods_of_ranks_see_ranks_only(task):
 
 
 @given(tasks(methods=READS_SCORES), st.sampled_from((0.25, 2.0, 1024.0)))
-def test_another_scale_changes_nothing_once_normalised(task, factor):
+def test_another_scale_changes_nothing_once_normalized(task, factor):
     runs, method, words = task
     assume(words["norm"] != "none")
     wider = [{q: {d: s * factor for d, s in docs.items()} for q, docs in r.items()} for r in runs]
@@ -360,7 +360,7 @@ def test_a_query_that_a_run_lacks_is_fused_from_the_others():
 @pytest.mark.parametrize(
     ("norm", "score"), [("min-max", 1.0), ("z-score", 0.0), ("sum", 0.5), ("none", 3.0)]
 )
-def test_equal_scores_are_normalised_as_documented(norm, score):
+def test_equal_scores_are_normalized_as_documented(norm, score):
     found = fuse([{"q": {"a": 3, "b": 3}}, {"q": {"c": 1, "d": 0}}], "combmax", norm=norm)["q"]
     assert found["a"] == found["b"] == score
 
@@ -371,7 +371,7 @@ def test_ranks_in_a_run_are_those_of_the_policy():
     assert list(fuse(runs, ties="input")["q"]) == ["a", "b"]
 
 
-def test_scores_that_nearly_vanish_or_overflow_are_still_normalised():
+def test_scores_that_nearly_vanish_or_overflow_are_still_normalized():
     for scale in (5e-324, 1e-300, 1e100):
         runs = [{"q": {"a": scale, "b": 0.0}}, {"q": {"a": scale, "b": -scale}}]
         for norm in ("min-max", "sum", "z-score"):

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import Baseline, GateRules, InputError, Run, evaluate, gate, stats
+from rankgauge import Baseline, Evaluation, GateRules, InputError, Run, evaluate, gate, stats
 from rankgauge.gates.non_inferiority import decide, queries_to_decide
 from rankgauge.stats import non_inferiority
 
@@ -657,3 +657,15 @@ def test_failed_queries_of_an_evaluation_are_counted():
     half = {query: docs for query, docs in RUNS["s2"].items() if query < "q05"}
     found = gate(evaluate(QRELS, half, "nDCG@10"), baseline=OLD)
     assert "have no ranking" in found.checks[0].sentence
+
+
+def test_values_made_elsewhere_are_gated():
+    ids = [f"q{n}" for n in range(40)]
+    old = Evaluation.from_values("old", ids, {"RR": [0.5 + n % 5 / 10 for n in range(40)]})
+    new = Evaluation.from_values("new", ids, {"RR": [0.2 + n % 5 / 10 for n in range(40)]})
+    stored = Baseline.from_evaluation(old)
+    # No ranking is known, and three in 40 could lose unseen.
+    assert gate(old, rules=RR, baseline=stored).verdict == "INCONCLUSIVE"
+    assert gate(new, rules=RR, baseline=stored).verdict == "FAIL"
+    floor = {"measures": {"RR": {"margin": 0.03, "floor": 0.6}}}
+    assert gate(new, rules=floor, baseline=None).checks[0].kind == "floor"

@@ -4,9 +4,11 @@ import importlib.util
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rankgauge
+from rankgauge.gates.non_inferiority import decide
 from rankgauge.rendering.tables import to_markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -52,6 +54,31 @@ def test_the_rows_on_the_page_are_what_the_script_gives(data_folder):
         row = [cell.strip() for cell in to_markdown(found).splitlines()[2].split("|")]
         rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines()]
         assert row in rows
-        share = float(found.rows[0][3 if not loss else 1].removesuffix(" %")) / 100
+        share = float(found.rows[0][3 if not loss else 1].removesuffix("%")) / 100
         draws = rates.DRAWS * len(pools)
         assert share * draws <= above(0.01 if not loss else 0.02, draws)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.2, 0.05])
+def test_the_quick_verdict_of_the_script_is_that_of_the_gate(share):
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        queries = int(rng.integers(20, 200))
+        changed = rng.random(queries) < share
+        gains = np.where(changed, rng.normal(rng.choice([-0.1, 0.0, 0.05]), 0.1, queries), 0.0)
+        assert rates.verdict(gains, 0.02)[0] == decide([gains], [0.02], [-1.0])[0].verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [25, 200])
+def test_a_loss_of_the_margin_passes_in_at_most_5_percent(queries):
+    losses = -np.clip(np.random.default_rng(7).lognormal(-3, 1, 20_000), 0, 1)
+    for name, values, share in (
+        ("dense", losses, 1.0),
+        ("sparse", np.array([-1.0, 1.0]), 0.1),
+        ("rare", np.array([-1.0, 1.0]), 0.05),
+    ):
+        row = rates.cells((name, values, share), queries, 0.02, 1000)
+        by_t, passed = (float(cell.removesuffix("%")) / 100 for cell in row[3:5])
+        assert passed * 1000 <= above(0.055, 1000)
+        assert passed <= by_t

@@ -102,7 +102,9 @@ def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says
         trend = history.trend("RR")
         assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
         assert [row[0] for row in trend.table(1).rows] == [5]
-        shown = rankgauge.reports.report_entries(entries, "csv", last=2).splitlines()
+        shown = rankgauge.reports.render(
+            entries, "csv", rankgauge.reports.Options(last=2)
+        ).splitlines()
         assert [line.split(",")[0] for line in shown] == ["id", "4", "5"]
 
 

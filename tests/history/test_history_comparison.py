@@ -49,7 +49,7 @@ def rr(ranks: list[int]) -> list[float]:
 
 
 def flips(moved: list[float]) -> float:
-    """The exact paired randomisation test, every sign pattern one after the other."""
+    """The exact paired randomization test, every sign pattern one after the other."""
     moved = [value for value in moved if value]
     seen = abs(math.fsum(moved))
     sums = [

@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Column, Integer, MetaData, Table, text
 
-from rankgauge import History, InputError, evaluate
+from rankgauge import Evaluation, History, InputError, evaluate
 from rankgauge.core.database import Database, Schema
 from rankgauge.history.history import history_schema
 
@@ -179,3 +179,14 @@ def test_an_evaluation_is_kept_without_judgments_and_nothing_is_claimed_of_them(
         note = f"judgments were not compared: they are not known of {first.id}"
         assert note in history.compare(first, known).notes
         assert history.trend("RR").breaks == ()
+
+
+def test_values_made_elsewhere_are_kept_and_compared(where):
+    ids = [f"q{n}" for n in range(30)]
+    one = Evaluation.from_values("one", ids, {"RR": [0.5] * 30})
+    other = Evaluation.from_values("other", ids, {"RR": [0.5 + n % 3 / 10 for n in range(30)]})
+    with History.open(where) as history:
+        kept = [history.add(each) for each in (one, other)]
+        assert [history.load(each) for each in kept] == [one, other]
+        assert history.compare(*kept).differences[0].verdict == "better"
+        assert len(history.trend("RR").points) == 2

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge.rendering.tables import (
     Table,
-    render,
+    render_table,
     to_csv,
     to_html,
     to_latex,
@@ -93,7 +93,7 @@ def test_csv_keeps_every_digit_and_defuses_formulas():
 
 
 def test_json_has_no_nan():
-    rows = json.loads(render(TABLE, "json"), parse_constant=pytest.fail)
+    rows = json.loads(render_table(TABLE, "json"), parse_constant=pytest.fail)
     assert rows[1] == {"run": "<i>", "nDCG@10": None, "NumRet": 7}
 
 
@@ -106,7 +106,7 @@ def test_html_escapes_text_and_marks_the_best():
 
 
 def test_latex_has_the_rules_of_booktabs_and_the_best_in_bold():
-    lines = [line.strip() for line in render(TABLE, "latex").splitlines()]
+    lines = [line.strip() for line in render_table(TABLE, "latex").splitlines()]
     assert lines == [
         r"\begin{table}",
         r"\centering",
@@ -159,7 +159,7 @@ def test_marks_stand_behind_a_cell_and_decimals_stay_in_line():
     assert "| **0.5000** |" in to_markdown(marked)
     assert "0.2500\\*" in to_markdown(marked)
     assert "0.2500<sup>*</sup>" in to_html(marked)
-    assert "*" not in to_csv(marked) + render(marked, "json")
+    assert "*" not in to_csv(marked) + render_table(marked, "json")
 
 
 def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():

@@ -21,20 +21,7 @@ from rankgauge import (
     gate,
     html_report,
 )
-from rankgauge.reports import (
-    report,
-    report_benchmark,
-    report_change,
-    report_check,
-    report_comparison,
-    report_diagnosis,
-    report_diff,
-    report_entries,
-    report_entry,
-    report_explanation,
-    report_gate,
-    report_trend,
-)
+from rankgauge.reports import Options, render
 
 # No surrogates and, in ids, no NUL: these are refused.
 _HOT = st.sampled_from([*"\x1b\r\n\x9b\x00\u202e|`*<&=:# a", "::error::", "##[error]", "[bold]"])
@@ -67,17 +54,17 @@ def printed(name, query, form):
     qrels, first, second = inputs(name, query)
     evaluation = evaluate(qrels, first, ["RR", "P@2"])
     compared = compare(qrels, [first, second], "RR")
-    yield report(evaluation, form)
-    yield report(evaluation, form, per_query=True)
-    yield report_comparison(compared, form)
-    yield report_diff(diff(qrels, first, second, "RR"), form)
-    yield report_diagnosis(diagnose(qrels, first), form)
+    yield render(evaluation, form)
+    yield render(evaluation, form, Options(per_query=True))
+    yield render(compared, form)
+    yield render(diff(qrels, first, second, "RR"), form)
+    yield render(diagnose(qrels, first), form)
     if form in {"table", "markdown"}:
-        yield report_explanation(explain(qrels, first, "RR", query), form)
+        yield render(explain(qrels, first, "RR", query), form)
         held = gate(qrels, second, {"depth": "any"}, baseline=Baseline.from_run(qrels, first))
-        yield report_gate(held, form)
+        yield render(held, form)
     found = check(qrels, [first, second])
-    yield report_check(found, "text" if form == "table" else form)
+    yield render(found, form)
 
 
 @settings(max_examples=15, deadline=None)
@@ -99,7 +86,7 @@ def test_neither_do_files_that_are_printed(form, name, query):
         return
     qrels, first, second = inputs(name, query)
     page = html_report(qrels, [first, second], "RR", plots=False, title=name)
-    for text in (page, report(evaluate(qrels, first, "RR"), "html")):
+    for text in (page, render(evaluate(qrels, first, "RR"), "html")):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
 
 
@@ -111,8 +98,8 @@ def test_a_gate_writes_whole_xml_and_one_command_a_line(name, query):
     baseline = Baseline.from_run(qrels, first)
     rules = {"contracts": [{"query": query, "must_include": [query], "k": 1}], "depth": "any"}
     result = gate(qrels, second, rules, baseline=baseline)
-    ET.fromstring(report_gate(result, "junit"))
-    lines = report_gate(result, "github").splitlines()
+    ET.fromstring(render(result, "junit"))
+    lines = render(result, "github").splitlines()
     assert lines
     for line in lines:
         assert re.match(r"::(error|warning|notice) title=[^:,]*::", line)
@@ -128,10 +115,10 @@ def test_a_history_prints_no_control_characters(tmp_path_factory, name, query):
     qrels, first, _ = inputs(name, query)
     with History.open(tmp_path_factory.mktemp("kept") / "history.db") as history:
         entries = [history.add(evaluate(qrels, first, "RR"), qrels, run=first) for _ in range(2)]
-        assert_safe(report_entries(entries))
-        assert_safe(report_entry(entries[0]))
-        assert_safe(report_change(history.compare(*entries)))
-        assert_safe(report_trend(history.trend("RR")))
+        assert_safe(render(entries))
+        assert_safe(render(entries[0]))
+        assert_safe(render(history.compare(*entries)))
+        assert_safe(render(history.trend("RR")))
 
 
 @settings(max_examples=8, deadline=None)
@@ -143,7 +130,7 @@ def test_a_benchmark_prints_no_control_characters(name, query):
     bench.add_query("q", "two", ["d2"])
     for called in dict.fromkeys([name, "other"]):
         bench.run(called, lambda text, k: ["d1", "d2"], timed=0)
-    assert_safe(report_benchmark(bench.compare("RR")))
+    assert_safe(render(bench.compare("RR")))
 
 
 def test_errors_show_a_line_of_a_file_with_its_control_characters(tmp_path):

@@ -4,11 +4,12 @@ import pytest
 
 import rankgauge
 from rankgauge import UnknownName
-from rankgauge.reports import describe, report_measures
+from rankgauge.rendering import render_table
+from rankgauge.reports import describe, measures_table
 
 
 def test_every_measure_is_listed():
-    text = report_measures()
+    text = render_table(measures_table(), "table")
     for measure in rankgauge.list_measures():
         assert measure.name in text
 

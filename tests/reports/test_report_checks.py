@@ -1,4 +1,4 @@
-"""report_check: for people, for programs, beside the lines of files."""
+"""Reports of a check: for people, for programs, beside the lines of files."""
 
 import json
 import math
@@ -11,7 +11,8 @@ import pytest
 from rankgauge import UnknownName, check
 from rankgauge.checks import FINDING_KINDS, CheckResult
 from rankgauge.core import Effect, Location
-from rankgauge.reports import explain_problem, report_check, report_problem_kinds
+from rankgauge.rendering import render_table
+from rankgauge.reports import Options, explain_problem, finding_kinds_table, render
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
 SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
@@ -37,7 +38,7 @@ FULL = problem(
 
 
 def test_a_problem_says_what_where_what_it_does_and_what_mends_it():
-    lines = report_check(result(FULL)).splitlines()
+    lines = render(result(FULL)).splitlines()
     assert lines[:8] == [
         "a.run",
         "",
@@ -61,7 +62,7 @@ def test_problems_stand_by_input_the_worst_first():
     found = result(
         problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt")
     )
-    heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|info) .*)$", report_check(found))
+    heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|info) .*)$", render(found))
     assert [head.split()[:2] for head in heads[:6]] == [
         ["qrels.txt"], ["error", "J101"], ["warning", "J103"],
         ["a.run"], ["error", "R101"], ["info", "P105"],
@@ -70,18 +71,18 @@ def test_problems_stand_by_input_the_worst_first():
 
 
 def test_what_has_to_be_asked_for_is_told_apart():
-    said = report_check(result(problem("R104"), problem("R101"), problem("R105")))
+    said = render(result(problem("R104"), problem("R101"), problem("R105")))
     assert "• --fix FOLDER --fix-also CODE writes one in which R101, R104 is fixed, too" in said
     assert "writes a copy" not in said
 
 
 def test_a_collection_has_its_own_heading():
     found = result(problem("T101", "texts"))
-    assert report_check(found).startswith("texts\n\n  warning  T101 empty-text\n")
+    assert render(found).startswith("texts\n\n  warning  T101 empty-text\n")
 
 
 def test_nothing_wrong_says_so_and_what_was_looked_at():
-    said = report_check(result(notes=("no collection was given",)))
+    said = render(result(notes=("no collection was given",)))
     assert said == (
         "nothing wrong found in 2 inputs\n• looked at: qrels.txt, a.run\n"
         f"• looked for: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)\n"
@@ -91,10 +92,10 @@ def test_nothing_wrong_says_so_and_what_was_looked_at():
 
 def test_effects_name_their_run_where_there_are_several():
     found = result(problem("J103", effects=(effect("a"), effect("b"))), inputs=("q", "a", "b"))
-    assert "effect  a: nDCG@10" in report_check(found)
-    assert "effect  b: nDCG@10" in report_check(found)
+    assert "effect  a: nDCG@10" in render(found)
+    assert "effect  b: nDCG@10" in render(found)
     many = tuple(effect(f"r{n}") for n in range(10))
-    assert "and 4 more" in report_check(result(problem(effects=many)))
+    assert "and 4 more" in render(result(problem(effects=many)))
 
 
 def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
@@ -103,22 +104,22 @@ def test_measures_stand_side_by_side_and_what_does_not_change_is_left_out():
         for by, values in (("this", (0.5, 0.25, 0.75)), ("that", (0.25, 0.25, 0.25)))
         for name, then in zip(("P@5", "R@5", "AP"), values, strict=True)
     ]
-    said = report_check(result(problem(effects=tuple(effects))))
+    said = render(result(problem(effects=tuple(effects))))
     assert "effect  P@5 0.2500 → 0.5000, AP 0.2500 → 0.7500 (this)\n" in said
     assert "that" not in said.split("fix ")[0]
     assert "R@5" not in said
-    said = report_check(result(problem(effects=tuple(effects[3:]))))
+    said = render(result(problem(effects=tuple(effects[3:]))))
     assert "effect  P@5, R@5, AP: no change in four decimals (that)\n" in said
 
 
 def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
     found = result(problem(effects=(effect(now=math.nan),)))
-    assert "nDCG@10 – → 0.3520" in report_check(found)
+    assert "nDCG@10 – → 0.3520" in render(found)
     assert json.loads(found.to_json())["findings"][0]["effects"][0]["now"] is None
 
 
 def test_what_is_mended_comes_from_the_kind_where_the_problem_does_not_say():
-    assert FINDING_KINDS["R106"].fix.split()[0] in report_check(result(problem("R106")))
+    assert FINDING_KINDS["R106"].fix.split()[0] in render(result(problem("R106")))
 
 
 def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
@@ -126,7 +127,7 @@ def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
         message=NASTY * 20, fix=NASTY * 20, source=NASTY,
         locations=(Location(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
     )  # fmt: skip
-    said = report_check(result(long, inputs=("q", NASTY)))
+    said = render(result(long, inputs=("q", NASTY)))
     assert "\x1b" not in said
     assert "\x00" not in said
     words = max(len(word) for word in said.split())
@@ -134,21 +135,21 @@ def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
 
 
 def test_colours_are_only_where_they_are_asked_for():
-    plain, coloured = report_check(result(FULL)), report_check(result(FULL), color=True)
+    plain, coloured = render(result(FULL)), render(result(FULL), "table", Options(color=True))
     assert "\x1b[" not in plain
     assert coloured.count("\x1b[31;1m") == 1
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
 
 def test_annotations_have_file_and_line_and_are_escaped():
-    (line,) = report_check(result(FULL), "github").splitlines()
+    (line,) = render(result(FULL), "github").splitlines()
     assert line == (
         "::error file=a.run,line=3,title=P103 ids-written-differently::12 ids are written "
         "otherwise; nDCG@10 0.0000 → 0.3520 (ids without leading zeros); fix: write the ids as "
         "in qrels.txt"
     )
     nasty = problem(source="x", message=NASTY, locations=(Location("a,b:c%.run", 2),), fix="m")
-    (line,) = report_check(result(nasty), "github").splitlines()
+    (line,) = render(result(nasty), "github").splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25.run,line=2,title=P103")
     assert "50 %25%0D%0Abad: a,b" in line
     assert "\x1b" not in line
@@ -160,7 +161,7 @@ def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
         *[problem("R105")] * 10,
         problem("P105", locations=(Location("a.run"),)),
     )
-    lines = report_check(found, "github").splitlines()
+    lines = render(found, "github").splitlines()
     assert [sum(line.startswith(f"::{kind} ") for line in lines) for kind in (
         "error", "warning", "notice",
     )] == [10, 10, 1]  # fmt: skip
@@ -176,13 +177,13 @@ def test_json_is_by_the_schema_whatever_is_in_it():
         effects=(effect(NASTY, math.inf),),
     )
     for found in (result(), result(FULL), result(nasty, problem("M101"), notes=(NASTY,))):
-        text = report_check(found, "json")
+        text = render(found, "json")
         text.encode()
         jsonschema.validate(json.loads(text), SCHEMA)
 
 
 def test_json_has_all_that_was_found():
-    data = json.loads(report_check(result(FULL, notes=("n",)), "json"))
+    data = json.loads(render(result(FULL, notes=("n",)), "json"))
     assert (data["inputs"], data["measures"], data["notes"]) == (
         ["qrels.txt", "a.run"], ["nDCG@10"], ["n"],
     )  # fmt: skip
@@ -199,9 +200,9 @@ def test_json_has_all_that_was_found():
 
 def test_tables_have_a_line_for_each_problem_and_escape_every_text():
     found = result(problem(message=NASTY), problem("P105"))
-    assert len(report_check(found, "csv").splitlines()) >= 3
-    assert "\\<i>" in report_check(found, "markdown")
-    for page in (report_check(found, "html"), found._repr_html_()):
+    assert len(render(found, "csv").splitlines()) >= 3
+    assert "\\<i>" in render(found, "markdown")
+    for page in (render(found, "html"), found._repr_html_()):
         assert "<i>" not in page
         assert page.count("<tr>") == 3
     assert found.to_columns()["code"] == ["P103", "P105"]
@@ -209,8 +210,8 @@ def test_tables_have_a_line_for_each_problem_and_escape_every_text():
 
 
 def test_another_form_is_refused():
-    with pytest.raises(UnknownName, match="text"):
-        report_check(result(), "pdf")
+    with pytest.raises(UnknownName, match="table"):
+        render(result(), "pdf")
 
 
 def test_at_least_a_level_counts_the_worse_ones_too():
@@ -234,7 +235,7 @@ def test_an_unknown_code_shows_the_nearest():
 
 
 def test_the_list_has_every_code():
-    said = report_problem_kinds()
+    said = render_table(finding_kinds_table(), "table")
     assert all(f"{code} " in said for code in FINDING_KINDS)
     assert all(len(line) <= 100 for line in said.splitlines())
 

@@ -7,36 +7,36 @@ import json
 import pytest
 
 from rankgauge import Collection, UnknownName, describe_collection, sample_path
-from rankgauge.reports import report_collection
+from rankgauge.reports import render
 
 INFO = describe_collection(sample_path("qrels.txt").parent)
 CLEAN = describe_collection(Collection.of({"d": "a"}, {"q": "b"}), {"q": {"d": 1}})
 
 
 def test_json_and_csv_hold_every_number():
-    found = json.loads(report_collection(INFO, "json"))
+    found = json.loads(render(INFO, "json"))
     assert (found["documents"], found["queries"]) == (66, 30)
     assert found["judged_share"] == INFO.judged_documents / 66
-    rows = {row["what"]: row for row in csv.DictReader(io.StringIO(report_collection(INFO, "csv")))}
+    rows = {row["what"]: row for row in csv.DictReader(io.StringIO(render(INFO, "csv")))}
     for name, spread in INFO.spreads.items():
         assert float(rows[f"{name}: p95"]["value"]) == spread.p95
         assert float(rows[f"{name}: min"]["value"]) == spread.least
-    for remark in INFO.remarks:
-        assert int(rows[remark.name]["value"]) == remark.count
+    for one in INFO.findings:
+        assert int(rows[one.message]["value"]) == one.evidence.count
 
 
 def test_a_table_says_what_each_remark_does_to_numbers():
-    text = report_collection(INFO)
+    text = render(INFO)
     assert f"{INFO.judged_share:.1%} of the documents are judged" in text
-    for remark in INFO.remarks:
-        assert f"{remark.name}: {remark.effect}" in text
+    for one in INFO.findings:
+        assert f"{one.message}: {one.effect}" in text
 
 
 def test_where_nothing_was_found_it_says_so():
-    assert "nothing was found" in report_collection(CLEAN)
-    assert "nothing was found" not in report_collection(INFO, "markdown") or not INFO.remarks
+    assert "nothing was found" in render(CLEAN)
+    assert "nothing was found" not in render(INFO, "markdown") or not INFO.findings
 
 
 def test_an_unknown_form_is_refused():
     with pytest.raises(UnknownName, match="'xml'"):
-        report_collection(INFO, "xml")
+        render(INFO, "xml")

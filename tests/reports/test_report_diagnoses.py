@@ -9,7 +9,7 @@ import pytest
 
 from rankgauge import Collection, UnknownName, diagnose, sample_path
 from rankgauge.diagnosis import CAUSES
-from rankgauge.reports import report_diagnosis
+from rankgauge.reports import Options, render
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(
@@ -26,7 +26,7 @@ HOSTILE = diagnose(
 
 
 def test_every_section_stands_there_in_the_order_of_reading():
-    text = report_diagnosis(SAMPLE, full=True)
+    text = render(SAMPLE, "table", Options(full=True))
     heads = (
         "bm25: how good", "both are low:", "rule of thumb", "what went wrong: in 20 of 30 queries",
         "q03 “my tablet", "suggested fixes", "what could be gained", "another cut-off",
@@ -38,7 +38,7 @@ def test_every_section_stands_there_in_the_order_of_reading():
 
 
 def test_what_decides_fits_a_page_and_the_rest_is_named():
-    text = report_diagnosis(PLAIN)
+    text = render(PLAIN)
     assert text.count("\n") <= 95
     heads = (
         "how good", "both are low:", "what went wrong:", "q03 “my tablet", "suggested fixes",
@@ -56,8 +56,8 @@ def test_what_decides_fits_a_page_and_the_rest_is_named():
 
 
 def test_nothing_of_the_page_is_lost_in_full():
-    every = set(report_diagnosis(PLAIN, full=True).splitlines())
-    short = {line for line in report_diagnosis(PLAIN).splitlines() if "--full" not in line}
+    every = set(render(PLAIN, "table", Options(full=True)).splitlines())
+    short = {line for line in render(PLAIN).splitlines() if "--full" not in line}
     assert short <= every
 
 
@@ -65,21 +65,19 @@ def test_means_by_a_field_are_shown_since_they_were_asked_for():
     found = diagnose(
         FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
     )
-    rows = [
-        line.split() for line in report_diagnosis(found).split("which queries\n")[1].split("\n")
-    ]
+    rows = [line.split() for line in render(found).split("which queries\n")[1].split("\n")]
     assert [row[1] for row in rows[2:5]] == ["how-to", "policy", "problem"]
     assert rows[5] == []
 
 
 def test_bands_stand_beside_what_is_attainable():
-    (line,) = (x for x in report_diagnosis(SAMPLE).splitlines() if x.startswith("P@5  "))
+    (line,) = (x for x in render(SAMPLE).splitlines() if x.startswith("P@5  "))
     assert line.split() == ["P@5", "0.2800", "Poor", "0.5267", "Good"]
-    assert "P@5 cannot pass 0.53 (Good) with these judgments" in report_diagnosis(SAMPLE)
+    assert "P@5 cannot pass 0.53 (Good) with these judgments" in render(SAMPLE)
 
 
 def test_the_evidence_of_a_query_stands_under_it():
-    block = report_diagnosis(SAMPLE).split("q03 “")[1].split("\n\n")
+    block = render(SAMPLE).split("q03 “")[1].split("\n\n")
     (line,) = (x for x in block[0].splitlines() if x.startswith("ebooks-expiry"))
     assert line.split(maxsplit=3) == [
         "ebooks-expiry", "3", "–", "no term of the query in it; not among the 15 retrieved",
@@ -89,19 +87,19 @@ def test_the_evidence_of_a_query_stands_under_it():
 
 
 def test_tables_are_hardly_wider_than_a_hundred_columns():
-    lines = report_diagnosis(SAMPLE, full=True).splitlines()
+    lines = render(SAMPLE, "table", Options(full=True)).splitlines()
     tables = [line for line in lines if not line.startswith("•") and "“" not in line]
     assert max(map(len, tables)) <= 106
 
 
 def test_only_so_many_queries_are_shown_as_asked():
     few = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", worst=0)
-    assert "relevant in the first 5\n" not in report_diagnosis(few)
-    assert "no texts of documents were given" in report_diagnosis(few)
+    assert "relevant in the first 5\n" not in render(few)
+    assert "no texts of documents were given" in render(few)
 
 
 def test_csv_has_every_missed_document_with_its_causes():
-    rows = list(csv.DictReader(io.StringIO(report_diagnosis(SAMPLE, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render(SAMPLE, "csv"))))
     missed = [(one.query_id, doc.doc_id) for one in SAMPLE.diagnoses for doc in one.missed]
     assert [(row["query"], row["document"]) for row in rows if row["document"]] == missed
     names = {cause.name for cause in CAUSES}
@@ -110,11 +108,11 @@ def test_csv_has_every_missed_document_with_its_causes():
 
 
 def test_texts_are_escaped_and_formulas_defused():
-    html = report_diagnosis(HOSTILE, "html")
+    html = render(HOSTILE, "html")
     assert EVIL not in html
     assert "&lt;script&gt;" in html
-    assert "'=d" in report_diagnosis(HOSTILE, "csv")
-    assert EVIL not in report_diagnosis(HOSTILE, "markdown")
+    assert "'=d" in render(HOSTILE, "csv")
+    assert EVIL not in render(HOSTILE, "markdown")
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html", "csv", "json"])
@@ -131,7 +129,7 @@ def test_texts_are_escaped_and_formulas_defused():
 )
 @pytest.mark.parametrize("full", [False, True])
 def test_every_form_ends_with_one_line_feed(found, form, full):
-    text = report_diagnosis(found, form, full=full)
+    text = render(found, form, Options(full=full))
     assert text.endswith("\n")
     assert "nan" not in text.lower().replace("finance", "")
     if form == "json":
@@ -140,7 +138,7 @@ def test_every_form_ends_with_one_line_feed(found, form, full):
 
 def test_an_unknown_form_shows_the_nearest():
     with pytest.raises(UnknownName, match="markdown"):
-        report_diagnosis(SAMPLE, "markdwn")
+        render(SAMPLE, "markdwn")
 
 
 def test_the_page_has_every_cause_with_its_rule():

@@ -8,11 +8,11 @@ import pytest
 
 import rankgauge
 from rankgauge import Collection, Run, UnknownName, diff
-from rankgauge.reports import report_diff
+from rankgauge.reports import Options, render
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword"))
-FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, depth=5)
+FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, k=5)
 TEXTS = Collection.of(
     {"d1": {"title": "a | <script>alert(1)</script> \x1b[2J", "text": ""}, "d2": "=1+1"},
     {"q1": "what <b>is</b> *it*?\x07"},
@@ -26,7 +26,7 @@ HOSTILE = diff(
 
 
 def test_a_terminal_shows_the_queries_then_both_rankings():
-    lines = report_diff(FOUND).splitlines()
+    lines = render(FOUND).splitlines()
     assert lines[0] == "bm25 → keyword by nDCG@10"
     assert [line.split()[0] for line in lines[3:7]] == ["q23", "q26", "q30", "q19"]
     assert "nDCG@10 1.0000 → 0.3032 (-0.6968), first relevant 1 → 4, RBO 0.1996" in lines
@@ -35,13 +35,13 @@ def test_a_terminal_shows_the_queries_then_both_rankings():
 
 
 def test_grades_and_moves_are_letters_not_colours():
-    text = report_diff(FOUND)
+    text = render(FOUND)
     first = next(line for line in text.splitlines() if "maker-3d-printing" in line)
     assert first.split() == ["1", "maker-3d-printing", "3", "↓", "4", *first.split()[5:]]
     assert first.split()[5:] == ["visiting-house-rules", "0", "new"]
     assert "• relevant, fell out of the top 5: maker-induction (grade 2, gone)" in text
     assert "\x1b" not in text
-    assert "\x1b[1m" in report_diff(FOUND, color=True)
+    assert "\x1b[1m" in render(FOUND, "table", Options(color=True))
 
 
 def test_a_terminal_of_100_columns_holds_every_line():
@@ -50,53 +50,53 @@ def test_a_terminal_of_100_columns_holds_every_line():
     runs = [Run.of(r, name=n) for r, n in zip(({"q1": ["d1", "d2"]}, {}), names, strict=True)]
     runs[1] = Run.of({"q1": ["d2", "d" * 300, "d1"]}, name=names[1])
     for found in (FOUND, HOSTILE, diff({"q1": {"d1": 1}}, *runs, collection=wide)):
-        text = report_diff(found)
+        text = render(found)
         assert max(map(len, text.splitlines())) <= 100
     assert "ddddddddd…dddddddddddddddddd" in text
 
 
 def test_a_short_id_has_its_title_beside_it_and_a_long_one_below():
-    assert "d1 a | <script>" in report_diff(HOSTILE)
-    lines = report_diff(FOUND).splitlines()
+    assert "d1 a | <script>" in render(HOSTILE)
+    lines = render(FOUND).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("   1   maker-3d-printing"))
     assert lines[at + 1].split("  ")[-1].strip() == "House rules"
 
 
 def test_control_characters_are_escaped_in_every_form():
     for form in ("table", "markdown", "html", "csv", "json"):
-        text = report_diff(HOSTILE, form)
+        text = render(HOSTILE, form)
         assert "\x1b" not in text
         assert "\x07" not in text
-    assert "\\x1b[2J" in report_diff(HOSTILE, "html")
+    assert "\\x1b[2J" in render(HOSTILE, "html")
 
 
 def test_html_and_markdown_escape_what_texts_hold():
-    page = report_diff(HOSTILE, "html")
+    page = render(HOSTILE, "html")
     assert "<script" not in page
     assert "<old>" not in page
     assert "&lt;script&gt;" in page
-    text = report_diff(HOSTILE, "markdown")
+    text = render(HOSTILE, "markdown")
     assert "**q1: what \\<b>is\\</b> \\*it\\*?\\\\x07**" in text
     assert "a \\| \\<script>" in text
 
 
 def test_markdown_marks_relevant_grades_and_cuts_nothing():
-    text = report_diff(FOUND, "markdown")
+    text = render(FOUND, "markdown")
     assert "maker-3d-printing: 3D printing: files, prices and times" in text
     assert "| **3** | ↓ 4  |" in text
     assert "…" not in text
 
 
 def test_csv_has_a_line_for_each_judged_query():
-    rows = list(csv.reader(io.StringIO(report_diff(FOUND, "csv"))))
+    rows = list(csv.reader(io.StringIO(render(FOUND, "csv"))))
     assert len(rows) == 31
     assert rows[0][:4] == ["query", "bm25", "keyword", "change"]
     assert float(rows[23][3]) == FOUND.query("q23").change
-    assert report_diff(HOSTILE, "csv").startswith("query,<old>,'=new,")
+    assert render(HOSTILE, "csv").startswith("query,<old>,'=new,")
 
 
 def test_json_is_one_document_with_all_queries_and_the_rankings_shown():
-    data = json.loads(report_diff(FOUND, "json"))
+    data = json.loads(render(FOUND, "json"))
     assert len(data["queries"]) == 30
     assert [query["query"] for query in data["shown"]] == ["q23", "q26", "q30", "q19"]
     assert len(data["shown"][0]["rankings"][0]) == 5
@@ -108,17 +108,17 @@ def test_what_is_missing_is_said():
         Run.of({"q1": ["d1"], "q2": []}, name="old"),
         Run.of({"q2": ["d1"]}, name="new"),
     )
-    text = report_diff(found)
+    text = render(found)
     assert "• new does not have this query: an empty ranking" in text
     assert "• old retrieved nothing" in text
 
 
 def test_without_a_change_there_is_no_query_to_show():
     found = diff(SAMPLE / "qrels.txt", BM25, BM25)
-    assert "• no query changed its nDCG@10" in report_diff(found)
-    assert "• no query to show" in report_diff(diff(SAMPLE / "qrels.txt", BM25, KEYWORD, most=0))
+    assert "• no query changed its nDCG@10" in render(found)
+    assert "• no query to show" in render(diff(SAMPLE / "qrels.txt", BM25, KEYWORD, most=0))
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(UnknownName, match="no form is called 'yaml'"):
-        report_diff(FOUND, "yaml")
+    with pytest.raises(UnknownName, match="no format is called 'yaml'"):
+        render(FOUND, "yaml")

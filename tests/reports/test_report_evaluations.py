@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rankgauge import InputError, Run, UnknownName, evaluate
-from rankgauge.reports import report
+from rankgauge.reports import Options, render
 
 QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
 ONE = evaluate(
@@ -17,7 +17,7 @@ TWO = evaluate(QRELS, Run.of({"q1": ["a"], "q2": ["x"]}, name="two"), ["nDCG@5",
 
 
 def test_runs_stand_under_each_other_with_the_policies_below():
-    lines = report([ONE, TWO]).splitlines()
+    lines = render([ONE, TWO]).splitlines()
     assert lines[0].split() == ["run", "nDCG@5", "RR", "NumRet"]
     assert lines[2].split() == ["one", "0.8155*", "0.7500*", "3"]
     assert lines[3].split() == ["two", "0.5000", "0.5000", "2"]
@@ -26,19 +26,19 @@ def test_runs_stand_under_each_other_with_the_policies_below():
 
 def test_cut_offs_stand_down_and_measures_across():
     ev = evaluate(QRELS, {"q1": ["b", "a"], "q2": ["c"]})
-    lines = report(ev).splitlines()
+    lines = render(ev).splitlines()
     assert lines[1].split() == ["k", "P", "R", "F1", "Success", "nDCG"]
     assert [line.split()[0] for line in lines[3:7]] == ["1", "3", "5", "10"]
     assert lines[8].split() == ["RR", "AP"]
 
 
 def test_the_best_value_is_marked():
-    assert "**0.8155**" in report([ONE, TWO], "markdown")
-    assert "**3**" not in report([ONE, TWO], "markdown")
+    assert "**0.8155**" in render([ONE, TWO], "markdown")
+    assert "**3**" not in render([ONE, TWO], "markdown")
 
 
 def test_per_query_shows_every_query_of_every_run():
-    rows = list(csv.DictReader(io.StringIO(report([ONE, TWO], "csv", per_query=True))))
+    rows = list(csv.DictReader(io.StringIO(render([ONE, TWO], "csv", Options(per_query=True)))))
     assert [(row["run"], row["query"]) for row in rows] == [
         ("one", "q1"), ("one", "q2"), ("two", "q1"), ("two", "q2"),
     ]  # fmt: skip
@@ -47,7 +47,7 @@ def test_per_query_shows_every_query_of_every_run():
 
 def test_trec_form_is_that_of_trec_eval():
     ev = evaluate(QRELS, Run.of({"q1": ["b", "a"]}, name="tag"), ["map", "P_5", "num_ret", "ERR@3"])
-    assert report(ev, "trec", per_query=True) == (
+    assert render(ev, "trec", Options(per_query=True)) == (
         "map                   \tq1\t0.5000\n"
         "P_5                   \tq1\t0.2000\n"
         "num_ret               \tq1\t2\n"
@@ -66,30 +66,30 @@ def test_trec_form_is_that_of_trec_eval():
 
 
 def test_json_is_one_document_a_line():
-    documents = [json.loads(line) for line in report([ONE, TWO], "json").splitlines()]
+    documents = [json.loads(line) for line in render([ONE, TWO], "json").splitlines()]
     assert [document["run"] for document in documents] == ["one", "two"]
 
 
 def test_notes_that_differ_name_their_run():
-    text = report(
+    text = render(
         [ONE, evaluate(QRELS, Run.of({"q1": ["a"]}, name="less"), ["nDCG@5", "RR", "NumRet"])]
     )
     assert "• less: 2 queries: all that are judged; 1 of them not in the run" in text
 
 
 def test_an_unknown_form_and_no_evaluation_are_refused():
-    with pytest.raises(UnknownName, match="no form is called 'marckdown'"):
-        report(ONE, "marckdown")
-    with pytest.raises(InputError, match="no evaluation"):
-        report([])
+    with pytest.raises(UnknownName, match="no format is called 'marckdown'"):
+        render(ONE, "marckdown")
+    with pytest.raises(InputError, match="no result"):
+        render([])
 
 
 def test_runs_with_different_measures_have_all_columns_and_no_foreign_values():
     run = {"q1": ["b", "a"], "q2": ["c"]}
     one = evaluate(QRELS, Run.of(run, name="one"), ["P@1"])
     two = evaluate(QRELS, Run.of(run, name="two"), ["RR"])
-    assert report([one, two]).splitlines()[2].split() == ["one", "0.5000", "–"]
-    rows = list(csv.DictReader(io.StringIO(report([one, two], "csv", per_query=True))))
+    assert render([one, two]).splitlines()[2].split() == ["one", "0.5000", "–"]
+    rows = list(csv.DictReader(io.StringIO(render([one, two], "csv", Options(per_query=True)))))
     assert rows[2] == {"run": "two", "query": "q1", "P@1": "", "RR": "0.5"}
 
 
@@ -100,12 +100,12 @@ def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
         evaluate(QRELS, Run.of(run, name=name), names)
         for name, run in (("one", {"q1": ["a", "b"], "q2": ["x"]}), ("two", {"q1": ["x", "a"]}))
     )
-    lines = report([one, two]).splitlines()
+    lines = render([one, two]).splitlines()
     assert [line.split() for line in lines if line.strip()[:1] in {"1", "2"}] == [
         ["1", "0.5000*", "0.5000*"], ["2", "0.2500*", "0.5000*"],
         ["1", "0.0000", "0.0000"], ["2", "0.2500*", "0.5000*"],
     ]  # fmt: skip
     assert lines.count("• * the best of the runs") == 1
-    assert "*" not in report(one)
-    assert "the best of the runs" not in report([one, two], "latex")
-    assert report([one, one]).count("0.5000*") == 8
+    assert "*" not in render(one)
+    assert "the best of the runs" not in render([one, two], "latex")
+    assert render([one, one]).count("0.5000*") == 8

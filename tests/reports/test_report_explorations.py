@@ -6,7 +6,7 @@ import pytest
 
 from rankgauge.benchmark.exploration import explore
 from rankgauge.errors import UnknownName
-from rankgauge.reports.explorations import report_exploration
+from rankgauge.reports import render
 
 QRELS = {f"q{n}": {"d": 1} for n in range(50)}
 
@@ -20,7 +20,7 @@ def found():
 
 
 def test_it_has_trials_the_comparison_and_the_ablation(found):
-    text = report_exploration(found)
+    text = render(found)
     for said in (
         "3 of 3 configurations and that of today tried (grid), chosen by RR on 25 queries",
         "best and before on 25 test queries",
@@ -32,17 +32,17 @@ def test_it_has_trials_the_comparison_and_the_ablation(found):
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
 def test_it_has_other_forms(found, form):
-    assert "place" in report_exploration(found, form)
+    assert "place" in render(found, form)
 
 
 def test_programs_get_the_trials(found):
-    rows = report_exploration(found, "csv").splitlines()
+    rows = render(found, "csv").splitlines()
     assert rows[0] == 'configuration,place,"RR, tuning",ms a query,'
     assert rows[1].startswith("2,0,1.0,2.0,")
     assert len(rows) == 5
-    assert json.loads(report_exploration(found, "json"))
+    assert json.loads(render(found, "json"))
 
 
 def test_another_form_is_refused(found):
     with pytest.raises(UnknownName, match="pdf"):
-        report_exploration(found, "pdf")
+        render(found, "pdf")

@@ -1,4 +1,4 @@
-"""report_gate: forms that CI systems read, within their limits."""
+"""Reports of a gate: formats that CI systems read, within their limits."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 
 from rankgauge import Baseline, UnknownName, gate
+from rankgauge.cli.gate import shorten
 from rankgauge.gates import GateCheck, GateResult
-from rankgauge.reports import report_gate
+from rankgauge.reports import Options, render
 
 QRELS = {f"q{n}": {"d"} for n in range(40)}
 OLD = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS})
@@ -23,17 +24,17 @@ def _many(number, verdict="FAIL", sentence="bad"):
 
 
 def test_annotations_are_at_most_ten_of_a_kind():
-    lines = report_gate(_many(25), "github").splitlines()
+    lines = render(_many(25), "github").splitlines()
     assert len(lines) == 10
     assert lines[-1] == "::error title=rankgauge::+16 more, see the summary of this step"
-    assert len(report_gate(_many(10), "github").splitlines()) == 10
+    assert len(render(_many(10), "github").splitlines()) == 10
     both = GateResult("run", _many(25).checks + _many(12, "INCONCLUSIVE").checks)
-    assert len(report_gate(both, "github").splitlines()) == 20
+    assert len(render(both, "github").splitlines()) == 20
 
 
 def test_annotations_are_escaped_by_the_rules_of_workflow_commands():
     check = GateCheck("contract", NASTY, "FAIL", NASTY)
-    (line,) = report_gate(GateResult("run", (check,)), "github").splitlines()
+    (line,) = render(GateResult("run", (check,)), "github").splitlines()
     title, _, message = line.removeprefix("::error title=").partition("::")
     for sign in (":", ",", "\r", "\n"):
         assert sign not in title
@@ -45,11 +46,9 @@ def test_annotations_are_escaped_by_the_rules_of_workflow_commands():
 
 def test_annotations_put_failures_first_and_leave_out_what_passed():
     checks = (*_many(2, "PASS").checks, *_many(1, "INCONCLUSIVE").checks, *_many(1).checks)
-    kinds = [
-        line.split(" ")[0] for line in report_gate(GateResult("r", checks), "github").splitlines()
-    ]
+    kinds = [line.split(" ")[0] for line in render(GateResult("r", checks), "github").splitlines()]
     assert kinds == ["::error", "::warning"]
-    strict = report_gate(GateResult("r", checks), "github", strict=True)
+    strict = render(GateResult("r", checks), "github", Options(strict=True))
     assert strict.count("::error") == 2
 
 
@@ -61,7 +60,7 @@ def test_junit_has_a_case_a_check_and_is_valid_xml():
         *WORSE.checks,
         *_many(2, "PASS").checks,
     )
-    root = ET.fromstring(report_gate(GateResult(NASTY, checks), "junit"))
+    root = ET.fromstring(render(GateResult(NASTY, checks), "junit"))
     suite = root.find("testsuite")
     assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
         "tests": "6",
@@ -74,13 +73,13 @@ def test_junit_has_a_case_a_check_and_is_valid_xml():
     assert "50 %" in cases[0].find("failure").get("message")
     assert "\\x00\\x1b[31m \\ud800 \\ufffe \U0001f600" in cases[0].find("failure").get("message")
     assert "q0: 1.000 to 0.631" in cases[3].find("failure").text
-    strict = ET.fromstring(report_gate(GateResult("r", checks), "junit", strict=True))
+    strict = ET.fromstring(render(GateResult("r", checks), "junit", Options(strict=True)))
     assert strict.find("testsuite").get("failures") == "3"
 
 
 @pytest.mark.parametrize("room", [0, 10, 500, 5000])
 def test_the_summary_of_a_step_stays_within_its_room(room):
-    text = report_gate(_many(200), "markdown", room=room)
+    text = shorten(render(_many(200), "markdown"), room)
     assert len(text.encode()) <= room
     if room >= 500:
         assert text.endswith("(cut here: the summary of a step may have 1 MiB)\n")
@@ -88,14 +87,14 @@ def test_the_summary_of_a_step_stays_within_its_room(room):
 
 def test_the_room_is_counted_in_bytes():
     result = _many(3, sentence="\u00fc" * 300)
-    whole = report_gate(result, "markdown")
-    short = report_gate(result, "markdown", room=len(whole))
+    whole = render(result, "markdown")
+    short = shorten(whole, len(whole))
     assert len(whole) < len(whole.encode())
     assert len(short.encode()) <= len(whole)
 
 
 def test_markdown_holds_verdict_reasons_and_queries():
-    text = report_gate(WORSE, "markdown")
+    text = render(WORSE, "markdown")
     assert text.startswith("**FAIL: run**")
     assert "Queries that lost most" in text
     assert "| q0 " in text
@@ -103,18 +102,18 @@ def test_markdown_holds_verdict_reasons_and_queries():
 
 def test_html_is_escaped():
     nasty = GateResult("<script>", (GateCheck("contract", "<b>", "FAIL", "<i>"),))
-    text = report_gate(nasty, "html")
+    text = render(nasty, "html")
     assert "<script>" not in text
     assert "<i>" not in text
 
 
 def test_json_is_that_of_the_result():
-    assert report_gate(WORSE, "json") == WORSE.to_json()
+    assert render(WORSE, "json") == WORSE.to_json() + "\n"
 
 
 def test_an_unknown_form_is_told():
     with pytest.raises(UnknownName, match="did you mean junit"):
-        report_gate(WORSE, "junti")
+        render(WORSE, "junti")
 
 
 def test_json_is_by_the_published_schema():

@@ -35,10 +35,10 @@ def history(tmp_path, monkeypatch):
 
 def texts(history, form):
     return [
-        rankgauge.reports.report_entries(history.entries(), form),
-        rankgauge.reports.report_entry(history.entry(1), form),
-        rankgauge.reports.report_change(history.compare(1, 2), form),
-        rankgauge.reports.report_trend(history.trend("RR"), form),
+        rankgauge.reports.render(history.entries(), form),
+        rankgauge.reports.render(history.entry(1), form),
+        rankgauge.reports.render(history.compare(1, 2), form),
+        rankgauge.reports.render(history.trend("RR"), form),
     ]
 
 
@@ -55,66 +55,71 @@ def test_every_report_has_every_form(form, history):
 
 def test_another_form_is_told(history):
     for act in (
-        lambda: rankgauge.reports.report_entries(history.entries(), "xml"),
-        lambda: rankgauge.reports.report_entry(history.entry(1), "xml"),
-        lambda: rankgauge.reports.report_change(history.compare(1, 2), "xml"),
-        lambda: rankgauge.reports.report_trend(history.trend("RR"), "xml"),
+        lambda: rankgauge.reports.render(history.entries(), "xml"),
+        lambda: rankgauge.reports.render(history.entry(1), "xml"),
+        lambda: rankgauge.reports.render(history.compare(1, 2), "xml"),
+        lambda: rankgauge.reports.render(history.trend("RR"), "xml"),
     ):
-        with pytest.raises(UnknownName, match="no form is called 'xml'"):
+        with pytest.raises(UnknownName, match="no format is called 'xml'"):
             act()
 
 
 def test_labels_are_escaped_in_html_and_defused_in_csv(history):
     assert not any("<b>" in text for text in texts(history, "html"))
-    assert "'=1+1" in rankgauge.reports.report_entries(history.entries(), "csv")
+    assert "'=1+1" in rankgauge.reports.render(history.entries(), "csv")
 
 
 def test_the_list_shows_ndcg_at_10_or_the_first_measure_or_what_was_asked_for(history):
     entries = history.entries()
-    assert rankgauge.reports.report_entries(entries).splitlines()[0].split() == [
+    assert rankgauge.reports.render(entries).splitlines()[0].split() == [
         "id", "date", "run", "label", "queries", "RR", "judgments",
     ]  # fmt: skip
-    assert "AP" in rankgauge.reports.report_entries(entries, measures=["map"]).splitlines()[0]
+    assert (
+        "AP"
+        in rankgauge.reports.render(
+            entries, "table", rankgauge.reports.Options(measures=["map"])
+        ).splitlines()[0]
+    )
     with pytest.raises(InputError, match=r"has P@1\nfix: kept are: RR, AP"):
-        rankgauge.reports.report_entries(entries, measures=["P@1"])
+        rankgauge.reports.render(entries, "table", rankgauge.reports.Options(measures=["P@1"]))
     history.add(evaluate(QRELS, RUN, ["AP", "nDCG@10"]), QRELS)
-    rows = json.loads(rankgauge.reports.report_entries(history.entries(), "json"))
-    assert [row["nDCG@10"] is None for row in rows] == [True, True, False]
+    rows = json.loads(rankgauge.reports.render(history.entries(), "json"))["entries"]
+    assert ["nDCG@10" not in row["means"] for row in rows] == [True, True, False]
 
 
 def test_the_latest_are_shown_and_the_number_of_all(history):
-    text = rankgauge.reports.report_entries(history.entries(), last=1)
+    text = rankgauge.reports.render(history.entries(), "table", rankgauge.reports.Options(last=1))
     assert "the latest 1 of 2 evaluations" in text
     assert len([line for line in text.splitlines() if "2026-01" in line]) == 1
 
 
 def test_different_judgments_are_said_under_the_list(history):
-    assert "different judgments" not in rankgauge.reports.report_entries(history.entries())
+    assert "different judgments" not in rankgauge.reports.render(history.entries())
     history.add(evaluate(QRELS, RUN, "RR"), {**QRELS, "q3": {"d2": 1}})
-    assert "2 different judgments" in rankgauge.reports.report_entries(history.entries())
+    assert "2 different judgments" in rankgauge.reports.render(history.entries())
 
 
 def test_columns_that_say_nothing_are_left_out_for_people_and_kept_for_programs(history):
     for number in (1, 2):
         history.delete(number)
     history.add(evaluate(QRELS, RUN, "RR"), QRELS)
-    assert "label" not in rankgauge.reports.report_entries(history.entries())
-    assert "label" in rankgauge.reports.report_entries(history.entries(), "csv")
-    assert "label" not in rankgauge.reports.report_trend(history.trend("RR"))
+    assert "label" not in rankgauge.reports.render(history.entries())
+    assert "label" in rankgauge.reports.render(history.entries(), "csv")
+    assert "label" not in rankgauge.reports.render(history.trend("RR"))
 
 
 def test_an_empty_list_can_be_shown(history):
     for entry in history.entries():
         history.delete(entry)
-    assert "nothing is kept" in rankgauge.reports.report_entries(history.entries())
-    assert rankgauge.reports.report_entries((), measures=["RR"], form="json") == "[]\n"
+    assert "nothing is kept" in rankgauge.reports.render(history.entries())
+    assert history.entries().to_json() == '{"entries": []}'
 
 
 def test_one_entry_shows_what_was_kept_with_it(history):
-    text = rankgauge.reports.report_entry(history.entry(1))
+    text = rankgauge.reports.render(history.entry(1))
     assert '{"latency_ms": 12}' in text
     assert history.entry(1).qrels in text
     assert "3 queries: all that are judged" in text
-    assert json.loads(rankgauge.reports.report_entry(history.entry(1), "json"))["means"] == {
+    assert json.loads(rankgauge.reports.render(history.entry(1), "json"))["means"] == {
         "RR": 0.5, "AP": 0.5,
     }  # fmt: skip

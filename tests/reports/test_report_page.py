@@ -146,7 +146,7 @@ def test_it_tells_how_it_was_made(whole):
     assert hashlib.sha256(QRELS.read_bytes()).hexdigest() in text
     assert hashlib.sha256(RUNS[1].read_bytes()).hexdigest() in text
     seed = str(rankgauge.compare(QRELS, RUNS).design.seed)
-    for said in (rankgauge.__version__, "2024-05-01", "randomisation", "holm", seed, "10,000"):
+    for said in (rankgauge.__version__, "2024-05-01", "randomization", "holm", seed, "10,000"):
         assert said in text
     for note in rankgauge.evaluate(QRELS, RUNS[0]).notes[:1]:
         assert note in text

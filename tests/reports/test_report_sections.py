@@ -28,7 +28,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     found = rankgauge.diagnose(QRELS, RUNS["bm25"], worst=worst)
     section = diagnosis_section(found)
     assert section.title == "Diagnosis of bm25"
-    text = rankgauge.reports.report_diagnosis(found, full=True)
+    text = rankgauge.reports.render(found, "table", rankgauge.reports.Options(full=True))
     titles = list(_titles(section.parts))
     assert all(title in text for title in titles)
     assert sum(f"“{one.text}”" in t or t.startswith(one.query_id)

@@ -317,7 +317,7 @@ def test_an_answer_that_is_none_is_named(engine, make, found, error, message):
         ({"responses": []}, "0 responses for 1 queries"),
         ({}, "none responses for 1 queries"),
         ([], "none responses for 1 queries"),
-        (b"<html>", "the answer is not valid JSON"),
+        (b"<html>", "the response is not valid JSON"),
     ],
 )
 def test_another_server_is_noticed(engine, make, said, message):
@@ -362,11 +362,11 @@ def test_searching_before_indexing_is_named(make):
         ({"fields": 7}, "for the fields"),
         ({"body": {"query": {"match_all": {}}}}, "the query is not in the body"),
         ({"body": "{query}"}, "the query is not in the body"),
-        ({"key_scheme": "Digest"}, "key_scheme='Digest' is not possible"),
+        ({"key_scheme": "Digest"}, "no key_scheme is called 'Digest'"),
         ({"create": False, "replace": True}, "cannot be replaced"),
     ],
 )
 def test_options_that_are_not_possible_are_named(options, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         Elasticsearch("http://localhost:9", "pages", **options)
     assert caught.value.fix

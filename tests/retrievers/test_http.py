@@ -307,7 +307,7 @@ def test_a_server_that_hangs_is_left():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "PUT"}, "method='PUT' is not possible"),
+        ({"method": "PUT"}, "no method is called 'PUT'"),
         ({"method": "GET", "body": {"q": "{query}"}}, "GET sends no body"),
         ({"body": {"q": "{text}"}}, "the query is not in what is sent"),
         ({"method": "GET", "params": {"k": "{k}"}}, "the query is not in what is sent"),
@@ -316,14 +316,14 @@ def test_a_server_that_hangs_is_left():
         ({"hits": "a..b"}, "hits='a..b' is no path"),
         ({"id": "a[x]"}, r"id='a\[x\]' is no path"),
         ({"score": 7}, "score=7 is no path"),
-        ({"score_order": "up"}, "score_order='up' is not possible"),
+        ({"score_order": "up"}, "no score_order is called 'up'"),
         ({"timeout": 0}, "timeout=0 is not possible"),
         ({"url": "http://localhost/{query}"}, "a placeholder stands in the path"),
         ({"url": 7}, "URL"),
     ],
 )
 def test_a_description_that_is_none_is_named(options, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         HTTPRetriever(**{"url": "http://localhost:9", **options})
     assert caught.value.fix
 

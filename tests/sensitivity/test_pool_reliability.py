@@ -13,7 +13,7 @@ from scipy import stats
 from strategies import by_loop
 
 from rankgauge import InputError, RankgaugeError, parse, reliability
-from rankgauge.reports import report_reliability
+from rankgauge.reports import render
 from rankgauge.sensitivity.pool_reliability import kendall_tau
 
 MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]
@@ -50,7 +50,7 @@ def _mean(measure: Any, qrels: dict[str, Any], run: dict[str, Any]) -> float:
 def test_a_run_is_measured_without_what_only_it_brought(depth: Any, groups: Any) -> None:
     qrels, runs = _collection(3)
     group_of = groups or {name: name for name in runs}
-    found = reliability(qrels, runs, MEASURES, depth=depth, groups=groups)
+    found = reliability(qrels, runs, MEASURES, k=depth, groups=groups)
     assert [run.run for run in found.runs] == list(runs)
     seen = 0
     for one in found.runs:
@@ -79,7 +79,7 @@ def test_a_run_is_measured_without_what_only_it_brought(depth: Any, groups: Any)
 
 def test_the_order_of_the_runs_is_told_by_tau_and_the_largest_change() -> None:
     qrels, runs = _collection(4)
-    found = reliability(qrels, runs, MEASURES, depth=6)
+    found = reliability(qrels, runs, MEASURES, k=6)
     for column, measure in enumerate(MEASURES):
         one, other = (
             [getattr(r, part)[column] for r in found.runs] for part in ("values", "without")
@@ -92,7 +92,7 @@ def test_the_order_of_the_runs_is_told_by_tau_and_the_largest_change() -> None:
         assert worst[name] == change
     assert sum("Kendall's tau" in note for note in found.table().notes) == len(MEASURES)
     assert len(found.table().rows) == len(MEASURES) * len(runs)
-    assert "own judgments" in report_reliability(found, "markdown")
+    assert "own judgments" in render(found, "markdown")
 
 
 def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:
@@ -118,9 +118,9 @@ def test_what_all_runs_found_takes_nothing_away() -> None:
         ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"groups": {"a": "x", "b": "x"}}),
         ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"groups": {"a": "x"}}),
         ([{"q": ["d"]}, {"q": ["d"]}], {}),
-        ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"depth": 0}),
+        ({"a": {"q": ["d"]}, "b": {"q": ["d"]}}, {"k": 0}),
     ],
-    ids=["one run", "none", "one group", "no group", "one name", "depth 0"],
+    ids=["one run", "none", "one group", "no group", "one name", "k 0"],
 )
 def test_what_cannot_be_left_out_is_refused(runs: Any, words: dict[str, Any]) -> None:
     with pytest.raises(RankgaugeError):

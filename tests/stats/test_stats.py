@@ -27,11 +27,11 @@ COLUMNS = [
     stats.wilcoxon,
     stats.effect_size,
     stats.bootstrap_interval,
-    stats.randomisation_test,
+    stats.randomization_test,
     stats.max_t,
     lambda given: stats.non_inferiority(given, 0.02),
 ]
-TABLES = [stats.randomisation_test, stats.max_t, stats.pairwise_test, stats.tukey_hsd]
+TABLES = [stats.randomization_test, stats.max_t, stats.pairwise_test, stats.tukey_hsd]
 
 
 def normal(*shape, seed=RNG_SEED, mean=0.0):
@@ -157,10 +157,10 @@ def test_equal_differences_have_no_spread_even_after_rounding():
         assert stats.effect_size(column) == math.inf
         assert stats.effect_size(np.negative(column)) == -math.inf
         assert (stats.t_test(column).statistic, stats.t_test(column).p) == (math.inf, 0)
-        assert stats.randomisation_test(column).p.tolist() == [0.25]
+        assert stats.randomization_test(column).p.tolist() == [0.25]
 
 
-# ---- randomised tests
+# ---- randomized tests
 
 
 @pytest.mark.parametrize("differences", [normal(11, mean=0.4), precision_like(12, 1)[:, 0]])
@@ -168,7 +168,7 @@ def test_few_differences_go_through_all_patterns_as_scipy_does(differences):
     expected = scipy_stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
     )
-    found = stats.randomisation_test(differences)
+    found = stats.randomization_test(differences)
     assert found.exact.all()
     assert found.p[0] == pytest.approx(expected.pvalue, abs=1e-12)
 
@@ -177,7 +177,7 @@ def test_few_differences_go_through_all_patterns_as_scipy_does(differences):
 def test_drawn_patterns_come_near_the_t_test_and_all_patterns(discrete):
     table = precision_like(18, 30) if discrete else normal(18, 30)
     table[table == 0] = 0.2
-    found = stats.randomisation_test(table, draws=20_000)
+    found = stats.randomization_test(table, draws=20_000)
     assert not found.exact.any()
     signs = 1 - 2 * ((np.arange(1 << 18)[:, None] >> np.arange(18)) & 1)
     sums = np.abs(signs @ table)
@@ -191,7 +191,7 @@ def test_all_pairs_are_what_each_pair_is():
     values[:9, 6] += 0.1
     one, other = np.triu_indices(7, 1)
     together = stats.pairwise_test(values, draws=500, seed=4)
-    apart = stats.randomisation_test(values[:, one] - values[:, other], draws=500, seed=4)
+    apart = stats.randomization_test(values[:, one] - values[:, other], draws=500, seed=4)
     assert together.p[one, other].tolist() == apart.p.tolist()
     assert together.exact[one, other].tolist() == apart.exact.tolist()
     assert (together.p == together.p.T).all()
@@ -214,7 +214,7 @@ def test_max_t_is_the_largest_t_of_the_same_patterns(queries):
     expected = (largest[:, None] >= observed - 1e-9).mean(axis=0)
     assert found.exact.all() == (queries == 6)
     assert found.p == pytest.approx(expected, abs=1e-12 if queries == 6 else 0.04)
-    alone = stats.randomisation_test(table, draws=4_000).p
+    alone = stats.randomization_test(table, draws=4_000).p
     assert (found.p >= alone - 0.02).all()
 
 
@@ -258,7 +258,7 @@ def test_scale_sign_blocks_and_tied_queries_do_not_matter(test, table, monkeypat
     assert test(table, draws=300, seed=5).p.tolist() == expected
 
 
-@pytest.mark.parametrize("test", [stats.randomisation_test, stats.max_t, stats.pairwise_test])
+@pytest.mark.parametrize("test", [stats.randomization_test, stats.max_t, stats.pairwise_test])
 def test_the_order_of_columns_does_not_matter(test):
     table, order = precision_like(40, 5), [3, 1, 4, 0, 2]
     p, turned = test(table, draws=300).p, test(table[:, order], draws=300).p
@@ -275,7 +275,7 @@ def test_the_bootstrap_does_not_depend_on_blocks(monkeypatch):
 @given(st.lists(st.sampled_from([-0.6, -0.2, 0.1 + 0.2, 0.2, 0.0]), min_size=2, max_size=24))
 def test_discrete_differences_tie_as_their_whole_numbers_do(column):
     whole = np.round(np.multiply(column, 10))
-    for test in (stats.randomisation_test, stats.max_t):
+    for test in (stats.randomization_test, stats.max_t):
         assert test(column, draws=200).p.tolist() == test(whole, draws=200).p.tolist()
 
 
@@ -284,7 +284,7 @@ import numpy as np
 from rankgauge import stats
 rng = np.random.default_rng(7)
 table = (rng.integers(0, 6, (700, 60)) - rng.integers(0, 6, (700, 60))) / 5
-print(stats.randomisation_test(table, draws=2000).p.tolist())
+print(stats.randomization_test(table, draws=2000).p.tolist())
 print(stats.max_t(table, draws=2000).p.tolist())
 print(stats.pairwise_test(table, draws=2000).p[0].tolist())
 print(stats.tukey_hsd(table[:, :4], draws=100).p.tolist())
@@ -312,7 +312,7 @@ MEMORY = r"""
 import re
 import numpy as np
 from rankgauge import stats
-stats.randomisation_test(np.random.default_rng(0).normal(size=(1000, 500)))
+stats.randomization_test(np.random.default_rng(0).normal(size=(1000, 500)))
 print(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])
 """
 
@@ -330,11 +330,11 @@ def test_memory_is_bounded_by_blocks():
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [20, 50])
 @pytest.mark.parametrize("discrete", [True, False])
-def test_t_and_randomisation_reject_the_true_null_as_often_as_they_say(queries, discrete):
+def test_t_and_randomization_reject_the_true_null_as_often_as_they_say(queries, discrete):
     table = precision_like(queries, 2_000) if discrete else normal(queries, 2_000)
     by_t = sum(stats.t_test(column).p <= 0.05 for column in table.T)
     assert band(by_t, 2_000)
-    by_flips = int((stats.randomisation_test(table, draws=1_999).p <= 0.05).sum())
+    by_flips = int((stats.randomization_test(table, draws=1_999).p <= 0.05).sum())
     assert band(by_flips, 2_000)
     assert abs(by_t - by_flips) <= 40
 
@@ -491,9 +491,9 @@ def test_bad_differences_say_what_where_and_how_to_mend_it(function, column, mes
         (lambda: stats.non_inferiority(SMALL, -0.1), "margin=-0.1"),
         (lambda: stats.non_inferiority(SMALL, 0.1, level=0), "level=0"),
         (lambda: stats.non_inferiority(SMALL, 0.1, upper_level=2), "upper_level=2"),
-        (lambda: stats.randomisation_test(SMALL, draws=0), "draws=0"),
-        (lambda: stats.randomisation_test(SMALL, draws=1.5), "draws=1.5"),
-        (lambda: stats.randomisation_test(SMALL, seed=-1), "seed=-1"),
+        (lambda: stats.randomization_test(SMALL, draws=0), "draws=0"),
+        (lambda: stats.randomization_test(SMALL, draws=1.5), "draws=1.5"),
+        (lambda: stats.randomization_test(SMALL, seed=-1), "seed=-1"),
         (lambda: stats.max_t(SMALL, draws=True), "draws=True"),
         (lambda: stats.pairwise_test(SMALL, draws=-5), "draws=-5"),
         (lambda: stats.tukey_hsd(SMALL), "one system"),

@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_an_error():
         made.add_query("q1", "again", ["d1"])
     with pytest.raises(InputError, match="12 queries of 12 failed; q0: ZeroDivisionError"):
         made.run_evaluation("broken", lambda text: 1 / 0)
-    with pytest.raises(InputError, match="for k"):
+    with pytest.raises(InputError, match="k=0"):
         made.run_evaluation("good", good, k=0)
     made.run_evaluation("good", good)
     made.add_query("late", "text", ["d1"])

@@ -297,7 +297,7 @@ class Benchmark:
 
         Args:
             measures: What is shown; the first one is tested. As for :func:`compare` if left out.
-            baseline: The name of the run the others are held against; the first if left out.
+            baseline: The name of the run that the others are compared with; the first if left out.
             design: How differences are tested, where that is not the first measure by the default
                 test; it names the baseline itself.
             errors: ``refuse`` runs in which queries failed, or take their rankings as ``empty``.
@@ -330,11 +330,7 @@ def _checked_limits(given: Any) -> Limits | None:
 
 
 def check_prices(prices: Any) -> None:
-    """Refuse prices that are no mapping of units to numbers.
-
-    Raises:
-        InputError: If they are not.
-    """
+    """Refuse prices that are no mapping of units to numbers."""
     if prices is not None and not isinstance(prices, Mapping):
         raise InputError(
             f"got {prices!r:.60} for prices", where="prices",

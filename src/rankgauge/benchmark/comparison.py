@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankgauge.benchmark.latency import Quantile
-from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
-from rankgauge.core.escaping import for_json
 from rankgauge.core.text import many
 from rankgauge.data.model import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plotting import Plot
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["BenchmarkComparison", "changed_settings", "compare_runs", "cost_table"]
@@ -32,7 +32,7 @@ _ASIDE = frozenset({"versions"})
 
 
 @dataclass(frozen=True)
-class BenchmarkComparison:
+class BenchmarkComparison(Result):
     """What :meth:`Benchmark.compare` found.
 
     Attributes:
@@ -42,6 +42,8 @@ class BenchmarkComparison:
             where latency was not measured.
         notes: What was seen when they were run.
     """
+
+    _schema = _SCHEMA
 
     comparison: Comparison
     runs: tuple[BenchmarkRun, ...]
@@ -66,24 +68,17 @@ class BenchmarkComparison:
         points = _points(self.runs, self.comparison)
         return plot_pareto(points, str(self.comparison.primary), lower=_lower(self.comparison))
 
-    def to_json(self) -> str:
-        """All of it as JSON by the published schema ``benchmark-1.json``."""
-        from importlib.metadata import version
-
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
-            "comparison": json.loads(self.comparison.to_json()),
-            "runs": [_as_object(run) for run in self.runs],
+    def _data(self) -> dict[str, Any]:
+        return {
+            "comparison": self.comparison.to_dict(),
+            "runs": [run.to_dict() for run in self.runs],
             "pareto": list(self.pareto),
             "notes": list(self.notes),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return self.comparison._repr_html_() + to_html(self.cost_table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return self.comparison.summary()
 
     def __repr__(self) -> str:
         return f"<BenchmarkComparison of {', '.join(run.name for run in self.runs)}>"
@@ -138,11 +133,11 @@ def _lower(comparison: Comparison) -> bool:
     return comparison.primary.declaration.better == "lower"
 
 
-def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Point]:
+def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[ParetoPoint]:
     """Quality and latency of each run; none where one of them was not timed: that were unfair."""
     means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
     found = [
-        Point(run.name, mean, run.latency.p50.value)
+        ParetoPoint(run.name, mean, run.latency.p50.value)
         for run, mean in zip(runs, means, strict=True)
         if run.latency is not None and run.latency.p50 is not None
     ]
@@ -280,38 +275,3 @@ def _figures(value: float) -> str:
         return "0"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(decimals, 6)}f}"
-
-
-def _as_object(run: BenchmarkRun) -> dict[str, Any]:
-    latency, index, tally = run.latency, run.index, run.tally
-    quantiles = {
-        name: None if found is None else {
-            "value": found.value, "low": _null(found.low), "high": _null(found.high)
-        }
-        for name in ("p50", "p95", "p99")
-        for found in [None if latency is None else getattr(latency, name)]
-    }  # fmt: skip
-    return {
-        "name": run.name,
-        "settings": json.loads(json.dumps(dict(run.settings), default=str)),
-        "queries": tally.queries,
-        "failed": tally.failed,
-        "not_asked": tally.missing,
-        "failures": [
-            {"query": f.query, "kind": f.kind, "error": f.error, "attempts": f.attempts}
-            for f in run.failures
-        ],
-        "latency": None if latency is None else {
-            **quantiles, "queries": len(latency.seconds), "throughput": _null(latency.throughput)
-        },
-        "index": None if index is None else {
-            "seconds": index.seconds, "size": index.size, "peak": index.peak,
-            "recall": index.recall,
-        },
-        "usage": dict(run.usage),
-        "cost_per_1000_queries": run.cost,
-    }  # fmt: skip
-
-
-def _null(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -223,18 +223,8 @@ def ask(
 ) -> bool:
     """Ask a retriever every query and record each response as it comes.
 
-    Args:
-        retriever: A retriever, or a callable; see :class:`rankgauge.Retriever`.
-        queries: What is asked; read as it is needed.
-        k: How many documents are wanted.
-        limits: How it may be driven.
-        record: Called with each response, never by two threads at once.
-
     Returns:
         Whether all were asked; False after `limits.stop_after` failures in a row.
-
-    Raises:
-        InputError: If `retriever` is none.
     """
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
@@ -613,15 +603,7 @@ class _LoopCalls:
 
 
 def call_within(seconds: float | None, call: Callable[[], object]) -> None:
-    """Make a call that may take so long, in a thread that is left behind if it takes longer.
-
-    Args:
-        seconds: None for no limit; it is then called in this thread.
-        call: What is called.
-
-    Raises:
-        TimeLimit: If it takes longer.
-    """
+    """Make a call in a thread that is left behind, with TimeLimit, if it takes longer."""
     if seconds is None:
         call()
         return

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rankgauge.benchmark.pareto import Point, pareto_front, plot_pareto
+from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number
@@ -23,7 +23,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plotting import Plot
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["Exploration", "Trial", "before_after", "explore"]
 
@@ -63,7 +64,7 @@ class Trial:
 
 
 @dataclass(frozen=True, repr=False)
-class Exploration:
+class Exploration(Result):
     """Configurations side by side: chosen on some queries, looked at on others.
 
     Made by :func:`explore`. Shows itself as a table in a notebook.
@@ -118,7 +119,7 @@ class Exploration:
         """
         by_name = {trial.name: trial for trial in self.trials}
         points = [
-            Point(name, trial.value, trial.latency)
+            ParetoPoint(name, trial.value, trial.latency)
             for name, trial in by_name.items()
             if trial.latency is not None
         ]
@@ -132,7 +133,7 @@ class Exploration:
         """
         names = self._varied()
         points = [
-            Point(_settings_text(trial.configuration, names), trial.value, trial.latency)
+            ParetoPoint(_settings_text(trial.configuration, names), trial.value, trial.latency)
             for trial in self.trials
             if trial.latency is not None
         ]
@@ -255,8 +256,9 @@ class Exploration:
         """Failure patterns of ``before`` and ``best`` on the test queries, side by side."""
         return before_after(*self.diagnoses(collection, k=k))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         return (
@@ -375,7 +377,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         budget: Seconds; after these no other configuration is begun.
         tuning_share: The share of the judged queries to choose on.
         seed: Any whole number: it decides the split, and what Optuna proposes.
-        start: The configuration of today. It is tried first, and the best is held against it.
+        start: The configuration of today. It is tried first, and the best is compared with it.
             Settings that are not in the space are the same in all configurations.
 
     Raises:

@@ -124,16 +124,10 @@ class Journal:
     """
 
     def __init__(self, folder: Path, *, k: int | None = None, keeper: object = None) -> None:
-        """Name a journal; nothing is made or read.
-
-        Args:
-            folder: Where it is.
-            k: How many documents a response has at most; a line with more is damaged.
-            keeper: Removes the folder when it is collected; kept as long as the journal is.
-        """
+        """Name a journal; nothing is made or read."""
         self.folder = folder
         self._k = k
-        self._keeper = keeper
+        self._keeper = keeper  # removes the folder when it is collected
         self.head: dict[str, Any] = {}
         self.notes: list[str] = []
         self._file = -1
@@ -144,14 +138,7 @@ class Journal:
     # ---- writing
 
     def open(self, *, fresh: bool = False) -> None:
-        """Open it for writing, made if it is not there.
-
-        Args:
-            fresh: Begin anew: what it holds is forgotten.
-
-        Raises:
-            InputError: If another process is writing it, or the folder cannot be written.
-        """
+        """Open it for writing, made if it is not there; `fresh`: forget what it holds."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder / ".lock")
@@ -195,11 +182,7 @@ class Journal:
         return self._resumed
 
     def set_aside(self) -> None:
-        """Begin anew, and keep the responses beside it for :meth:`take_back`.
-
-        Raises:
-            InputError: If they cannot be written.
-        """
+        """Begin anew, and keep the responses beside it for :meth:`take_back`."""
         try:
             self._add_to_earlier()
             os.ftruncate(self._file, 0)
@@ -209,11 +192,7 @@ class Journal:
         self.note(stamp=secrets.token_hex(8))
 
     def take_back(self) -> None:
-        """Take back the responses that were set aside; newer ones go before them.
-
-        Raises:
-            InputError: If they cannot be written.
-        """
+        """Take back the responses that were set aside; newer ones go before them."""
         earlier = self.folder / _EARLIER
         if not earlier.exists():
             return
@@ -267,11 +246,7 @@ class Journal:
         )
 
     def append(self, response: Response) -> None:
-        """Keep a response: it is with the operating system when this returns.
-
-        Raises:
-            InputError: If it cannot be written, as on a full disk; what was written before stays.
-        """
+        """Keep a response: it is with the operating system when this returns."""
         line = _line(response)
         try:
             written = os.write(self._file, line)
@@ -292,11 +267,7 @@ class Journal:
             stream.write(said.encode())
 
     def close(self, *, sync: bool = True) -> None:
-        """Let others write.
-
-        Args:
-            sync: Whether everything is brought to the disk first.
-        """
+        """Let others write; `sync`: bring everything to the disk first."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 if sync:
@@ -315,22 +286,14 @@ class Journal:
     # ---- reading
 
     def known(self, *, failed: bool) -> set[tuple[str, str]]:
-        """The queries that have a response, by id and key.
-
-        Args:
-            failed: Whether a failure counts as one.
-        """
+        """The queries that have a response, by id and key; failures count if `failed`."""
         good: dict[tuple[str, str], bool] = {}
         for row in self._rows():
             good[row["query"], row["key"]] = "ids" in row
         return {query for query, fine in good.items() if fine or failed}
 
     def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
-        """The last response to each query, in the order they came; one held in memory at a time.
-
-        Args:
-            wanted: Whether a response is to a query as it is asked now.
-        """
+        """The last response to each query, in the order they came; one held in memory at a time."""
         last: dict[tuple[str, str], int] = {}
         if self._resumed:
             for number, row in enumerate(self._rows()):

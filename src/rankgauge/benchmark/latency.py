@@ -175,17 +175,7 @@ def measure_latency(
     warmup: int = 3,
     bar: Told | None = None,
 ) -> Latency:
-    """Time a retriever, one query after the other.
-
-    Args:
-        retriever: The retriever, already indexed.
-        queries: What is asked.
-        k: How many documents are wanted.
-        limits: Its time limit and rate count; there is one query in a call, one call at a time, and
-            none is made again.
-        warmup: So many queries are asked before and not timed.
-        bar: Told of each query, between it and the next.
-    """
+    """Time a retriever: one query in a call, one call at a time, after a warm-up, no retries."""
     one = 1 if limits.batch is not None or has_index(retriever) else None
     alone = replace(limits, concurrency=1, batch=one, retries=0)
     ask(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)

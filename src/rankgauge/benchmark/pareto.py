@@ -10,13 +10,13 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.rendering.plotting import Panel, Plot, Series
 
-__all__ = ["Point", "pareto_front", "plot_pareto"]
+__all__ = ["ParetoPoint", "pareto_front", "plot_pareto"]
 
 _LOG = 20
 
 
 @dataclass(frozen=True)
-class Point:
+class ParetoPoint:
     """How good something is, and how long it takes.
 
     Attributes:
@@ -30,24 +30,20 @@ class Point:
     latency: float
 
 
-def pareto_front(points: Iterable[Point], *, lower: bool = False) -> tuple[Point, ...]:
+def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:
     """The points that no other is at least as good as in both and better than in one.
-
-    Args:
-        points: Points; those with a NaN are passed over. Of equal ones all stay.
-        lower: Whether quality is better the lower it is.
 
     Returns:
         The front, fastest first.
 
     Example:
-        >>> all_of_them = [Point("a", 0.5, 0.1), Point("b", 0.6, 0.2), Point("c", 0.5, 0.3)]
-        >>> [point.name for point in pareto_front(all_of_them)]
+        >>> rows = [("a", 0.5, 0.1), ("b", 0.6, 0.2), ("c", 0.5, 0.3)]
+        >>> [point.name for point in pareto_front(ParetoPoint(*row) for row in rows)]
         ['a', 'b']
     """
     sign = -1 if lower else 1
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
-    front: list[Point] = []
+    front: list[ParetoPoint] = []
     # Fastest first, of equally fast ones the best: one is on it if it beats all that are faster.
     for point in sorted(known, key=lambda p: (p.latency, -sign * p.quality)):
         last = front[-1] if front else None
@@ -57,17 +53,8 @@ def pareto_front(points: Iterable[Point], *, lower: bool = False) -> tuple[Point
     return tuple(front)
 
 
-def plot_pareto(points: Sequence[Point], measure: str, *, lower: bool = False) -> Plot:
-    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown).
-
-    Args:
-        points: What is drawn.
-        measure: What the quality is called.
-        lower: Whether quality is better the lower it is.
-
-    Raises:
-        InputError: If no point has both.
-    """
+def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = False) -> Plot:
+    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown)."""
     front = pareto_front(points, lower=lower)
     if not front:
         raise InputError(
@@ -97,7 +84,7 @@ def plot_pareto(points: Sequence[Point], measure: str, *, lower: bool = False) -
     )
 
 
-def _series(name: str, points: Sequence[Point]) -> Series:
+def _series(name: str, points: Sequence[ParetoPoint]) -> Series:
     return Series(
         name,
         tuple(p.quality for p in points),

@@ -94,7 +94,7 @@ class BenchmarkPlan:
         k: How many documents are asked for.
         store: The folder where responses are kept.
         measures: What is shown; the first is tested.
-        baseline: The run that others are held against; the first if empty.
+        baseline: The run that others are compared with; the first if empty.
         timed: How many queries are timed.
         limits: How retrievers may be driven.
         explore: Which configurations of a retriever are tried, see :func:`explore_plan`.

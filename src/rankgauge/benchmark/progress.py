@@ -47,15 +47,7 @@ def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
 def shown(
     what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
 ) -> Iterator[Told]:
-    """Show how far the work inside has come.
-
-    Args:
-        what: What is done.
-        total: How many queries there are.
-        done: How many of them had their response before.
-        wanted: Whether to show it; where standard error is a terminal or a notebook if left out.
-        between: Draw it between two queries and at no other time: for work that is timed.
-    """
+    """Show how far the work inside has come; `between`: drawn between two queries only."""
     place, what = _place(wanted), for_terminal(what)
     if not place:
         yield _Silent()
@@ -71,14 +63,7 @@ def shown(
 
 
 class _Lines:
-    """A line of text that says how far it has come: over itself in a notebook, a new one in a log.
-
-    Args:
-        what: What is done.
-        total: How many queries there are.
-        done: How many of them had their response before.
-        notebook: Whether a line can be begun anew.
-    """
+    """A line of text that says how far it is: over itself in a notebook, a new one in a log."""
 
     def __init__(self, what: str, total: int, done: int, *, notebook: bool) -> None:
         self._what, self._total, self._before = what, total, done
@@ -159,12 +144,7 @@ def _drawn(what: str, total: int, *, done: int, between: bool) -> Iterator[Told]
 
 @contextmanager
 def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
-    """Show what is being done, and on a terminal for how long, where nobody knows how much is left.
-
-    Args:
-        what: What is done.
-        wanted: As for :func:`shown`.
-    """
+    """Show what is being done, and on a terminal for how long."""
     place, what = _place(wanted), for_terminal(what)
     if place != "terminal":
         if place:

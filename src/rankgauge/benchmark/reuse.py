@@ -37,14 +37,6 @@ class Identity:
 def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Identity:
     """Return what a retriever declares, together with the settings that the caller gives.
 
-    Args:
-        retriever: The retriever.
-        settings: Settings from the caller.
-        run: The name of the run, which tells apart retrievers that declare nothing.
-
-    Raises:
-        InputError: If settings are no plain values.
-
     Example:
         >>> identify(len, {"model": "e5"}, "dense").settings
         {'model': 'e5'}

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = [
     "BenchmarkRun", "Errors", "Failure", "IndexCost", "Tally", "TallyCounter", "is_to",
@@ -150,7 +152,7 @@ class IndexCost:
 
 
 @dataclass(frozen=True)
-class BenchmarkRun:
+class BenchmarkRun(Result):
     """A retriever's responses to the queries of a benchmark. Made by :meth:`Benchmark.run`.
 
     Rankings stay in the journal and are read when they are needed, so that a million queries fit.
@@ -186,6 +188,52 @@ class BenchmarkRun:
     journal: Journal | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=dict, repr=False)
     stamp: str = field(default="", repr=False)
+
+    def table(self) -> Table:
+        """The number of queries, and what they took."""
+        rows = (
+            ("queries", self.tally.queries),
+            ("failed", self.tally.failed + self.tally.missing),
+            ("seconds", self.seconds),
+            ("cost of 1,000 queries", self.cost),
+        )
+        return Table(("what", "value"), rows, title=self.name, notes=self.notes)
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        failed = self.tally.failed + self.tally.missing
+        done = f"{self.name}: {many(self.tally.queries, 'query')} in {self.seconds:.1f} s"
+        return f"{self._failed()}. {done}" if failed else done
+
+    def _data(self) -> dict[str, Any]:
+        latency, index, tally = self.latency, self.index, self.tally
+        quantiles = {
+            name: None if found is None else {
+                "value": found.value, "low": found.low, "high": found.high
+            }
+            for name in ("p50", "p95", "p99")
+            for found in [None if latency is None else getattr(latency, name)]
+        }  # fmt: skip
+        return {
+            "name": self.name,
+            "settings": self.settings,
+            "queries": tally.queries,
+            "failed": tally.failed,
+            "not_asked": tally.missing,
+            "failures": [
+                {"query": f.query, "kind": f.kind, "error": f.error, "attempts": f.attempts}
+                for f in self.failures
+            ],
+            "latency": None if latency is None else {
+                **quantiles, "queries": len(latency.seconds), "throughput": latency.throughput
+            },
+            "index": None if index is None else {
+                "seconds": index.seconds, "size": index.size, "peak": index.peak,
+                "recall": index.recall,
+            },
+            "usage": dict(self.usage),
+            "cost_per_1000_queries": self.cost,
+        }  # fmt: skip
 
     @property
     def cost(self) -> float | None:
@@ -315,11 +363,7 @@ def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
 
 
 class TallyCounter:
-    """Counts what is in responses as they come.
-
-    Args:
-        documents: The ids of the collection; None where they are not known.
-    """
+    """Counts what is in responses as they come."""
 
     def __init__(self, documents: frozenset[str] | None) -> None:
         self._documents = documents
@@ -348,12 +392,7 @@ class TallyCounter:
             counts["unknown"] += sum(name not in known for name in hits.ids)
 
     def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        """The counts, and the first failures.
-
-        Args:
-            queries: How many were to be asked.
-            reused: How many responses were there before.
-        """
+        """The counts, and the first failures."""
         missing = queries - self._seen
         tally = Tally(queries=queries, reused=reused, missing=missing, **self._counts)
         return tally, tuple(self._failures)
@@ -399,72 +438,28 @@ def write_benchmark_run(
 
 def _metadata(run: BenchmarkRun, rankings: Run) -> str:
     settings = run.settings
-    timing = settings.get("timing", {})
-    said = {
-        "ir_metadata.start": None,
+    machine, retriever = settings.get("machine", {}), settings.get("retriever", {})
+    libraries = {**settings.get("versions", {}), **retriever.get("versions", {})}
+    head = {
         "schema version": "0.1",
         "tag": run.name,
         "platform": {
-            "hardware": {
-                "cpu": settings.get("machine", {}).get("processor", ""),
-                "cores": settings.get("machine", {}).get("cores"),
-            },
-            "operating system": {"kernel": settings.get("machine", {}).get("system", "")},
-            "software": {"libraries": _versions(settings)},
+            "hardware": {"cpu": machine.get("processor", ""), "cores": machine.get("cores")},
+            "operating system": {"kernel": machine.get("system", "")},
+            "software": {"libraries": [f"{name} {n}" for name, n in sorted(libraries.items())]},
         },
         "method": {
             "automatic": True,
             "retrieval": [
-                {"name": run.name, "method": settings.get("retriever", {}).get("type", "callable"),
-                 "parameters": settings.get("retriever", {})}
+                {"name": run.name, "method": retriever.get("type", "callable"),
+                 "parameters": retriever}
             ],
             "depth": settings.get("k"),
         },
         "data": {"test_collection": settings.get("collection", {})},
-        "research goal": {"evaluation": {"timing": timing}},
+        "research goal": {"evaluation": {"timing": settings.get("timing", {})}},
         "run": {"sha256": fingerprint(rankings), "started": settings.get("started", "")},
-        "ir_metadata.end": None,
     }  # fmt: skip
-    lines: list[str] = []
-    for key, value in said.items():
-        if value is None:
-            lines.append(key)
-        else:
-            lines.extend(_yaml({key: value}))
-    return "".join(f"# {line}\n" for line in lines)
-
-
-def _versions(settings: Mapping[str, Any]) -> list[str]:
-    own = settings.get("versions", {})
-    theirs = settings.get("retriever", {}).get("versions", {})
-    return [f"{name} {version}" for name, version in sorted({**own, **theirs}.items())]
-
-
-def _yaml(value: Any, depth: int = 0) -> Iterator[str]:
-    """Plain values as YAML; what is no mapping or list as JSON, which YAML reads."""
-    pad = "  " * depth
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if inner and isinstance(inner, Mapping | list | tuple):
-                yield f"{pad}{_key(key)}:"
-                yield from _yaml(inner, depth + 1)
-            else:
-                yield f"{pad}{_key(key)}: {_plain(inner)}"
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for inner in value:
-            if isinstance(inner, Mapping) and inner:
-                first, *rest = _yaml(inner, depth + 1)
-                yield f"{pad}- {first.strip()}"
-                yield from rest
-            else:
-                yield f"{pad}- {_plain(inner)}"
-
-
-def _key(key: Any) -> str:
-    return (
-        str(key) if str(key).replace("_", "").replace(" ", "").isalnum() else json.dumps(str(key))
-    )
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, default=str)
+    # JSON is YAML.
+    rows = (f"{key}: {json.dumps(value, default=str)}" for key, value in head.items())
+    return "".join(f"# {row}\n" for row in ("ir_metadata.start", *rows, "ir_metadata.end"))

@@ -33,11 +33,7 @@ class Space:
 
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
-        """A space as it is given.
-
-        Raises:
-            InputError: If it has no setting or a setting no value, or `start` lacks one.
-        """
+        """A space as it is given."""
         if not isinstance(space, Mapping) or not space:
             raise InputError(
                 f"got {space!r:.60} for the space", where="explore",
@@ -122,9 +118,6 @@ class Sampler:
     """Configurations that Optuna's TPE proposes, each once.
 
     Settings with three numbers or more are ordered to it, others are names.
-
-    Raises:
-        MissingExtra: If Optuna is not installed.
     """
 
     def __init__(self, space: Space, seed: int, *, lower: bool) -> None:

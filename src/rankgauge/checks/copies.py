@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -16,18 +15,18 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import RUN, Layout, columns_of, number_text, read_number
+from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.detection import is_header
 from rankgauge.formats.lines import numbered_lines, opened, start_of
-from rankgauge.formats.names import format_of
+from rankgauge.formats.numbers import number_text, read_number
+from rankgauge.formats.registry import format_of, target_format
 from rankgauge.formats.trec import places_of
-from rankgauge.formats.writers import target_format, write_table, written
+from rankgauge.formats.writers import write_table, written
 
 __all__ = ["copy_lines", "copy_name"]
 
 _FIELD = re.compile(rb"\S+")
 _BOM = b"\xef\xbb\xbf"
-# What may stand between the columns of a table.
-_SIGNS = ("\t", ",", ";", "|")
 # The fields of a run without scores: query, document, rank.
 _RANKED = 3
 _Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
@@ -100,17 +99,9 @@ def _rows_span_lines(source: str, layout: Layout) -> bool:
     with opened(source) as stream:
         lines = (line for _, line in numbered_lines(stream, source))
         first = next((line for line in lines if line.strip()), b"")
-        if not _is_header(first, layout):
+        if not is_header(first, layout):
             return False
-        return any(line.count(b'"') % 2 for line in itertools.chain([first], lines))
-
-
-def _is_header(line: bytes, layout: Layout) -> bool:
-    text = line.decode("utf-8", "replace").strip()
-    return any(
-        columns_of([cell.strip().strip('"') for cell in text.split(sign)], layout) is not None
-        for sign in _SIGNS
-    )
+        return first.count(b'"') % 2 == 1 or any(line.count(b'"') % 2 for line in lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +167,7 @@ class _Edit:
                     begun = True
                 elif not line.strip() or (remarks and line.lstrip().startswith(b"#")):
                     yield line
-                elif not begun and _is_header(line, self.layout):
+                elif not begun and is_header(line, self.layout):
                     yield line
                     remarks, begun = False, True
 
@@ -199,15 +190,6 @@ class _Edit:
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
         """The line with other fields; what stands between them stays."""
-        fields = line.split(b" ")
-        places = places_of(fields, self.layout)
-        # Most lines have one blank between their fields.
-        if places is not None and len(line.split()) == len(fields):
-            for at, text in zip(places, new, strict=True):
-                if text is not None:
-                    end = fields[at][len(fields[at].rstrip()) :]
-                    fields[at] = text + end
-            return b" ".join(fields)
         found = list(_FIELD.finditer(line))
         places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
         # From the right: what stands before keeps its place.

@@ -22,7 +22,7 @@ from rankgauge.core.text import many
 from rankgauge.data.id_spelling import Spelling, Way, renamed, spelled, way_of
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
 __all__ = ["FixedInputs", "fix_inputs"]
 

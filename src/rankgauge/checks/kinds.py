@@ -1,4 +1,4 @@
-"""Every kind of finding of check(), by code."""
+"""Every kind of finding of check() and describe_collection(), by code."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from rankgauge.checks import pair_checks, qrels_checks, run_checks, text_checks
 from rankgauge.core.findings import FindingKind
+from rankgauge.corpus import description
 
 __all__ = ["FINDING_KINDS"]
 
-_MODULES = (qrels_checks, run_checks, pair_checks, text_checks)
+_MODULES = (qrels_checks, run_checks, pair_checks, text_checks, description)
 _ORDER = "FJRPMT"
 
 #: Files, judgments, runs, both together, measures, texts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,17 @@ import numpy as np
 from rankgauge.checks.checked_run import SHOWN, CheckedRun, locations_of
 from rankgauge.checks.effects import least_rel, means, relevant_counts
 from rankgauge.checks.table_fixes import without_repeats
-from rankgauge.core.findings import Effect, Finding, FindingKind, Location
+from rankgauge.core.findings import (
+    NO_RELEVANT_DOCUMENT,
+    Effect,
+    Finding,
+    FindingKind,
+    Location,
+)
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
+from rankgauge.data.join import Joined
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
@@ -43,13 +50,6 @@ JUDGED_TWICE_DIFFERENTLY = FindingKind(
     "a document is judged more than once for one query, with different grades",
     "the numbers depend on which of the grades a tool happens to keep",
     "decide which grade holds (the last, the highest, that of most judges) and keep it alone",
-)  # fmt: skip
-
-NO_RELEVANT_DOCUMENT = FindingKind(
-    "J103", "no-relevant-document", "warning",
-    "a judged query has no relevant document",
-    "nothing can be found for it: most measures are undefined and count 0 in the mean",
-    "judge more documents for it, or leave the query out",
 )  # fmt: skip
 
 GRADE_BELOW_REL = FindingKind(
@@ -142,6 +142,12 @@ class _Checked:
     @property
     def table(self) -> PairTable:
         return self.qrels.table
+
+    def effects(
+        self, then: Callable[[CheckedRun], Joined | Sequence[float]], by: str
+    ) -> list[Effect]:
+        """Return the effects on the means of each run."""
+        return [effect for run in self.runs for effect in run.effects(then(run), by)]
 
     def judgments(
         self,
@@ -236,11 +242,7 @@ def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
             NO_RELEVANT_DOCUMENT,
             f"{len(without)} of {many(len(counts), 'judged query')} have no document of grade "
             f"{rel:g} or more",
-            without,
-            [
-                e for run in judged.runs
-                for e in run.effects(means(run.joined, run.measures, rest), by)
-            ],
+            without, judged.effects(lambda run: means(run.joined, run.measures, rest), by),
         )  # fmt: skip
 
 
@@ -275,10 +277,7 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield judged.judgments(
         GRADE_OUT_OF_SCALE, f"{many(len(rows), 'grade')} apart from {which}: {shown}", rows,
-        [
-            e for run in judged.runs
-            for e in run.effects(run.rejoined(qrels=qrels), "without these judgments")
-        ],
+        judged.effects(lambda run: run.rejoined(qrels=qrels), "without these judgments"),
     )  # fmt: skip
 
 

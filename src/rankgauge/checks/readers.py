@@ -1,29 +1,68 @@
-"""Judgments and runs as a check reads them: again, and past what an evaluation refuses."""
+"""Judgments and runs as a check reads them: again, and past the rows that an evaluation refuses."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rankgauge.checks.salvage import Faults, names_ranks, salvaged, salvaged_rows
+from rankgauge.core.findings import Location
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.data.model import Qrels, Run, run_name, table_of_input
 from rankgauge.errors import InputError
-from rankgauge.formats import memory, readers, sources
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, columns_of
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.frames import frame_columns, is_frame, listed
+from rankgauge.formats.readers import read_blocks, read_table
+from rankgauge.formats.registry import InFormat
+from rankgauge.formats.rows import RowFault
 
-__all__ = ["Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
+__all__ = ["Faults", "Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
+
+_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Faults:
+    """The rows that were left out: how many, and the first of them.
+
+    Attributes:
+        lines: How many lines cannot be read.
+        first_lines: The first of them.
+        numbers: How many rows have a score or grade that is missing or not finite.
+        first_numbers: The first of them.
+    """
+
+    lines: int = 0
+    first_lines: list[RowFault] = field(default_factory=list)
+    numbers: int = 0
+    first_numbers: list[RowFault] = field(default_factory=list)
+
+    def add(self, fault: RowFault) -> None:
+        """Add a row."""
+        if fault.not_finite:
+            self.numbers += 1
+        else:
+            self.lines += 1
+        first = self.first_numbers if fault.not_finite else self.first_lines
+        if len(first) < _SHOWN:
+            first.append(fault)
+
+    def line_locations(self, source: str) -> tuple[Location, ...]:
+        """Where the first lines are that cannot be read."""
+        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_lines)
+
+    def number_locations(self, source: str) -> tuple[Location, ...]:
+        """Where the first numbers are that are not finite."""
+        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_numbers)
 
 
 class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it
-    """A file is not as simple as that, so it has to be read as a whole."""
+    """A file has to be read as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +73,7 @@ class Given:
         name: What it is called.
         source: The path, or its name where it has none.
         table: All of it, where it is in memory; else it is read in blocks of whole queries.
-        faults: What was passed over, which an evaluation refuses.
+        faults: The rows that were left out, which an evaluation refuses.
         form: The format of a file that was given with one.
     """
 
@@ -45,11 +84,11 @@ class Given:
     form: str | None = None
 
     def blocks(self) -> Iterator[PairTable]:
-        """Its rows, whole queries at a time. A block is good until the next is asked for."""
+        """Its rows, whole queries at a time. A block is valid until the next is asked for."""
         if self.table is not None:
             yield self.table
             return
-        for block in readers.read_blocks(self.file, RUN, ranks=True):
+        for block in read_blocks(self.file, RUN, ranks=True):
             if block is None:
                 raise NotInBlocks("not in blocks", where=self.source)
             yield block
@@ -62,11 +101,11 @@ class Given:
     @cached_property
     def whole(self) -> PairTable:
         """All of its rows, wherever they are."""
-        return sources.read_table(self.file, RUN) if self.table is None else self.table
+        return read_table(self.file, RUN) if self.table is None else self.table
 
 
 def given_qrels(source: Any) -> Given:
-    """Judgments, with what stands there twice.
+    """Judgments, with pairs that occur twice.
 
     Raises:
         InputError: If they cannot be read at all.
@@ -99,14 +138,13 @@ def given_runs(runs: Any) -> list[Given]:
         named = [("", run) for run in runs]
     found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
     names = [one.name for one in found]
-    # Files of one name lie in different folders; others are numbered.
+    # Files of one name are in different folders; others are numbered.
     sources = [one.source for one in found]
     return [
         one
         if names.count(one.name) == 1
         else replace(
-            one,
-            name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}",
+            one, name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}"
         )
         for number, one in enumerate(found, start=1)
     ]
@@ -115,8 +153,8 @@ def given_runs(runs: Any) -> list[Given]:
 def _is_one(runs: Any) -> bool:
     """Whether it is one run; else it holds some."""
     if isinstance(runs, Mapping):
-        return _is_mapped(runs)
-    if isinstance(runs, str | os.PathLike | Run | np.ndarray) or memory.is_frame(runs):
+        return _is_one_mapping(runs)
+    if isinstance(runs, str | os.PathLike | Run | np.ndarray) or is_frame(runs):
         return True
     first = runs[0] if isinstance(runs, Sequence) and runs else None
     if isinstance(first, Mapping):
@@ -126,12 +164,12 @@ def _is_one(runs: Any) -> bool:
     return isinstance(first, tuple) and not isinstance(first[0], Run | Mapping)
 
 
-def _is_mapped(runs: Mapping[Any, Any]) -> bool:
+def _is_one_mapping(runs: Mapping[Any, Any]) -> bool:
     """Whether a mapping is one of queries, or of columns; else it is one of names to runs."""
     inner = next(iter(runs.values()), None)
     if columns_of(runs, RUN) is not None:
         return True
-    if isinstance(inner, str | os.PathLike | Run) or memory.is_frame(inner):
+    if isinstance(inner, str | os.PathLike | Run) or is_frame(inner):
         return False
     if not isinstance(inner, Mapping):
         return True
@@ -162,43 +200,35 @@ def read_whole(given: Given) -> Given:
 
 
 def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
-    """All rows, past what an evaluation refuses.
+    """All rows that can be read.
 
     Raises:
         InputError: What an evaluation raises, where nothing can be read.
     """
-    path = isinstance(source, str | os.PathLike)
     try:
-        if not path:
-            return table_of_input(source, layout), None
-        table = sources.read_table(source, layout, ranks=True)
-        return (_ranked(table, source) if layout is RUN else table), None
+        return table_of_input(source, layout, ranks=True), None
     except InputError as error:
         # Its traceback would keep in memory all that was read before it.
         refused = error.with_traceback(None)
-    found = salvaged(source, layout) if path else salvaged_rows(source, layout)
-    # With nothing to pass over the input as a whole is at fault: nobody knows what it means.
-    if found is None or not (found[1].lines or found[1].numbers):
+    faults = Faults()
+    try:
+        table = (
+            None
+            if source == "-"
+            else table_of_input(source, layout, ranks=True, on_error=faults.add)
+        )
+    except InputError:
+        table = None
+    # With nothing to leave out the input as a whole is at fault: nobody knows what it means.
+    if table is None or not len(table) or not (faults.lines or faults.numbers):
         raise refused
-    return found
-
-
-def _ranked(table: PairTable, source: Any) -> PairTable:
-    """The table with the ranks that stand beside the scores in a file that is not read quickly."""
-    if table.ranks is not None or table.lines is None or not names_ranks(source):
-        return table
-    found = salvaged(source, RUN)
-    if found is None or found[0].ranks is None:
-        return table
-    same = np.array_equal(found[0].lines, table.lines) if found[0].lines is not None else False
-    return replace(table, ranks=found[0].ranks) if same else table
+    return table, faults
 
 
 def _with_ranks(table: PairTable, source: Any) -> PairTable:
-    """The table with the ranks that stand beside the scores in columns of a frame."""
-    framed = not isinstance(source, Mapping | Sequence | np.ndarray) and memory.is_frame(source)
-    if framed:
-        data = memory.frame_columns(source, RUN.name)
+    """The table with the ranks beside the scores in columns of a mapping or a frame."""
+    if not isinstance(source, Mapping | Sequence | np.ndarray) and is_frame(source):
+        data = frame_columns(source, RUN.name)
     elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:
         data = dict(source)
     else:
@@ -207,12 +237,11 @@ def _with_ranks(table: PairTable, source: Any) -> PairTable:
     rank = next((name for name in data if str(name).strip().lower() == "rank"), None)
     if rank is None or columns is None or columns.value == rank:
         return table
-    queries = memory.listed(data[columns.query])
     try:
-        ranks = np.array(memory.listed(data[rank]), dtype=np.float64)
+        ranks = np.array(listed(data[rank]), dtype=np.float64)
     except (TypeError, ValueError):
         return table
     if len(ranks) != len(table) or not np.isfinite(ranks).all():
         return table
-    codes, _ = Ids.of(queries, "query id").unique()
+    codes, _ = Ids.of(listed(data[columns.query]), "query id").unique()
     return replace(table, ranks=ranks[np.argsort(codes, kind="stable")])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any
 
 from rankgauge.checks.kinds import FINDING_KINDS
-from rankgauge.core.escaping import for_json
 from rankgauge.core.findings import SEVERITIES, Finding, Severity
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["CheckResult"]
 
@@ -20,7 +17,7 @@ _SCHEMA = "rankgauge/check/1"
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Result):
     """The findings of a check, the worst first.
 
     Made by :func:`check`.
@@ -31,6 +28,8 @@ class CheckResult:
         measures: The measures of effects.
         notes: What was not checked, and why.
     """
+
+    _schema = _SCHEMA
 
     findings: tuple[Finding, ...]
     inputs: tuple[str, ...]
@@ -85,20 +84,13 @@ class CheckResult:
         rows = [_record(found) for found in self.findings]
         return {name: [row[name] for row in rows] for name in names}
 
-    def to_json(self) -> str:
-        """Return the result as JSON by the published schema ``check-1.json``; NaN is null."""
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+    def _data(self) -> dict[str, Any]:
+        return {
             "inputs": list(self.inputs),
             "measures": list(self.measures),
             "findings": [_record(found) for found in self.findings],
             "notes": list(self.notes),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
     def __repr__(self) -> str:
         return f"<CheckResult: {self.summary()}; {', '.join(self.codes) or 'nothing'}>"
@@ -109,10 +101,7 @@ def _record(found: Finding) -> dict[str, Any]:
     kind = FINDING_KINDS[found.code]
     data = found.to_dict()
     evidence = data.pop("evidence", None) or asdict(found.evidence)
+    del evidence["examples"]
     for location in evidence["locations"]:
         location["line"] = location["line"] or None
-    for effect in evidence["effects"]:
-        effect["now"], effect["then"] = (
-            value if math.isfinite(value) else None for value in (effect["now"], effect["then"])
-        )
     return {**data, "name": kind.name, "automatic": kind.automatic, **evidence}

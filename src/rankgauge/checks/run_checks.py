@@ -125,7 +125,7 @@ def check_lines(
         locations = (*locations, *faults.number_locations(given.source))
     if lines:
         yield UNREADABLE_LINE.finding(
-            f"{many(lines, 'line')} not readable: {firsts[0].what}",
+            f"{many(lines, 'line')} not readable: {firsts[0].error.what}",
             given.source, lines, lines + len(given.whole), "line",
             locations=locations, effects=tuple(effects),
         )  # fmt: skip
@@ -159,7 +159,7 @@ def _not_finite(run: CheckedRun) -> Iterator[Finding]:
     faults = run.given.faults
     if faults is not None and faults.numbers:
         yield SCORE_NOT_FINITE.finding(
-            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].what}",
+            f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
             run.source, faults.numbers, run.documents + faults.numbers, "document",
             locations=faults.number_locations(run.source),
             effects=run.if_read("without these documents"),

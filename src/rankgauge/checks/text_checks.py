@@ -11,9 +11,12 @@ import numpy as np
 
 from rankgauge.core.findings import (
     DOCUMENT_NOT_IN_COLLECTION,
+    EMPTY_TEXT,
+    QUERY_NOT_IN_COLLECTION,
+    QUESTION_INSIDE_DOCUMENT,
+    REPEATED_TEXT,
     Effect,
     Finding,
-    FindingKind,
     Location,
 )
 from rankgauge.core.ids import Ids, id_bytes
@@ -30,34 +33,6 @@ __all__ = ["check_texts", "collection_of"]
 
 _SHOWN = 5
 _RELEVANT = 1
-
-EMPTY_TEXT = FindingKind(
-    "T101", "empty-text", "warning",
-    "documents without text",
-    "a retriever of texts cannot find them; where they are judged relevant recall cannot be 1",
-    "fetch the texts again, or leave the documents out",
-)  # fmt: skip
-
-REPEATED_TEXT = FindingKind(
-    "T102", "repeated-text", "warning",
-    "documents with the same text under different ids",
-    "only one of them is judged: the other takes its place and counts as not relevant",
-    "keep one of them, or judge all alike",
-)  # fmt: skip
-
-QUESTION_INSIDE_DOCUMENT = FindingKind(
-    "T103", "question-inside-document", "warning",
-    "the text of a query stands word for word in a document",
-    "it is found by any retriever of words: the values are higher than on real questions",
-    "take the question out of the document, or the query out of the test",
-)  # fmt: skip
-
-QUERY_NOT_IN_COLLECTION = FindingKind(
-    "T105", "query-not-in-collection", "warning",
-    "judged or retrieved queries have no text in the collection",
-    "they belong to another set of queries, or to another version of it",
-    "use the queries that were judged and searched, and their ids",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,15 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import check_writable, say, tell, write_whole
+from rankgauge.cli.options import (
+    as_option,
+    baseline_option,
+    label_option,
+    measures_option,
+    save_option,
+    store_option,
+)
+from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -22,11 +29,8 @@ _ERROR = 2
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure; again for more. The first is tested. Without: those of the plan.",
-)  # fmt: skip
-@click.option("--baseline", metavar="NAME", help="The run the others are held against.")
+@measures_option("A measure; again for more. The first is tested. Without: those of the plan.")
+@baseline_option()
 @click.option(
     "--resume/--fresh", default=None,
     help="Use all responses in the store, also those of a retriever without settings whose code "
@@ -47,10 +51,10 @@ _ERROR = 2
     help="Time N queries, one at a time, after the run; 0 for none. Without: as in the plan.",
 )  # fmt: skip
 @click.option(
-    "--store", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
+    "--store", "folder", metavar="FOLDER", help="Where responses are kept; without: as in the plan."
 )
 @click.option(
-    "--runs", "folder", metavar="FOLDER",
+    "--runs", "runs_folder", metavar="FOLDER",
     help="Write each run into this folder as NAME.run, with a head that says what made it.",
 )  # fmt: skip
 @click.option(
@@ -61,13 +65,10 @@ _ERROR = 2
     help="Say why this run is as it is; without a name: the one with the lowest mean.",
 )  # fmt: skip
 @click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
-@click.option("--save", is_flag=True, help="Keep the evaluations in the history.")
-@click.option("--history", "history", metavar="STORE", help="Another history: a file or a URL.")
-@click.option("--label", default="", help="A word to keep with them, such as: release 2.1.")
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print.",
-)  # fmt: skip
+@save_option
+@store_option
+@label_option
+@as_option()
 @click.option(
     "--full", is_flag=True,
     help="Also every difference, latency and cost, and the whole diagnosis.",
@@ -75,22 +76,22 @@ _ERROR = 2
 def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
     path: str,
     only: tuple[str, ...],
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     baseline: str | None,
     resume: bool | None,  # noqa: FBT001 - click passes by name
     failed: bool,  # noqa: FBT001 - the same
     errors: Literal["refuse", "empty"],
     repeat: int,
     timed: int | None,
-    store: str | None,
     folder: str | None,
+    runs_folder: str | None,
     plain: bool,  # noqa: FBT001 - the same
     diagnosed: str | None,
     page: str | None,
     save: bool,  # noqa: FBT001 - the same
-    history: str | None,
+    store: str | None,
     label: str,
-    form: str,
+    format: str,
     full: bool,  # noqa: FBT001 - the same
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
@@ -116,24 +117,22 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
     """  # noqa: D301 - click reads the \b
-    _check(save or not (history or label), resume is not False or not failed, page, folder)
+    _check(save or not (store or label), resume is not False or not failed, page, runs_folder)
     plan = rankgauge.BenchmarkPlan.read(path)
-    plan = plan.measured(names) if names else plan
+    plan = plan.measured(measures) if measures else plan
     _check_names(plan, baseline, diagnosed)
-    kept = rankgauge.History.open(history) if save else None
+    kept = rankgauge.History.open(store) if save else None
     again: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
     if resume is not None:
         again = "resume" if resume else "all"
-    outcome = _ran(plan, only, again, store, timed)
+    outcome = _ran(plan, only, again, folder, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
-    measures = plan.measures or None
-    color = form == "table" and sys.stdout.isatty()
     with working("comparing"):
-        shown = _Shown.of(made, measures, baseline or plan.baseline, errors)
+        shown = _Shown.of(made, plan.measures or None, baseline or plan.baseline, errors)
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
-    say(shown.text(form, found, full=full, color=color), color=color)
+    shown.print(format, found, full=full)
     for note in made.notes:
         tell(note)
     if repeat > 1:
@@ -141,15 +140,15 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option
             measure = str(shown.primary)
             said = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
         say("".join(f"{for_terminal(line)}\n" for line in said))
-    if form == "table" and not full:
+    if format == "table" and not full:
         option, shows = (
             ("--diagnose", "the likely cause of what the lowest run misses")
             if diagnosed is None
             else ("--full", "every difference, the worst queries, and latency")
         )
         say(f"Next step: add {option} to see {shows}\n")
-    if folder is not None:
-        _write(list(made.runs.values()), Path(folder), errors, head=not plain)
+    if runs_folder is not None:
+        _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
         write_whole(page, shown.page(made, errors, diagnosed))
         tell(f"wrote {page}")
@@ -252,26 +251,28 @@ class _Shown:
     def primary(self) -> rankgauge.Measure:
         return self.evaluations[0].measures[0]
 
-    def text(
-        self, form: str, diagnosis: rankgauge.diagnosis.Diagnosis | None, *, full: bool, color: bool
-    ) -> str:
-        if self.comparison is not None and form not in {"csv", "json"}:
-            return rankgauge.reports.report_benchmark(
-                self.comparison, form, diagnosis=diagnosis, full=full, color=color
-            )
+    def print(
+        self, format: str, diagnosis: rankgauge.diagnosis.Diagnosis | None, *, full: bool
+    ) -> None:
+        """Print the comparison, or the evaluation and the cost, then the diagnosis."""
+        options = rankgauge.reports.Options(full=full, diagnosis=diagnosis)
+        values = format in {"csv", "json"}
         if self.comparison is not None:
-            parts = [rankgauge.reports.report_benchmark(self.comparison, form)]
+            print_result(self.comparison, format, options)
+            if not values:
+                return
         else:
-            parts = [rankgauge.reports.report(self.evaluations, form, color=color)]
-            if form not in {"csv", "json"}:
-                parts.append(rankgauge.reports.report_costs(self.runs, form, color=color))
-        if diagnosis is not None and form == "table" and not full:
-            parts.append(f"{for_terminal(diagnosis.summary())}\n")
-        elif diagnosis is not None:
-            parts.append(
-                rankgauge.reports.report_diagnosis(diagnosis, form, color=color, full=full)
-            )
-        return "\n".join(parts)
+            print_result(self.evaluations, format)
+            if not values:
+                click.echo()
+                print_result(self.runs, format)
+        if diagnosis is None:
+            return
+        click.echo()
+        if format == "table" and not full:
+            say(f"{for_terminal(diagnosis.summary())}\n")
+        else:
+            print_result(diagnosis, format, options)
 
     def lowest(self) -> str:
         sign = -1 if self.primary.declaration.better == "lower" else 1

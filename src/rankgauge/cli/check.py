@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Literal
 
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, located, qrels_format_option
-from rankgauge.cli.output import say, tell
+from rankgauge.cli.inputs import located
+from rankgauge.cli.options import (
+    as_option,
+    collection_option,
+    measures_option,
+    qrels_format_option,
+    run_format_option,
+)
+from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["check"]
@@ -45,15 +51,13 @@ def _fixable(
 @click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure that effects are shown by, and that is held against the data; again for "
-    "more. Without: nDCG@10.",
-)  # fmt: skip
-@click.option(
-    "--collection", metavar="FOLDER",
-    help="Documents and queries, whose texts are looked at, too: what rankgauge collection takes.",
-)  # fmt: skip
+@measures_option(
+    "A measure that effects are shown by, and that is held against the data; again for "
+    "more. Without: nDCG@10."
+)
+@collection_option(
+    "Documents and queries, whose texts are looked at, too: what rankgauge collection takes."
+)
 @click.option(
     "--scale", metavar="LOW..HIGH", help="The scale of the grades, such as 0..3; others are named."
 )
@@ -71,10 +75,7 @@ def _fixable(
     callback=_known_codes,
     help="Look for this code only; again for more.",
 )
-@click.option(
-    "--as", "form", type=click.Choice(["text", "markdown", "csv", "json", "github"]),
-    default="text", show_default=True, help="How to print; github: annotations of a workflow.",
-)  # fmt: skip
+@as_option("github")
 @click.option(
     "--fix", "folder", metavar="FOLDER",
     help="Write a copy of each file with what can be fixed without asking.",
@@ -87,19 +88,19 @@ def _fixable(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
     show_default=True, help="The least severity that ends with 1.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
 @click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
 @click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str | None,
     runs: tuple[str, ...],
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     collection: str | None,
     scale: str | None,
     ignore: tuple[str, ...],
     select: tuple[str, ...],
-    form: str,
+    format: str,
     folder: str | None,
     also: tuple[str, ...],
     fail_on: Literal["error", "warning", "info", "never"],
@@ -124,7 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge check --explain P103
     """  # noqa: D301 - click reads the \b
     if listed:
-        say(rankgauge.reports.report_problem_kinds())
+        print_table(rankgauge.reports.finding_kinds_table(), format)
         return
     if explain is not None:
         say(rankgauge.reports.explain_problem(explain))
@@ -141,13 +142,12 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option
         found = rankgauge.check(
             judged,
             given,
-            names or None,
+            measures or None,
             collection=collection,
             ignore=(*ignore, *_others(select)),
             scale=scale,
         )
-    color = form == "text" and sys.stdout.isatty()
-    say(rankgauge.reports.report_check(found, form, color=color), color=color)
+    print_result(found, format)
     if folder is not None:
         fixed = rankgauge.checks.fix_inputs(found, judged, given, also=also)
         for line in fixed.write(folder):

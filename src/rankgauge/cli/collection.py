@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option
-from rankgauge.cli.output import say
+from rankgauge.cli.options import as_option, qrels_format_option, run_format_option
+from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["collection"]
@@ -42,12 +40,9 @@ def collection() -> None:
     "--run", "runs", multiple=True, metavar="FILE",
     help="A run, to see whether what it retrieved is there; again for more.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print.",
-)  # fmt: skip
+@as_option()
 def info(  # noqa: PLR0917 - one parameter an option
     source: str,
     queries: str | None,
@@ -56,7 +51,7 @@ def info(  # noqa: PLR0917 - one parameter an option
     runs: tuple[str, ...],
     run_format: str | None,
     qrels_format: str | None,
-    form: str,
+    format: str,
 ) -> None:
     """Say what is in COLLECTION, and what in it bends numbers.
 
@@ -78,5 +73,4 @@ def info(  # noqa: PLR0917 - one parameter an option
             runs=[rankgauge.read_run(run, format=run_format) for run in runs],
             split=split,
         )
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_collection(found, form, color=color), color=color)
+    print_result(found, format)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Literal
 
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say, tell
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import (
+    as_option,
+    baseline_option,
+    measures_option,
+    qrels_format_option,
+    run_format_option,
+)
+from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["compare"]
@@ -18,20 +24,19 @@ __all__ = ["compare"]
 @click.command(short_help="Compare runs with a baseline, query by query.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure; again for more. The first is the primary one, whose differences are tested. "
-    "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described.",
-)  # fmt: skip
+@measures_option(
+    "A measure; again for more. The first is the primary one, whose differences are tested. "
+    "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described."
+)
 @click.option(
     "--tested", multiple=True, metavar="NAME",
     help="A measure whose differences are tested, declared before looking; again for more.",
 )  # fmt: skip
-@click.option("--baseline", metavar="NAME", help="The run the others are held against: the first.")
+@baseline_option()
 @click.option("--all-pairs", is_flag=True, help="Hold every run against every other, too.")
 @click.option(
-    "--test", type=click.Choice(["randomisation", "t", "wilcoxon", "tukey-hsd"]),
-    default="randomisation", show_default=True,
+    "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
+    default="randomization", show_default=True,
     help="The test; wilcoxon does not test the mean, tukey-hsd takes all runs at once.",
 )  # fmt: skip
 @click.option(
@@ -50,29 +55,26 @@ __all__ = ["compare"]
     "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
     help="All that are judged, or those that are also in every run.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print.",
-)  # fmt: skip
+@as_option()
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")
 @click.option("--short", is_flag=True, help="Leave out differences that are described only.")
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     tested: tuple[str, ...],
     baseline: str | None,
     all_pairs: bool,  # noqa: FBT001 - click passes by name
-    test: Literal["randomisation", "t", "wilcoxon", "tukey-hsd"],
+    test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"],
     correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
     interval: Literal["t", "percentile", "bca"],
     draws: int,
     queries: Literal["all", "intersection"],
     run_format: str | None,
     qrels_format: str | None,
-    form: str,
+    format: str,
     transpose: bool,  # noqa: FBT001 - the same
     short: bool,  # noqa: FBT001 - the same
 ) -> None:
@@ -89,11 +91,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working(f"comparing {len(runs)} runs"):
         comparison = rankgauge.compare(
-            rankgauge.evaluation.read_judgments(qrels, (*names, *tested), format=qrels_format)
-            if names or tested
+            rankgauge.evaluation.read_judgments(qrels, (*measures, *tested), format=qrels_format)
+            if measures or tested
             else rankgauge.read_qrels(qrels, format=qrels_format),
             read_runs(runs, run_format),
-            names or None,
+            measures or None,
             tested=tested or None,
             baseline=baseline,
             pairs="all" if all_pairs else "baseline",
@@ -103,11 +105,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             draws=draws,
             queries=queries,
         )
-    color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.reports.report_comparison(
-        comparison, form, described=not short, transposed=transpose, color=color
-    )
-    say(text, color=color)
-    if form == "csv":
+    options = rankgauge.reports.Options(described=not short, transposed=transpose)
+    print_result(comparison, format, options)
+    if format == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
             tell(line)

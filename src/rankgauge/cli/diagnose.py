@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option
-from rankgauge.cli.output import say
+from rankgauge.cli.options import (
+    as_option,
+    collection_option,
+    measure_option,
+    qrels_format_option,
+    run_format_option,
+)
+from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["diagnose"]
@@ -17,15 +21,11 @@ __all__ = ["diagnose"]
 @click.command(short_help="Say why a run is as good or bad as it is.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
-@click.option(
-    "--collection", metavar="FOLDER",
-    help="The texts: a folder with corpus.jsonl and queries.jsonl. Without it only ranks and "
-    "judgments are looked at.",
-)  # fmt: skip
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME",
-    help="The measure by which queries are good or bad.",
-)  # fmt: skip
+@collection_option(
+    "The texts: a folder with corpus.jsonl and queries.jsonl. Without it only ranks and "
+    "judgments are looked at."
+)
+@measure_option("The measure by which queries are good or bad.")
 @click.option(
     "-k", type=click.IntRange(min=1), default=5, show_default=True,
     help="The cut-off: a relevant document below it is missed.",
@@ -53,16 +53,13 @@ __all__ = ["diagnose"]
 @click.option(
     "--also", metavar="RUN", help="Another run, to measure what both could reach together."
 )
-@format_option
+@run_format_option
 @qrels_format_option
 @click.option(
     "--full", is_flag=True,
     help="Also other cut-offs, thresholds, how the queries spread, means by kind of query.",
 )  # fmt: skip
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print.",
-)  # fmt: skip
+@as_option()
 def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run: str,
@@ -78,7 +75,7 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     run_format: str | None,
     qrels_format: str | None,
     full: bool,  # noqa: FBT001 - click passes by name
-    form: str,
+    format: str,
 ) -> None:
     """Say why RUN is as good or bad as it is on the judgments QRELS, and what could be done.
 
@@ -105,5 +102,4 @@ def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
             group_by=group_by,
             also=None if also is None else rankgauge.read_run(also, format=run_format),
         )
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_diagnosis(diagnosis, form, color=color, full=full), color=color)
+    print_result(diagnosis, format, rankgauge.reports.Options(full=full))

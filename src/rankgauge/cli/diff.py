@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say, tell
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import (
+    as_option,
+    collection_option,
+    measure_option,
+    qrels_format_option,
+    run_format_option,
+)
+from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["diff"]
@@ -18,14 +23,8 @@ __all__ = ["diff"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
-@click.option(
-    "-m", "--measure", metavar="NAME", default="nDCG@10", show_default=True,
-    help="The measure that says which queries gain and lose.",
-)  # fmt: skip
-@click.option(
-    "--collection", metavar="FOLDER",
-    help="Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.",
-)  # fmt: skip
+@measure_option("The measure that says which queries gain and lose.")
+@collection_option("Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
     help="A query to show, changed or not; again for more. Without: those that changed most.",
@@ -35,15 +34,12 @@ __all__ = ["diff"]
     help="How many of the largest losses to show, and how many of the largest gains.",
 )  # fmt: skip
 @click.option(
-    "-k", "depth", type=click.IntRange(1), default=10, show_default=True,
+    "-k", type=click.IntRange(1), default=10, show_default=True,
     help="How many ranks to show.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print.",
-)  # fmt: skip
+@as_option()
 def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run_a: str,
@@ -52,10 +48,10 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     collection: str | None,
     queries: tuple[str, ...],
     most: int,
-    depth: int,
+    k: int,
     run_format: str | None,
     qrels_format: str | None,
-    form: str,
+    format: str,
 ) -> None:
     """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
 
@@ -73,11 +69,10 @@ def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.diff(
             truth, first, second, measure, collection=collection,
-            queries=queries or None, most=most, depth=depth,
+            queries=queries or None, most=most, k=k,
         )  # fmt: skip
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_diff(found, form, color=color), color=color)
+    print_result(found, format)
     # JSON holds the notes; a warning must be seen all the same.
     for note in found.notes:
-        if form == "csv" or (form == "json" and note.startswith("WARNING")):
+        if format == "csv" or (format == "json" and note.startswith("WARNING")):
             tell(note)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import (
-    format_option,
-    located,
+from rankgauge.cli.inputs import located, told_apart
+from rankgauge.cli.options import (
+    as_option,
+    label_option,
+    measures_option,
+    policy_options,
     qrels_format_option,
-    queries_of,
+    run_format_option,
+    save_option,
+    seed_option,
     store_option,
-    told_apart,
 )
-from rankgauge.cli.output import say, tell
+from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
 __all__ = ["evaluate"]
@@ -30,11 +32,10 @@ __all__ = ["evaluate"]
 @click.command(short_help="Evaluate runs against judgments.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure, such as nDCG@10, AP or 'P(rel=2)@5'; again for more. Without: P, R, F1, "
-    "Success and nDCG at 1, 3, 5, 10, RR and AP. See: rankgauge measures.",
-)  # fmt: skip
+@measures_option(
+    "A measure, such as nDCG@10, AP or 'P(rel=2)@5'; again for more. Without: P, R, F1, "
+    "Success and nDCG at 1, 3, 5, 10, RR and AP. See: rankgauge measures."
+)
 @click.option(
     "--for", "use", type=click.Choice(list(rankgauge.core.USE_CASES)),
     help="The measures for a use, and why these.",
@@ -45,56 +46,28 @@ __all__ = ["evaluate"]
     help="Show what each measure could be by another order of equal scores, instead.",
 )  # fmt: skip
 @click.option(
-    "--unjudged-report", "open_ends", is_flag=True,
+    "--unjudged-report", is_flag=True,
     help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
     "and nDCG with grades drawn at random.",
 )  # fmt: skip
-@click.option(
-    "--as", "form", default="table", show_default=True, help="How to print.",
-    type=click.Choice(["table", "markdown", "latex", "html", "csv", "json", "trec"]),
-)  # fmt: skip
-@click.option(
-    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
-    show_default=True,
-    help="Order of documents with equal scores: document id descending, as in the file, the higher "
-    "or the lower grade first, or the mean over all orders.",
-)  # fmt: skip
+@as_option("trec")
+@policy_options
 @click.option(
     "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
     help="With --ties mean: draw N orders for measures whose mean has no closed form.",
 )  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the draws begin.",
-)  # fmt: skip
-@click.option(
-    "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
-    help="Which queries count: all that are judged, those that are also in the run, or those in "
-    "a file, one id a line.",
-)  # fmt: skip
-@click.option(
-    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
-    show_default=True, help="A document that stands twice in a ranking.",
-)  # fmt: skip
-@click.option(
-    "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
-    help="What an undefined value does in the mean.",
-)  # fmt: skip
-@click.option(
-    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
-    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
-    "from the ranking first (condensed lists).",
-)  # fmt: skip
+@seed_option("The seed of the draws.")
 @click.option(
     "--profile", metavar="NAME",
     help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
     "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
     "torchmetrics, sklearn, llama-index or haystack. It decides about ties and queries.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
-@click.option("--save", is_flag=True, help="Keep each evaluation; see: rankgauge history.")
+@save_option
 @store_option
-@click.option("--label", default="", metavar="TEXT", help="A word for what is kept: release 2.1.")
+@label_option
 @click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE",
     help="A setting to keep with it, such as latency_ms=12; again for more.",
@@ -106,19 +79,15 @@ __all__ = ["evaluate"]
 def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     use: str | None,
     per_query: bool,  # noqa: FBT001 - click passes by name
     tie_report: bool,  # noqa: FBT001 - click passes by name
-    open_ends: bool,  # noqa: FBT001 - click passes by name
-    form: str,
-    ties: Literal["trec", "input", "best", "worst", "mean"],
+    unjudged_report: bool,  # noqa: FBT001 - click passes by name
+    format: str,
+    policies: dict[str, Any],
     draws: int | None,
     seed: int,
-    queries: str,
-    duplicates: Literal["error", "first", "best"],
-    undefined: Literal["zero", "skip"],
-    unjudged: Literal["not-relevant", "removed"],
     profile: str | None,
     run_format: str | None,
     qrels_format: str | None,
@@ -150,39 +119,30 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
     kept = _Keeping.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
-    chosen = names
+    chosen = measures
     if use is not None:
         case = rankgauge.core.use_case(use)
-        chosen = (*case.measures, *names)
+        chosen = (*case.measures, *measures)
         tell(f"{case.title}: {', '.join(case.measures)} ({case.why})")
-    measures = chosen or None
-    if tie_report or open_ends:
-        sources = (qrels, runs, qrels_format, run_format)
-        beside: dict[str, object] = {"--save": save, "--draws": draws, "--as trec": form == "trec"}
-        beside["--profile"] = profile
-        if tie_report:
-            from rankgauge.cli.ties import say_ties
+    wanted = chosen or None
+    if tie_report or unjudged_report:
+        from rankgauge.cli.sensitivity import Sources, print_reports
 
-            make = partial(
-                rankgauge.tie_report, measures=measures, ties=ties, queries=queries_of(queries),
-                duplicates=duplicates, undefined=undefined,
-            )  # fmt: skip
-            say_ties(sources, make, form, per_query=per_query, beside=beside)
-        if open_ends:
-            from rankgauge.cli.unjudged import say_unjudged
-
-            beside["--unjudged removed"] = unjudged == "removed"
-            ask = partial(
-                rankgauge.unjudged_report, measures=measures, ties=ties,
-                queries=queries_of(queries), duplicates=duplicates,
-            )  # fmt: skip
-            say_unjudged(sources, ask, form, beside=beside)
+        sources = Sources(qrels, runs, qrels_format, run_format)
+        excluded: dict[str, object] = {
+            "--save": save, "--draws": draws, "--as trec": format == "trec", "--profile": profile,
+        }  # fmt: skip
+        asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
+        print_reports(
+            [option for option in asked if asked[option]], sources, wanted, policies,
+            format=format, per_query=per_query, excluded=excluded,
+        )  # fmt: skip
         return
     evaluations: list[rankgauge.Evaluation] = []
     read: list[rankgauge.Run | None] = []
     with working(f"reading {qrels}"):
         truth = (
-            rankgauge.evaluation.read_judgments(qrels, measures, format=qrels_format)
+            rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format)
             if runs
             else rankgauge.Records.of(qrels)
         )
@@ -196,35 +156,26 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one parameter an option
                 rankgauge.evaluate(
                     truth,
                     where if run is None else run,
-                    measures,
-                    ties=ties,
-                    queries=queries_of(queries),
-                    duplicates=duplicates,
-                    undefined=undefined,
+                    wanted,
+                    **policies,
                     profile=profile,
                     draws=draws or 0,
                     seed=seed,
-                    unjudged="removed" if unjudged == "removed" else "not relevant",
                 )
             )
     if runs:
-        own = told_apart([evaluation.run_name for evaluation in evaluations], runs)
-        evaluations = [replace(one, run_name=n) for one, n in zip(evaluations, own, strict=True)]
+        names = told_apart([evaluation.run_name for evaluation in evaluations], runs)
+        evaluations = [replace(one, run_name=n) for one, n in zip(evaluations, names, strict=True)]
     # Kept before it is printed: whoever reads may close the pipe early. Told after: a store that
     # cannot be written to must not cost the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
-    _say(evaluations, form, per_query=per_query)
+    print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query))
+    for note in rankgauge.reports.notes_of(evaluations):
+        # What a program reads has no notes, and a warning must be seen.
+        if format in {"trec", "csv"} or (format == "json" and "WARNING" in note):
+            tell(note)
     if failure is not None:
         raise failure
-
-
-def _say(evaluations: Sequence[rankgauge.Evaluation], form: str, *, per_query: bool) -> None:
-    """Print them; what is read by a program carries no notes, and a warning must be seen."""
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report(evaluations, form, per_query=per_query, color=color), color=color)
-    for note in rankgauge.reports.report_notes(evaluations):
-        if form in {"trec", "csv"} or (form == "json" and "WARNING" in note):
-            tell(note)
 
 
 class _Keeping(NamedTuple):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from typing import Literal
+from typing import Any
 
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, queries_of
-from rankgauge.cli.output import say
+from rankgauge.cli.options import as_option, policy_options, qrels_format_option, run_format_option
+from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["explain"]
@@ -40,34 +39,10 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
     "--against-mean", "mean", metavar="NUMBER",
     help="The same of a mean alone, with all the digits that are known: 0.4123.",
 )  # fmt: skip
-@click.option(
-    "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
-    show_default=True, help="Order of documents with equal scores, as rankgauge evaluate has it.",
-)  # fmt: skip
-@click.option(
-    "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
-    help="Which queries count: all that are judged, those that are also in the run, or those in "
-    "a file, one id a line.",
-)  # fmt: skip
-@click.option(
-    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
-    show_default=True, help="A document that stands twice in a ranking.",
-)  # fmt: skip
-@click.option(
-    "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
-    help="What an undefined value does in the mean.",
-)  # fmt: skip
-@click.option(
-    "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
-    show_default=True, help="A document without a judgment: it is not relevant, or it is removed "
-    "from the ranking first (condensed lists).",
-)  # fmt: skip
-@format_option
+@policy_options
+@run_format_option
 @qrels_format_option
-@click.option(
-    "--as", "form", default="table", show_default=True, help="How to print.",
-    type=click.Choice(["table", "markdown", "html", "json"]),
-)  # fmt: skip
+@as_option()
 def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run: str,
@@ -76,14 +51,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     against: str | None,
     values: str | None,
     mean: str | None,
-    ties: Literal["trec", "input", "best", "worst", "mean"],
-    queries: str,
-    duplicates: Literal["error", "first", "best"],
-    undefined: Literal["zero", "skip"],
-    unjudged: Literal["not-relevant", "removed"],
+    policies: dict[str, Any],
     run_format: str | None,
     qrels_format: str | None,
-    form: str,
+    format: str,
 ) -> None:
     """Work out by hand what MEASURE says of one query of RUN.
 
@@ -106,32 +77,17 @@ def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise click.BadParameter(
             f"got {mean!r}, wanted a number such as 0.4123", param_hint="--against-mean"
         )
-    color = form == "table" and sys.stdout.isatty()
     with working(f"working out {measure}"):
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.read_run(run, format=run_format)
-        chosen = queries_of(queries)
-        kept: Literal["removed", "not relevant"]
-        kept = "removed" if unjudged == "removed" else "not relevant"
+        result: rankgauge.rendering.Result
         if against is not None:
-            two = rankgauge.reconcile(
-                truth, found, measure, against, query=query, ties=ties, queries=chosen,
-                duplicates=duplicates, undefined=undefined, unjudged=kept,
-            )  # fmt: skip
-            text = rankgauge.reports.report_reconciliation(two, form, color=color)
+            result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies)
         elif values is not None or mean is not None:
             given = rankgauge.explanation.GivenValues.of(
                 mean if values is None else values, measure
             )
-            made = rankgauge.reproduce(
-                truth, found, measure, given, query=query, ties=ties, queries=chosen,
-                duplicates=duplicates, undefined=undefined, unjudged=kept,
-            )  # fmt: skip
-            text = rankgauge.reports.report_reproduction(made, form, color=color)
+            result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies)
         else:
-            one = rankgauge.explain(
-                truth, found, measure, query, ties=ties, queries=chosen, duplicates=duplicates,
-                undefined=undefined, unjudged=kept,
-            )  # fmt: skip
-            text = rankgauge.reports.report_explanation(one, form, color=color)
-    say(text, color=color)
+            result = rankgauge.explain(truth, found, measure, query, **policies)
+    print_result(result, format)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.output import say
+from rankgauge.cli.options import as_option
+from rankgauge.cli.output import print_result
 
 __all__ = ["explore"]
 
@@ -22,14 +21,11 @@ __all__ = ["explore"]
     help="Time N queries, one at a time, with each configuration; 0 for none.",
 )  # fmt: skip
 @click.option(
-    "-k", "k", type=click.IntRange(1), default=5, show_default=True,
+    "-k", type=click.IntRange(1), default=5, show_default=True,
     help="The cut-off of the failure patterns before and after.",
 )  # fmt: skip
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
-    default="table", show_default=True, help="How to print; csv and json have the trials only.",
-)  # fmt: skip
-def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None:  # noqa: PLR0917 - options
+@as_option()
+def explore(path: str, store: str | None, timed: int, k: int, format: str) -> None:  # noqa: PLR0917 - options
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 
     The best is chosen on one part of the queries and held against the configuration of today on
@@ -52,8 +48,4 @@ def explore(path: str, store: str | None, timed: int, k: int, form: str) -> None
     """  # noqa: D301 - click reads the \b
     plan = rankgauge.BenchmarkPlan.read(path)
     found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
-    color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.reports.report_exploration(
-        found, form, collection=bench.collection, k=k, color=color
-    )
-    say(text, color=color)
+    print_result(found, format, rankgauge.reports.Options(collection=bench.collection, k=k))

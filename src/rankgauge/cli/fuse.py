@@ -8,7 +8,15 @@ from typing import Any, Literal
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import (
+    measure_option,
+    order_option,
+    output_option,
+    qrels_format_option,
+    run_format_option,
+    seed_option,
+)
 from rankgauge.cli.output import counted, say, tell
 from rankgauge.cli.progress import working
 
@@ -32,24 +40,14 @@ __all__ = ["fuse"]
 )  # fmt: skip
 @click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
 @click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")
-@click.option(
-    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
-)  # fmt: skip
+@order_option
 @click.option("--name", metavar="NAME", help="What the fused run is called.  [default: the method]")
-@click.option(
-    "-o", "--output", default="-", metavar="FILE",
-    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
-    "output]",
-)  # fmt: skip
+@output_option
 @click.option(
     "--tune", metavar="QRELS",
     help="Judgments to choose parameters by, never on the queries they are used for.",
 )  # fmt: skip
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME",
-    help="With --tune: what to tune for.",
-)  # fmt: skip
+@measure_option("With --tune: what to tune for.")
 @click.option(
     "--folds", type=int, default=5, show_default=True,
     help="With --tune: parts of the queries; each is fused with what is best on the others.",
@@ -63,11 +61,9 @@ __all__ = ["fuse"]
     help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
     "again for more. A parameter given by its own option is fixed.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="With --tune: decides the folds."
-)
+@seed_option("With --tune: decides the folds.")
 def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     runs: tuple[str, ...],
     method: str,
@@ -89,7 +85,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Fuse each query of the RUNs into one ranking and write it.
 
-    Ranks (rrf, isr, rbc, borda, condorcet) or normalised scores (the others) are put together.
+    Ranks (rrf, isr, rbc, borda, condorcet) or normalized scores (the others) are put together.
     What was done is said on standard error.
 
     \b
@@ -116,7 +112,7 @@ def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
                 train=None if train is None else Path(train), seed=seed, ties=ties,
             )  # fmt: skip
             made = rankgauge.Run.of(tuned.run, name=name)
-            say(rankgauge.reports.report_tuning(tuned), err=True)
+            say(f"{tuned}\n", err=True)
     rankgauge.write_run(made, output)
     if output != "-":
         how = made.settings["fusion"]["method"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +10,16 @@ from pathlib import Path
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import qrels_format_option, run_format_option
+from rankgauge.cli.output import print_result, say
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["gate"]
+__all__ = ["gate", "shorten"]
 
 _SUMMARY = 1 << 20
+_CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 
 
 @click.command(short_help="Say whether a run may replace the one before.")
@@ -47,7 +48,7 @@ _SUMMARY = 1 << 20
     "--latency", nargs=2, metavar="BASELINE NEW",
     help="CSV files (query,latency) of both systems, measured in this job, in turns.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
@@ -110,14 +111,14 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             noise=repeats,
             latency=latency,
         )
-    color = sys.stdout.isatty()
-    say(rankgauge.reports.report_gate(result, color=color), color=color)
+    print_result(result, "table")
+    options = rankgauge.reports.Options(strict=strict)
     if junit:
-        _write(junit, rankgauge.reports.report_gate(result, "junit", strict=strict))
+        _write(junit, rankgauge.reports.render(result, "junit", options))
     if as_json:
-        _write(as_json, rankgauge.reports.report_gate(result, "json"))
+        _write(as_json, rankgauge.reports.render(result, "json"))
     if github:
-        say(rankgauge.reports.report_gate(result, "github", strict=strict))
+        say(rankgauge.reports.render(result, "github", options))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
 
@@ -147,6 +148,16 @@ def _add_summary(result: rankgauge.gates.GateResult) -> None:
     path = Path(named)
     with _named(named):
         taken = path.stat().st_size if path.exists() else 0
-        text = rankgauge.reports.report_gate(result, "markdown", room=max(0, _SUMMARY - taken - 1))
+        text = shorten(rankgauge.reports.render(result, "markdown"), _SUMMARY - taken - 1)
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
             stream.write(text)
+
+
+def shorten(text: str, room: int) -> str:
+    """Return as many whole lines as fit, so that no table and no escape is torn."""
+    whole = text.encode()
+    if len(whole) <= room:
+        return text
+    kept = whole[: max(0, room - len(_CUT))].decode("utf-8", "ignore")
+    kept = kept[: kept.rfind("\n") + 1]
+    return kept + _CUT if len((kept + _CUT).encode()) <= room else ""

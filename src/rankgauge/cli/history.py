@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import store_option
-from rankgauge.cli.output import say, tell
+from rankgauge.cli.options import as_option, measure_option, measures_option, store_option
+from rankgauge.cli.output import print_result, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
 __all__ = ["history"]
 
 _NOT_COMPARABLE = 4
-_FORMS = click.Choice(["table", "markdown", "html", "csv", "json"])
-
-_form_option = click.option(
-    "--as", "form", type=_FORMS, default="table", show_default=True, help="How to print."
-)
 _run_option = click.option("--run", metavar="NAME", help="Only evaluations of this run.")
 
 
@@ -36,18 +29,17 @@ def history() -> None:
 
 
 @history.command("list", short_help="List what is kept, in the order of saving.")
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is.",
-)  # fmt: skip
+@measures_option(
+    "A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is."
+)
 @_run_option
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N", help="Only the latest N. Without: all."
 )
 @store_option
-@_form_option
+@as_option()
 def list_(  # noqa: PLR0917 - one parameter an option
-    names: tuple[str, ...], run: str | None, last: int | None, store: str | None, form: str
+    measures: tuple[str, ...], run: str | None, last: int | None, store: str | None, format: str
 ) -> None:
     """List what is kept, in the order of saving.
 
@@ -58,46 +50,40 @@ def list_(  # noqa: PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     with working("reading the history"), rankgauge.History.open(store) as kept:
         entries = kept.entries(run=run)
-    color = form == "table" and sys.stdout.isatty()
-    text = rankgauge.reports.report_entries(
-        entries, form, measures=names or None, last=last, color=color
-    )
-    say(text, color=color)
+    print_result(entries, format, rankgauge.reports.Options(measures=measures, last=last))
 
 
 @history.command(short_help="Show all that is known of one evaluation.")
 @click.argument("number", metavar="ID", type=int)
 @store_option
-@_form_option
-def show(number: int, store: str | None, form: str) -> None:
+@as_option()
+def show(number: int, store: str | None, format: str) -> None:
     """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_entry(entry, form, color=color), color=color)
+    print_result(entry, format)
 
 
 @history.command(short_help="Compare two evaluations, query by query.")
 @click.argument("before", metavar="ID", type=int)
 @click.argument("after", metavar="ID", type=int)
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure; again for more. The first is tested, the others are described. Without: all "
-    "that both have, nDCG@10 first.",
-)  # fmt: skip
+@measures_option(
+    "A measure; again for more. The first is tested, the others are described. Without: all "
+    "that both have, nDCG@10 first."
+)
 @click.option(
     "--anyway", is_flag=True,
     help="Compare also what was made with other judgments, policies or definitions of a measure.",
 )  # fmt: skip
 @store_option
-@_form_option
+@as_option()
 def compare(  # noqa: PLR0917 - one parameter an option
     before: int,
     after: int,
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     anyway: bool,  # noqa: FBT001 - click passes by name
     store: str | None,
-    form: str,
+    format: str,
 ) -> None:
     """Compare the second evaluation with the first, on the queries they share.
 
@@ -111,22 +97,18 @@ def compare(  # noqa: PLR0917 - one parameter an option
     """  # noqa: D301 - click reads the \b
     try:
         with working("comparing"), rankgauge.History.open(store) as kept:
-            change = kept.compare(before, after, names or None, anyway=anyway)
+            change = kept.compare(before, after, measures or None, anyway=anyway)
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_change(change, form, color=color), color=color)
-    if form in {"csv", "json"}:
+    print_result(change, format)
+    if format in {"csv", "json"}:
         for note in change.table().notes:
             tell(note)
 
 
 @history.command(short_help="Follow a measure over time.")
-@click.option(
-    "-m", "--measure", "name", metavar="NAME", default="nDCG@10", show_default=True,
-    help="The measure.",
-)  # fmt: skip
+@measure_option("The measure.")
 @_run_option
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N",
@@ -137,9 +119,14 @@ def compare(  # noqa: PLR0917 - one parameter an option
     help="Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).",
 )  # fmt: skip
 @store_option
-@_form_option
+@as_option()
 def trend(  # noqa: PLR0917 - one parameter an option
-    name: str, run: str | None, last: int | None, drawn: str | None, store: str | None, form: str
+    measure: str,
+    run: str | None,
+    last: int | None,
+    drawn: str | None,
+    store: str | None,
+    format: str,
 ) -> None:
     """Follow a measure over time, with its interval, and warn if it declines.
 
@@ -154,10 +141,9 @@ def trend(  # noqa: PLR0917 - one parameter an option
       rankgauge history trend -m nDCG@10 --plot trend.svg
     """  # noqa: D301 - click reads the \b
     with working("reading the history"), rankgauge.History.open(store) as kept:
-        found = kept.trend(name, run=run)
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_trend(found, form, last=last, color=color), color=color)
-    if form in {"csv", "json"}:
+        found = kept.trend(measure, run=run)
+    print_result(found, format, rankgauge.reports.Options(last=last))
+    if format in {"csv", "json"}:
         for warning in found.warnings:
             tell(f"WARNING: {warning}")
     if drawn:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.output import say
+from rankgauge.cli.options import as_option
+from rankgauge.cli.output import print_table, say
 
 __all__ = ["measures"]
 
 
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
-@click.option(
-    "--as", "form", type=click.Choice(["table", "markdown", "csv", "json"]), default="table",
-    show_default=True, help="How to print the list.",
-)  # fmt: skip
-def measures(name: str | None, form: str) -> None:
+@as_option()
+def measures(name: str | None, format: str) -> None:
     """List all measures, or explain the one called NAME.
 
     \b
@@ -28,7 +24,6 @@ def measures(name: str | None, form: str) -> None:
       rankgauge measures ndcg_cut_10
     """  # noqa: D301 - click reads the \b
     if name is None:
-        color = form == "table" and sys.stdout.isatty()
-        say(rankgauge.reports.report_measures(form, color=color), color=color)
+        print_table(rankgauge.reports.measures_table(), format)
     else:
         say(rankgauge.reports.describe(name))

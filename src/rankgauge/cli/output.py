@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 import rankgauge
 from rankgauge.core.escaping import for_terminal
 
-__all__ = ["check_writable", "counted", "say", "tell", "write_whole"]
+if TYPE_CHECKING:
+    from rankgauge.rendering import Result
+
+__all__ = ["check_writable", "counted", "print_result", "print_table", "say", "tell", "write_whole"]
 
 _PLAIN = str.maketrans(
     {
@@ -36,6 +42,27 @@ def say(text: str, *, color: bool = False, err: bool = False) -> None:
     except UnicodeEncodeError:
         text = text.translate(_PLAIN)
     click.echo(text, nl=False, color=color, err=err)
+
+
+def print_result(
+    result: Result | Sequence[Result], format: str, options: rankgauge.reports.Options | None = None
+) -> None:
+    """Print results to standard output.
+
+    Args:
+        result: One or more.
+        format: The output format.
+        options: What is shown.
+    """
+    color = format == "table" and sys.stdout.isatty()
+    chosen = replace(options or rankgauge.reports.Options(), color=color)
+    say(rankgauge.reports.render(result, format, chosen), color=color)
+
+
+def print_table(table: rankgauge.rendering.Table, format: str) -> None:
+    """Print a table to standard output."""
+    color = format == "table" and sys.stdout.isatty()
+    say(rankgauge.rendering.render_table(table, format, color=color), color=color)
 
 
 def tell(line: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option, read_runs
-from rankgauge.cli.output import say
+from rankgauge.cli.inputs import read_runs
+from rankgauge.cli.options import as_option, measures_option, qrels_format_option, run_format_option
+from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
 __all__ = ["reliability"]
@@ -17,12 +16,9 @@ __all__ = ["reliability"]
 @click.command(short_help="Say whether judgments are fair to a run that came later.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
+@measures_option("A measure; again for more.", ("AP", "nDCG@10"))
 @click.option(
-    "-m", "--measure", "names", multiple=True, default=("AP", "nDCG@10"), show_default=True,
-    metavar="NAME", help="A measure; again for more.",
-)  # fmt: skip
-@click.option(
-    "-k", "--depth", type=click.IntRange(min=1), metavar="RANKS",
+    "-k", type=click.IntRange(min=1), metavar="RANKS",
     help="Down to which rank each run brought documents to be judged. Without: all of it.",
 )  # fmt: skip
 @click.option(
@@ -30,19 +26,16 @@ __all__ = ["reliability"]
     help="The system or team of a run (a file, as it was given): what only a group brought is left "
     "out for all of its runs. Again for more; a run without one is its own.",
 )  # fmt: skip
-@click.option(
-    "--as", "form", default="table", show_default=True, help="How to print.",
-    type=click.Choice(["table", "markdown", "latex", "html", "csv", "json"]),
-)  # fmt: skip
-@format_option
+@as_option()
+@run_format_option
 @qrels_format_option
 def reliability(  # noqa: PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
-    names: tuple[str, ...],
-    depth: int | None,
+    measures: tuple[str, ...],
+    k: int | None,
     pairs: tuple[str, ...],
-    form: str,
+    format: str,
     run_format: str | None,
     qrels_format: str | None,
 ) -> None:
@@ -67,9 +60,8 @@ def reliability(  # noqa: PLR0917 - one parameter an option
             run.name: groups.get(path, run.name) for path, run in zip(runs, found, strict=True)
         }
     with working(f"leaving out each of {len(found)} runs"):
-        result = rankgauge.reliability(truth, found, names, depth=depth, groups=named)
-    color = form == "table" and sys.stdout.isatty()
-    say(rankgauge.reports.report_reliability(result, form, color=color), color=color)
+        result = rankgauge.reliability(truth, found, measures, k=k, groups=named)
+    print_result(result, format)
 
 
 def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, located, qrels_format_option
+from rankgauge.cli.inputs import located
+from rankgauge.cli.options import (
+    baseline_option,
+    collection_option,
+    measures_option,
+    qrels_format_option,
+    run_format_option,
+)
 from rankgauge.cli.output import check_writable, tell, write_whole
 from rankgauge.cli.progress import working
 
@@ -15,21 +22,17 @@ __all__ = ["report"]
 @click.command(short_help="Write a report as one HTML file.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
-@click.option(
-    "-m", "--measure", "names", multiple=True, metavar="NAME",
-    help="A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
-    "Success and nDCG at 1, 3, 5, 10 and RR.",
-)  # fmt: skip
-@click.option("--baseline", metavar="NAME", help="The run the others are held against: the first.")
-@click.option(
-    "--collection", metavar="FOLDER",
-    help="The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.",
-)  # fmt: skip
+@measures_option(
+    "A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
+    "Success and nDCG at 1, 3, 5, 10 and RR."
+)
+@baseline_option()
+@collection_option("The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.")
 @click.option(
     "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
     help="Say in it why this run is as it is, and what could be done; without a name: the best.",
 )  # fmt: skip
-@format_option
+@run_format_option
 @qrels_format_option
 @click.option("--title", default="", help="The heading; without: the names of the runs.")
 @click.option("--date", default="", help="A date to print; the clock is not asked.")
@@ -41,7 +44,7 @@ __all__ = ["report"]
 def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],
-    names: tuple[str, ...],
+    measures: tuple[str, ...],
     baseline: str | None,
     collection: str | None,
     diagnosed: str | None,
@@ -68,7 +71,7 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
         page = rankgauge.html_report(
             located(qrels, qrels_format),
             [located(run, run_format) for run in runs],
-            names or None,
+            measures or None,
             baseline=baseline,
             collection=collection,
             diagnosed=diagnosed,

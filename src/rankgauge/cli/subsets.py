@@ -8,7 +8,13 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.inputs import format_option, qrels_format_option
+from rankgauge.cli.options import (
+    order_option,
+    output_option,
+    qrels_format_option,
+    run_format_option,
+    seed_option,
+)
 from rankgauge.cli.output import counted, tell
 from rankgauge.cli.progress import working
 
@@ -18,20 +24,13 @@ __all__ = ["cut", "sample"]
 @click.command(short_help="Keep the first k documents of each query.")
 @click.argument("run", metavar="RUN")
 @click.option("-k", required=True, type=int, help="How many ranks to keep.")
-@click.option(
-    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
-    help="Order of documents with equal scores: document id descending, or as in the file.",
-)  # fmt: skip
+@order_option
 @click.option(
     "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
     show_default=True, help="A document twice in a ranking: refuse it, or keep one of them.",
 )  # fmt: skip
-@format_option
-@click.option(
-    "-o", "--output", default="-", metavar="FILE",
-    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
-    "output]",
-)  # fmt: skip
+@run_format_option
+@output_option
 def cut(  # noqa: PLR0917 - one parameter an option
     run: str,
     k: int,
@@ -58,13 +57,13 @@ def cut(  # noqa: PLR0917 - one parameter an option
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
 @click.option("-n", type=int, help="How many queries to draw.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other queries.")
+@seed_option("Another seed, other queries.")
 @click.option(
     "--among", type=click.Choice(["intersection", "union"]), default="intersection",
     show_default=True, help="Draw from queries that all files have, or from those that any has.",
 )  # fmt: skip
 @click.option("--queries", metavar="FILE", help="Keep these, one id a line; draw none.")
-@format_option
+@run_format_option
 @qrels_format_option
 @click.option(
     "-o", "--output", metavar="FILE|FOLDER",

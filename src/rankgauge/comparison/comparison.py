@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,17 +26,18 @@ from rankgauge.comparison.differences import (
     seed_of,
     select,
 )
-from rankgauge.core.escaping import for_json, for_terminal
+from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many, some
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.model import Qrels, Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse, parse_all
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plotting import Plot
@@ -59,7 +59,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Result):
     """Runs side by side, and conclusions about their differences.
 
     Made by :func:`compare`. Displays itself as tables in a notebook.
@@ -71,6 +71,8 @@ class Comparison:
         sentences: Conclusions and limitations.
         findings: Reasons to doubt the numbers.
     """
+
+    _schema = _SCHEMA
 
     evaluations: tuple[Evaluation, ...]
     design: Design
@@ -235,19 +237,10 @@ class Comparison:
 
         return plot(self, kind, measure=measure)
 
-    def to_json(self) -> str:
-        """The comparison as JSON by the published schema ``comparison-1.json``.
-
-        Infinite effect sizes (all differences equal) are null, as is what is not tested. Values by
-        query are those of each evaluation's own JSON.
-        """
-        from importlib.metadata import version
-
+    def _data(self) -> dict[str, Any]:
         means = {e.run_name: e.mean() for e in self.evaluations}
         design = asdict(self.design) | {"tested": [str(m) for m in self.tested]}
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
+        return {
             "queries": len(self.evaluations[0].query_ids),
             "policies": self.evaluations[0].policies.said(),
             "design": design,
@@ -255,7 +248,7 @@ class Comparison:
             "runs": [
                 {
                     "name": e.run_name,
-                    "means": {m: _null(v) for m, v in means[e.run_name].items()},
+                    "means": means[e.run_name],
                     "findings": [found.to_dict() for found in e.input_findings],
                 }
                 for e in self.evaluations
@@ -265,10 +258,10 @@ class Comparison:
             "warnings": list(self.warnings),
             "findings": [found.to_dict() for found in self.findings],
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table()) + to_html(self.differences_table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         runs = ", ".join(evaluation.run_name for evaluation in self.evaluations)
@@ -296,15 +289,11 @@ def _as_object(d: Difference) -> dict[str, Any]:
     tested = d.verdict is not None
     return asdict(d) | {
         "measure": str(d.measure),
-        "mean": _null(d.mean),
-        "baseline_mean": _null(d.baseline_mean),
-        "effect": _null(d.effect),
+        "mean": d.mean,
+        "baseline_mean": d.baseline_mean,
+        "effect": d.effect,
         "detectable": d.detectable if tested else None,
     }
-
-
-def _null(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
@@ -315,7 +304,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     baseline: str | None = None,
     pairs: Pairing = "baseline",
     tested: str | Measure | Iterable[str | Measure] | None = None,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     correction: Correction = "holm",
     interval: Method = "t",
     draws: int = 10_000,
@@ -338,8 +327,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         pairs: ``baseline``, or ``all`` for every run against every other.
         tested: The measures whose differences are tested, declared before looking; the first of
             `measures` (nDCG@10) alone if left out.
-        test: ``randomisation`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
-            (which does not test the mean), or ``tukey-hsd`` (randomised, over all runs at once;
+        test: ``randomization`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
+            (which does not test the mean), or ``tukey-hsd`` (randomized, over all runs at once;
             it corrects for their number by itself).
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.
@@ -378,9 +367,10 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:
-        named, shown = _named(runs), shown or _measures(COMPARED)
+        named, shown = named_runs(runs), shown or _measures(COMPARED)
     declared = declared or shown[:1]
     names = [e.run_name for e in evaluations] if runs is None else [run.name for run in named]
+    _check_names(names)
     design = Design(
         tested=declared,
         baseline=_baseline(names, baseline),
@@ -412,13 +402,17 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
 
 def _comparable(given: Any) -> list[Evaluation]:
     """Evaluations, given instead of judgments and runs."""
-    evaluations = list(given) if isinstance(given, list | tuple) else [given]
+    evaluations = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
             "judgments without runs", where="compare",
             fix="compare(qrels, runs), or compare([evaluation, other])",
         )  # fmt: skip
-    _check_names([evaluation.run_name for evaluation in evaluations])
+    if len(evaluations) < 2:
+        raise InputError(
+            f"got {many(len(evaluations), 'run')}, wanted two or more", where="evaluations",
+            fix="give another",
+        )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
         for what in ("measures", "policies", "profile", "query_ids"):
@@ -513,25 +507,7 @@ def _baseline(names: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
-def _named(runs: Any) -> list[Run]:
-    if isinstance(runs, Mapping):
-        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str):
-        named = [Run.of(run) for run in runs]
-    else:
-        raise InputError(
-            f"got {type(runs).__name__} where runs were wanted",
-            fix='give them by name: {"bm25": run_a, "dense": run_b}',
-        )
-    _check_names([run.name for run in named])
-    return named
-
-
 def _check_names(names: Sequence[str]) -> None:
-    if len(names) < 2:
-        raise InputError(
-            f"got {many(len(names), 'run')}, wanted two or more", where="runs", fix="give another"
-        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(

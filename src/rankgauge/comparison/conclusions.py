@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.comparison.differences import Design, Difference, indistinct, paired
+from rankgauge.comparison.differences import Design, Difference, indistinct_runs, paired_differences
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
@@ -79,9 +79,9 @@ def _near(
     if not untested:
         return [name for name in rest if name in unsure], ""
     # The best run was found by looking: only a test over all runs may judge it then.
-    near = set(indistinct(evaluations, design, best[0]))
+    near = set(indistinct_runs(evaluations, design, best[0]))
     unsure = {name for name in unsure if name not in untested or name in near}
-    by = " (others than the baseline by randomised Tukey HSD over all runs)"
+    by = " (others than the baseline by randomized Tukey HSD over all runs)"
     return [name for name in rest if name in unsure], by
 
 
@@ -163,7 +163,7 @@ def _finding(code: str, message: str, fix: str = "") -> Finding:
 
 
 def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
-    apart = np.abs(paired(one, other, d.measure))
+    apart = np.abs(paired_differences(one, other, d.measure))
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < _FEW_CHANGES:

@@ -27,16 +27,16 @@ __all__ = [
     "Pairing",
     "Test",
     "Verdict",
-    "changes",
-    "described",
+    "describe_difference",
     "differences",
-    "indistinct",
-    "paired",
+    "indistinct_runs",
+    "paired_differences",
+    "query_differences",
     "seed_of",
     "select",
 ]
 
-Test: TypeAlias = Literal["randomisation", "t", "wilcoxon", "tukey-hsd"]
+Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
@@ -64,7 +64,7 @@ class Difference:
 
     Attributes:
         run: The run.
-        baseline: The run it is held against.
+        baseline: The run it is compared with.
         measure: The measure.
         mean: Its mean for the run.
         baseline_mean: Its mean for the baseline.
@@ -106,7 +106,7 @@ class Difference:
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest true difference that so many queries show with a chance of 80 %.
+        """The smallest true difference that is detectable with 80% power.
 
         By the paired t test at .05, for differences that spread as these do. None if they do not
         spread or there are fewer than two.
@@ -117,7 +117,7 @@ class Difference:
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """How many queries show a true difference of the size seen with a chance of 80 %.
+        """How many queries would detect a true difference of this size with 80% power.
 
         None where there is no difference or no spread, or where they would be millions.
         """
@@ -164,9 +164,9 @@ class Design:
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
             primary one.
-        baseline: The run that others are held against.
+        baseline: The run that others are compared with.
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
-        test: ``randomisation``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
+        test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
         interval: How intervals are made: ``t``, ``percentile`` or ``bca``.
         draws: Random draws of tests and bootstraps.
@@ -180,7 +180,7 @@ class Design:
     tested: tuple[Measure, ...]
     baseline: str
     pairs: Pairing = "baseline"
-    test: Test = "randomisation"
+    test: Test = "randomization"
     correction: Correction = "holm"
     interval: Method = "t"
     draws: int = 10_000
@@ -198,11 +198,11 @@ class Design:
                     f"{name}={value!r} is not possible",
                     fix=f"choose one of: {', '.join(get_args(allowed))}",
                 )
-        if self.correction == "max-t" and self.test != "randomisation":
+        if self.correction == "max-t" and self.test != "randomization":
             raise InputError(
-                f"max-t corrects the randomisation test, not {self.test}",
+                f"max-t corrects the randomization test, not {self.test}",
                 where="correction",
-                fix="choose test='randomisation', or correction='holm'",
+                fix="choose test='randomization', or correction='holm'",
             )
 
     def in_words(self) -> str:
@@ -212,11 +212,11 @@ class Design:
         by = {"t": "paired t", "percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
         text = f"tested: {names}, two-sided, "
         if self.test == "tukey-hsd":
-            text += f"randomised Tukey HSD over all runs{drawn}"
+            text += f"randomized Tukey HSD over all runs{drawn}"
             if len(self.tested) > 1:
                 text += f", Bonferroni over {len(self.tested)} measures"
         else:
-            text += f"paired {self.test}{drawn if self.test == 'randomisation' else ''}"
+            text += f"paired {self.test}{drawn if self.test == 'randomization' else ''}"
             text += f", corrected by {self.correction}"
         if self.interval != "t" and self.test in {"t", "wilcoxon"}:
             by[self.interval] += drawn
@@ -228,15 +228,17 @@ def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[D
     return _Work(evaluations, design).differences()
 
 
-def described(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
+def describe_difference(
+    run: Evaluation, baseline: Evaluation, measure: Measure, level: float
+) -> Difference:
     """A run against another by one measure, without a test, with an interval of this level."""
     design = Design((measure,), baseline.run_name)
     work = _Work((baseline, run), design, level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
 
 
-def indistinct(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """The runs that randomised Tukey HSD over all runs does not tell from this one."""
+def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
+    """The runs that randomized Tukey HSD over all runs does not tell from this one."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
@@ -252,13 +254,13 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
     )
 
 
-def paired(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
-    found = changes(one, other, measure)
+    found = query_differences(one, other, measure)
     return found[~np.isnan(found)]
 
 
-def changes(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
+def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """(Q,) the same for every query: NaN where it is left out."""
     return measure.differences(
         _column(one, measure),
@@ -293,7 +295,9 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """(Q, S) the values of each run, from the first one, of the queries that count for all."""
-    return _in_order(np.stack([changes(e, evaluations[0], measure) for e in evaluations], axis=1))
+    return _in_order(
+        np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1)
+    )
 
 
 def _in_order(table: FloatArray) -> FloatArray:
@@ -304,7 +308,7 @@ def _in_order(table: FloatArray) -> FloatArray:
 
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
-    """(S, S) p-values of randomised Tukey HSD; 1 where there is nothing to test."""
+    """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
     values = _columns(evaluations, measure)
     if len(values) < 2:
         return np.ones((len(evaluations), len(evaluations)))
@@ -352,7 +356,7 @@ class _Work:
     def _apart(self, key: _Key) -> FloatArray:
         """Sorted: the order of the queries decides nothing."""
         run, base, measure = key
-        return np.sort(paired(self.named[run], self.named[base], measure))
+        return np.sort(paired_differences(self.named[run], self.named[base], measure))
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
         """The p-value of each comparison by itself (of all runs together for Tukey HSD)."""
@@ -383,7 +387,7 @@ class _Work:
             apart = self._apart((run, base, measure))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
-                p[at] = stats.randomisation_test(apart, design.draws, design.seed).p[0]
+                p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
         return p
 
     def _corrected(self, keys: Sequence[_Key], raw: Sequence[float]) -> list[float]:
@@ -392,7 +396,7 @@ class _Work:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return _ALONE[design.correction](raw).tolist()
-        columns = [changes(self.named[run], self.named[base], m) for run, base, m in keys]
+        columns = [query_differences(self.named[run], self.named[base], m) for run, base, m in keys]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs one set of queries, and a tested measure leaves some out",
@@ -439,7 +443,7 @@ class _Work:
             only = float(moved[0]) if len(moved) else 0.0
             return only, only, only, 0.0
         design = self.design
-        mean, sd = stats.mean_and_sd(moved)
+        mean, sd = stats.moments(moved)
         if design.interval == "t":
             reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
             half = reach * sd / math.sqrt(len(moved))

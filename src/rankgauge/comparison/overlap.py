@@ -25,13 +25,21 @@ from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
-__all__ = ["Meeting", "Overlap", "meet", "overlaps", "rbo", "whole_number"]
+__all__ = [
+    "CommonDocuments",
+    "Overlap",
+    "compute_rbo",
+    "find_common_documents",
+    "rbo",
+    "whole_number",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlap:
+class Overlap(Result):
     """How alike the rankings of two runs are, query by query.
 
     Made by :func:`rbo`. Shows itself as a table in a notebook.
@@ -101,8 +109,12 @@ class Overlap:
             notes=(f"mean RBO {self.mean():.4f} (p={self.p:g})", *self.notes),
         )
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.run_a} and {self.run_b}: mean RBO {self.mean():.4f} over "
+            f"{len(self.query_ids)} queries"
+        )
 
     def __repr__(self) -> str:
         runs = f"{self.run_a!r} and {self.run_b!r}"
@@ -171,10 +183,10 @@ def rbo(
     second = ranked(Run.of(run_b), ties=ties, depth=depth)
     known = dict.fromkeys([*first.query_index, *second.query_index])
     _refuse_strangers(first, second)
-    meeting = meet(first, second, list(known))
-    ext, low, residual = overlaps(meeting, patience)
-    common, _ = meeting.top(k)
-    longest = np.minimum(np.maximum(meeting.length_a, meeting.length_b), k)
+    shared = find_common_documents(first, second, list(known))
+    ext, low, residual = compute_rbo(shared, patience)
+    common, _ = shared.top(k)
+    longest = np.minimum(np.maximum(shared.length_a, shared.length_b), k)
     return Overlap(
         run_a=first.name,
         run_b=second.name,
@@ -191,7 +203,7 @@ def rbo(
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class CommonDocuments:
     """The documents that two runs have in common, with their ranks in both.
 
     Attributes:
@@ -224,10 +236,10 @@ class Meeting:
         shown_a, shown_b = np.minimum(self.length_a, k), np.minimum(self.length_b, k)
         return (alike == shown_a) & (alike == shown_b)
 
-    def upto(self, depth: int) -> Meeting:
+    def upto(self, depth: int) -> CommonDocuments:
         """The same for the first ranks only."""
         kept = (self.rank_a <= depth) & (self.rank_b <= depth)
-        return Meeting(
+        return CommonDocuments(
             length_a=np.minimum(self.length_a, depth),
             length_b=np.minimum(self.length_b, depth),
             query=self.query[kept],
@@ -236,7 +248,7 @@ class Meeting:
         )
 
 
-def meet(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> Meeting:
+def find_common_documents(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> CommonDocuments:
     """Find what two runs in rank order (see `ranked`) have in common for these queries."""
     number_of = {query: number for number, query in enumerate(queries)}
     first, second = run_a.table, run_b.table
@@ -246,7 +258,7 @@ def meet(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> Meeting:
     of_b = _numbers(run_b, number_of)[np.repeat(joined.numbers, np.diff(joined.offsets))]
     kept = np.flatnonzero(of_b >= 0)
     kept = kept[np.argsort(of_b[kept], kind="stable")]
-    return Meeting(
+    return CommonDocuments(
         length_a=_lengths(run_a, number_of),
         length_b=_lengths(run_b, number_of),
         query=of_b[kept],
@@ -255,13 +267,13 @@ def meet(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> Meeting:
     )
 
 
-def overlaps(meeting: Meeting, p: float) -> tuple[Values, Values, Values]:
+def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Values]:
     """(Q,) RBO extrapolated (equation 32), RBO_min, and the residual (equation 30)."""
-    short = np.minimum(meeting.length_a, meeting.length_b)
-    long = np.maximum(meeting.length_a, meeting.length_b)
-    queries, of = len(long), meeting.query
+    short = np.minimum(shared.length_a, shared.length_b)
+    long = np.maximum(shared.length_a, shared.length_b)
+    queries, of = len(long), shared.query
     # The depth from which on a common document is seen in both; in order, so that sums are, too.
-    since = np.maximum(meeting.rank_a, meeting.rank_b)
+    since = np.maximum(shared.rank_a, shared.rank_b)
     order = np.lexsort((since, of))
     of, since = of[order], since[order]
     seen = np.bincount(of, minlength=queries)

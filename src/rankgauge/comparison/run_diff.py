@@ -5,7 +5,6 @@ Values of all queries are columns; only the queries that are shown become text.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,9 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.comparison.differences import changes
-from rankgauge.comparison.overlap import mean_known, meet, overlaps, whole_number
-from rankgauge.core.escaping import for_json, visible
+from rankgauge.comparison.differences import query_differences
+from rankgauge.comparison.overlap import (
+    compute_rbo,
+    find_common_documents,
+    mean_known,
+    whole_number,
+)
+from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order
@@ -33,7 +37,8 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.notes import ties_note
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["DocumentDiff", "QueryDiff", "RunDiff", "diff"]
 
@@ -104,11 +109,10 @@ class QueryDiff:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunDiff:
+class RunDiff(Result):
     """What became of each query from run A to run B.
 
-    Made by :func:`diff`. Shows itself as a table in a notebook; :func:`report_diff` shows the
-    rankings, too.
+    Made by :func:`diff`. Printed, it shows the rankings, too.
 
     Attributes:
         run_a: What the first run is called.
@@ -117,7 +121,7 @@ class RunDiff:
         mean_a: Its mean for A.
         mean_b: Its mean for B.
         level: The grade from which a document counts as relevant: `rel` of the measure, else 1.
-        depth: How many ranks are shown.
+        k: How many ranks are shown.
         ties: Order of documents with equal scores.
         query_ids: (Q,) the judged queries, as text.
         values: (Q, 2) the values of A and of B; NaN where undefined.
@@ -125,7 +129,7 @@ class RunDiff:
             out of its mean, makes the change NaN.
         rbo: (Q,) rank-biased overlap (p = .9, of the first 100 ranks); NaN if both are empty.
         first_relevant: (Q, 2) rank of the first relevant document in A and in B; NaN without one.
-        same_top: (Q,) bool, whether the first `depth` documents are the same in the same order.
+        same_top: (Q,) bool, whether the first `k` documents are the same in the same order.
         shown: The queries that are shown: the largest losses, then the largest gains, or those
             asked for.
         notes: What a reader of the numbers has to know, one sentence each.
@@ -133,13 +137,15 @@ class RunDiff:
             severity ``error`` explains the numbers of its run.
     """
 
+    _schema = _SCHEMA
+
     run_a: str
     run_b: str
     measure: Measure
     mean_a: float
     mean_b: float
     level: float
-    depth: int
+    k: int
     ties: Order
     query_ids: tuple[str, ...]
     values: Values
@@ -220,35 +226,30 @@ class RunDiff:
         """The heads of the ranks of the first relevant documents."""
         return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
 
-    def to_json(self) -> str:
-        """The difference as JSON by the published schema ``diff-1.json``; NaN is null."""
-        from importlib.metadata import version
-
+    def _data(self) -> dict[str, Any]:
         columns = (self.values, self.changes, self.rbo, self.first_relevant, self.same_top)
         rows = zip(self.query_ids, *(column.tolist() for column in columns), strict=True)
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
+        return {
             "runs": [self.run_a, self.run_b],
             "measure": str(self.measure),
-            "means": [_null(self.mean_a), _null(self.mean_b)],
+            "means": [self.mean_a, self.mean_b],
             "level": self.level,
-            "depth": self.depth,
+            "k": self.k,
             "ties": self.ties,
             "rbo": {
-                "p": _P, "depth": _RBO_DEPTH, "mean": _null(mean_known(self.rbo.tolist())),
+                "p": _P, "depth": _RBO_DEPTH, "mean": mean_known(self.rbo.tolist()),
             },
             "wins": self.wins,
             "unchanged": self.unchanged,
             "losses": self.losses,
-            "loss_share": _null(self.loss_share),
-            "gain_share": _null(self.gain_share),
+            "loss_share": self.loss_share,
+            "gain_share": self.gain_share,
             "queries": [
                 {
                     "query": query,
-                    "values": [_null(value) for value in values],
-                    "change": _null(change),
-                    "rbo": _null(overlap),
+                    "values": values,
+                    "change": change,
+                    "rbo": overlap,
                     "first_relevant": [_rank(first) for first in firsts],
                     "same_top": same,
                 }
@@ -258,10 +259,13 @@ class RunDiff:
             "notes": list(self.notes),
             "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
         }  # fmt: skip
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self.wins} wins, "
+            f"{self.unchanged} ties, {self.losses} losses"
+        )
 
     def __repr__(self) -> str:
         counts = f"{self.wins} wins, {self.unchanged} ties, {self.losses} losses"
@@ -277,7 +281,7 @@ def diff(
     collection: Collection | str | os.PathLike[str] | None = None,
     queries: Id | Iterable[Id] | None = None,
     most: int = 5,
-    depth: int = 10,
+    k: int = 10,
     ties: Order = "trec",
 ) -> RunDiff:
     """Look at what changed from one run to another, query by query and document by document.
@@ -291,7 +295,7 @@ def diff(
         queries: The queries to show, changed or not. If left out, those that changed most.
         most: How many of the largest losses are shown, and how many of the largest gains; equal
             changes in the order of their ids.
-        depth: How many ranks are shown.
+        k: How many ranks are shown.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
             (the order given).
 
@@ -314,7 +318,7 @@ def diff(
         [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
     """
     measured = parse(measure)
-    depth, most = whole_number(depth, "depth"), whole_number(most, "most", 0)
+    k, most = whole_number(k, "k"), whole_number(most, "most", 0)
     truth = Qrels.of(qrels)
     given = _named(Run.of(run_a), Run.of(run_b))
     # By score once, for all that follows: what is in order already is not sorted again.
@@ -327,11 +331,11 @@ def diff(
     a, b = (evaluate(truth, run, wanted, ties=ties) for run in given)
     column = wanted.index(measured), wanted.index(first)
     values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
-    changed = changes(b, a, measured)
+    changed = query_differences(b, a, measured)
     chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
-    deepest = max(depth, _RBO_DEPTH)
+    deepest = max(k, _RBO_DEPTH)
     top_a, top_b = (ranked(run, ties=ties, depth=deepest) for run in runs)
-    meeting = meet(top_a, top_b, truth.table.queries.tolist())
+    shared = find_common_documents(top_a, top_b, truth.table.queries.tolist())
     result = RunDiff(
         run_a=runs[0].name,
         run_b=runs[1].name,
@@ -339,14 +343,14 @@ def diff(
         mean_a=a.mean()[str(measured)],
         mean_b=b.mean()[str(measured)],
         level=level,
-        depth=depth,
+        k=k,
         ties=ties,
         query_ids=a.query_ids,
         values=values,
         changes=changed,
-        rbo=overlaps(meeting.upto(_RBO_DEPTH), _P)[0],
+        rbo=compute_rbo(shared.upto(_RBO_DEPTH), _P)[0],
         first_relevant=firsts,
-        same_top=meeting.same_top(depth),
+        same_top=shared.same_top(k),
         shown=(),
         notes=(),
         findings=tuple(_findings(runs, (a, b), texts)),
@@ -383,7 +387,7 @@ def _query_diff(
     a, b = (known or {} for known in ranks)
 
     def documents(own: Mapping[bytes, int], other: Mapping[bytes, int]) -> Iterator[DocumentDiff]:
-        for doc, rank in islice(own.items(), found.depth):
+        for doc, rank in islice(own.items(), found.k):
             text = texts.documents.get(show_id(doc))
             yield DocumentDiff(
                 rank=rank,
@@ -452,7 +456,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
         for at in ranking
         if at.grade is not None
         and at.grade >= found.level
-        and (at.other_rank is None or at.other_rank > found.depth)
+        and (at.other_rank is None or at.other_rank > found.k)
     )
 
 
@@ -537,7 +541,7 @@ def _notes(
     same = int(found.same_top.sum())
     yield (
         f"mean RBO {mean_known(found.rbo.tolist()):.3f} (p={_P:g}, first {_RBO_DEPTH} ranks); "
-        f"the top {found.depth} is identical for {many(same, 'query')}"
+        f"the top {found.k} is identical for {many(same, 'query')}"
     )
     yield from _inputs(evaluations)
     shown = {at.document for query in found.shown for at in (*query.ranking_a, *query.ranking_b)}
@@ -589,9 +593,9 @@ def _shown_json(query: QueryDiff) -> dict[str, Any]:
     return {
         "query": query.query,
         "text": query.text,
-        "values": [_null(query.value_a), _null(query.value_b)],
-        "change": _null(query.change),
-        "rbo": _null(query.rbo),
+        "values": [query.value_a, query.value_b],
+        "change": query.change,
+        "rbo": query.rbo,
         "first_relevant": [query.first_a, query.first_b],
         "retrieved": [query.retrieved_a, query.retrieved_b],
         "rankings": [[asdict(at) for at in r] for r in (query.ranking_a, query.ranking_b)],
@@ -602,7 +606,3 @@ def _shown_json(query: QueryDiff) -> dict[str, Any]:
 
 def _rank(value: float) -> int | None:
     return None if math.isnan(value) else int(value)
-
-
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value

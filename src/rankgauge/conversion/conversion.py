@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,37 +18,54 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.conversion.contents import FileContent, content_of
+from rankgauge.conversion.losses import (
+    UnreadFields,
+    column_losses,
+    rest,
+    target_losses,
+    unread_fields,
+    unread_losses,
+)
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.model import Qrels, Run, read_qrels, read_run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.beir import CORPUS, QRELS, QUERIES, write_beir
-from rankgauge.formats.exchange import RUNS_TOO, exchange_text, ranked_rows
-from rankgauge.formats.ignored_fields import Unread, contradicted, unread_fields
-from rankgauge.formats.kinds import KINDS, Held, Kind, kind_held
-from rankgauge.formats.layout import JUDGMENTS, RUN
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, opened, source_name
-from rankgauge.formats.names import TARGET_FORMATS, InFormat, unpacked
 from rankgauge.formats.readers import read_stream
-from rankgauge.formats.stored_texts import kept
-from rankgauge.formats.tables import json_lines
-from rankgauge.formats.text_writers import TEXT_FORMS, Profile, Unheld, text_lines
-from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource
-from rankgauge.formats.writers import refuse_ending, target_format, write_table, written
+from rankgauge.formats.registry import (
+    CONTENTS,
+    FORMATS,
+    TARGET_FORMATS,
+    Content,
+    InFormat,
+    format_named,
+    target_format,
+    unpacked,
+)
+from rankgauge.formats.text_writers import Profile, Unheld, text_lines
+from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, kept
+from rankgauge.formats.writers import (
+    pair_lines,
+    refuse_ending,
+    write_collection,
+    write_table,
+    written,
+)
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Conversion", "convert"]
 
-_SHOWN = 3
 # Names of files that hold marked-up texts.
 _TREC_NAME = re.compile(r"\.(trec|sgml?|xml|top|topics?|dat)$|topics[^/\\]*\.txt$")
-_WITH_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "arrow")
-# What other tools' files hold beside their judgments.
-_BESIDE = {
-    "rank-eval": "what is asked of Elasticsearch (request, metric, index) is not kept",
-    "opensearch": "name and description of the list are not kept",
-}
+_TEXT_TARGETS = tuple(form.name for form in FORMATS if "documents" in form.writes)
+# The files of a collection as BEIR lays it out.
+_CORPUS, _QUERIES, _QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 _SAID = {
     "qrels": "judgments of {}", "run": "a run of {}", "queries": "queries",
     "documents": "documents", "collection": "a collection of {}",
@@ -57,21 +74,10 @@ _ROWS = {
     "qrels": "judgment", "run": "document", "queries": "text", "documents": "text",
     "collection": "document",
 }  # fmt: skip
-# How shapes are read that are seen by what is in them.
-_READ_AS = {"beir": "tsv", "rank-eval": "json", "opensearch": "json", "quepid": "csv"}
-_RATINGS = ("rank-eval", "opensearch", "quepid")
-# What judgments do not say and another tool wants.
-_ASKED = "{} wants the text of each query, and judgments hold only its id: put the text there"
-_WANTING = {
-    "rank-eval": "every request asks match_all of the index 'documents': put your query and your "
-    "index there",
-    "opensearch": _ASKED.format("opensearch"),
-    "quepid": _ASKED.format("quepid"),
-}
 
 
 @dataclass(frozen=True)
-class Conversion:
+class Conversion(Result):
     """What was converted, and what of it the new file does not hold.
 
     Attributes:
@@ -96,7 +102,7 @@ class Conversion:
 
     source: str
     target: str
-    kind: Kind
+    kind: Content
     source_format: str
     target_format: str
     queries: int
@@ -104,13 +110,25 @@ class Conversion:
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def table(self) -> Table:
+        """One line: what was read, what was written, and how much."""
+        return Table(
+            ("source", "target", "kind", "from", "to", "queries", "rows"),
+            ((self.source, self.target, self.kind, self.source_format, self.target_format,
+              self.queries, self.rows),),
+            notes=(*(f"lost: {loss}" for loss in self.losses), *self.notes),
+        )  # fmt: skip
+
+    def summary(self) -> str:
+        """Return what was written, in one sentence."""
+        what = _SAID[self.kind].format(many(self.queries, "query"))
+        done = f"{self.target}: {what}, {many(self.rows, _ROWS[self.kind])}"
+        return f"{done} ({self.source_format} to {self.target_format})"
+
     def __str__(self) -> str:
         """What was done in a line, and a line for each loss and note."""
-        what = _SAID[self.kind].format(_many(self.queries, "query"))
-        done = f"{self.target}: {what}, {_many(self.rows, _ROWS[self.kind])}"
-        forms = f" ({self.source_format} to {self.target_format})"
         losses = [f"lost: {loss}" for loss in self.losses]
-        lines = [done + forms, *losses, *(f"note: {note}" for note in self.notes)]
+        lines = [self.summary(), *losses, *(f"note: {note}" for note in self.notes)]
         return "\n".join(map(for_terminal, lines))
 
 
@@ -118,7 +136,7 @@ def convert(
     source: Any,
     target: Source,
     *,
-    kind: Kind | None = None,
+    kind: Content | None = None,
     source_format: str | None = None,
     target_format: str | None = None,
     name: str | None = None,
@@ -156,7 +174,15 @@ def convert(
         ...     read_run(f"{folder}/run.tsv")["q1"]
         {'d1': 0.1, 'd2': 1e-300}
     """
-    _known(kind, target_format)
+    if kind is not None and kind not in CONTENTS:
+        raise UnknownName(
+            f"kind={kind!r} is not possible", fix=f"choose one of: {', '.join(CONTENTS)}"
+        )
+    if target_format is not None and target_format not in TARGET_FORMATS:
+        raise UnknownName(
+            f"no format is called {target_format!r}", where="target format",
+            fix=f"choose one of: {', '.join(TARGET_FORMATS)}",
+        )  # fmt: skip
     if isinstance(source, InFormat):
         source, source_format = source.path, source_format or source.format
     wanted = _Wanted(target, target_format, name, lossy=lossy)
@@ -172,7 +198,7 @@ def convert(
         return _part_converted(loaded, _named(source, loaded), kind, wanted)
     _refuse_itself(source, target)
     with _kept_still(source) as text:
-        held = kind_held(text, kind=kind, form=source_format)
+        held = content_of(text, kind=kind, form=source_format)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, wanted)
         return _texts_converted(text, held, source_format, wanted)
@@ -193,17 +219,10 @@ class _Wanted:
         said = None if self.target == "-" else target_format(source_name(self.target))
         return self.format or said or "trec"
 
-
-def _known(kind: str | None, form: str | None) -> None:
-    if kind is not None and kind not in KINDS:
-        raise UnknownName(
-            f"kind={kind!r} is not possible", fix=f"choose one of: {', '.join(KINDS)}"
-        )
-    if form is not None and form not in TARGET_FORMATS:
-        raise UnknownName(
-            f"no format is called {form!r}", where="target format",
-            fix=f"choose one of: {', '.join(TARGET_FORMATS)}",
-        )  # fmt: skip
+    @property
+    def target_name(self) -> str:
+        """The name of the target for messages."""
+        return "<stdout>" if self.target == "-" else source_name(self.target)
 
 
 def _is_collection(source: Any) -> bool:
@@ -250,38 +269,40 @@ def _kept_still(source: Source) -> Iterator[TextSource]:
 
 
 def _pairs_converted(
-    source: TextSource, held: Held, given: str | None, wanted: _Wanted
+    source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
 ) -> Conversion:
-    read = _read(source, held.kind, given)
-    unread = Unread()
+    layout = RUN if held.kind == "run" else JUDGMENTS
+    read = _read(source, layout, given)
+    unread = UnreadFields()
     if held.form == "trec":
         with source.open() as stream:
-            found = unread_fields(stream, RUN if held.kind == "run" else JUDGMENTS)
+            found = unread_fields(stream, layout)
         # Where the document is another field the lines are not of TREC, but only as wide.
         unread = found if found.doc in {b"", _first_doc(read.table)} else unread
-    losses = [*_unread_losses(read, unread, wanted), *_column_losses(source, held, read)]
-    if held.form in _BESIDE:
-        losses.append(_BESIDE[held.form])
+    losses = [
+        *unread_losses(read.table, unread, layout, form=wanted.pairs_form, name=wanted.name),
+        *column_losses(source, held, layout),
+    ]
+    if format_named(held.form).dropped:
+        losses.append(format_named(held.form).dropped)
     tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
     tag = wanted.name or tag or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source.name, held.form, tag), tuple(losses))
+    return _written(read, wanted, (source.name, held.form, tag), losses)
 
 
-def _read(source: TextSource, kind: Kind, form: str | None) -> Qrels | Run:
-    if form in {"parquet", "arrow"}:
-        form = None  # seen by its first bytes
-    form = _READ_AS.get(form, form) if form else None
+def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
+    if form is not None and form in TARGET_FORMATS and not format_named(form).named:
+        form = format_named(form).read_as or None  # None: recognized by its first bytes
     if form == "json" and ".csv" in source.name.lower():
         form = "csv"  # what OpenSearch imports as a table
     if source.name == source.path:
-        if kind == "run":
+        if layout is RUN:
             return read_run(source.path, format=form)
         return read_qrels(source.path, format=form)
     # A copy of a stream: messages have the name of that.
     with source.open() as stream:
-        if kind == "run":
-            return Run(read_stream(stream, source.name, RUN, form), name="run")
-        return Qrels(read_stream(stream, source.name, JUDGMENTS, form))
+        table = read_stream(stream, source.name, layout, form)
+    return Run(table, name="run") if layout is RUN else Qrels(table)
 
 
 def _first_doc(table: PairTable) -> bytes:
@@ -292,7 +313,7 @@ def _first_doc(table: PairTable) -> bytes:
 
 
 def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
-    """What is at hand: its name and settings are what a file may not hold."""
+    """Judgments or a run in memory: a file may not hold its name and settings."""
     losses: list[str] = []
     tag = ""
     if isinstance(held, Run):
@@ -302,11 +323,11 @@ def _held_converted(held: Qrels | Run, wanted: _Wanted) -> Conversion:
         if held.settings:
             losses.append(f"the settings of the run ({len(held.settings)}) are not kept")
     source = held.table.source or ("run" if isinstance(held, Run) else "judgments")
-    return _written(held, wanted, (source, "memory", tag), tuple(losses))
+    return _written(held, wanted, (source, "memory", tag), losses)
 
 
 def _written(
-    held: Qrels | Run, wanted: _Wanted, said: tuple[str, str, str], losses: tuple[str, ...]
+    held: Qrels | Run, wanted: _Wanted, said: tuple[str, str, str], losses: list[str]
 ) -> Conversion:
     source, source_form, tag = said
     form = wanted.pairs_form
@@ -314,109 +335,37 @@ def _written(
     layout = RUN if isinstance(held, Run) else JUDGMENTS
     table, more = _without_empty(held, wanted)
     write_table(table, wanted.target, layout, tag, form=form)
+    missing = format_named(form).missing
     return Conversion(
         source=source,
-        target="<stdout>" if wanted.target == "-" else source_name(wanted.target),
+        target=wanted.target_name,
         kind="run" if isinstance(held, Run) else "qrels",
         source_format=source_form,
         target_format=form,
         queries=len(table.queries),
         rows=len(table),
-        losses=(*losses, *more, *_target_losses(table, form, tag)),
-        notes=(*held.table.notes, *([_WANTING[form]] if form in _WANTING else [])),
+        losses=(*losses, *more, *target_losses(table, form, tag)),
+        notes=(*held.table.notes, *([missing] if missing else [])),
     )
 
 
 def _without_empty(held: Qrels | Run, wanted: _Wanted) -> tuple[PairTable, tuple[str, ...]]:
-    """The table without the queries that the target has no line for, and what is to be said."""
+    """The table without the queries that the target has no line for, and a sentence on them."""
     table = held.table
     sizes = np.diff(table.offsets)
     empty = np.flatnonzero(sizes == 0)
-    if not len(empty) or wanted.pairs_form in {"json", "rank-eval", "opensearch"}:
+    if not len(empty) or format_named(wanted.pairs_form).empty_queries:
         return table, ()
     # Judgments of no document change means; a ranking of none is as good as no ranking.
     if isinstance(held, Qrels) and not wanted.lossy:
         return table, ()
-    kept = np.flatnonzero(sizes)
+    rows = np.flatnonzero(sizes)
     first = show_id(table.queries[int(empty[0])])
     what = "judgments" if isinstance(held, Qrels) else "documents"
-    smaller = PairTable(
-        table.queries.take(kept), np.append(0, np.cumsum(sizes[kept])), table.docs, table.values,
-        unique=table.unique, source=table.source, lines=table.lines, notes=table.notes,
-    )  # fmt: skip
-    said = f"{_many(len(empty), 'query')} without {what}: '{first}'{_rest(len(empty))}"
-    return smaller, (said,)
-
-
-def _unread_losses(held: Qrels | Run, unread: Unread, wanted: _Wanted) -> Iterator[str]:
-    """What the fields of TREC lines said that the new file does not."""
-    form = wanted.pairs_form
-    if unread.comments:
-        yield f"{_many(unread.comments, 'comment line')} not kept"
-    if unread.seconds:
-        lines, first = sum(unread.seconds.values()), show_id(next(iter(unread.seconds)))
-        word = "Q0" if isinstance(held, Run) else "0"
-        called = "second field" if isinstance(held, Run) else "iteration"
-        yield f"{called} other than {word} in {_many(lines, 'line')}: '{first}' is the first"
-    if len(unread.tags) > 1:
-        shown = ", ".join(f"'{show_id(tag)}' ({n} lines)" for tag, n in _first(unread.tags))
-        fate = "all become one" if form == "trec" else f"{form} has no place for them"
-        yield f"{len(unread.tags)} tags, {fate}: {shown}{_rest(len(unread.tags), _SHOWN)}"
-    elif unread.tags and form != "trec":
-        yield f"the tag '{show_id(next(iter(unread.tags)))}': {form} has no place for it"
-    elif unread.tags and wanted.name is not None:
-        tag = show_id(next(iter(unread.tags)))
-        if tag != wanted.name:
-            yield f"the tag '{tag}': it becomes '{wanted.name}', as asked"
-    wrong = contradicted(held.table, unread.ranks)
-    if len(wrong):
-        first = show_id(held.table.queries[int(wrong[0])])
-        yield (
-            f"the rank column contradicts the scores in {_many(len(wrong), 'query')}, "
-            f"'{first}'{_rest(len(wrong))}: the scores decide"
-        )
-
-
-def _column_losses(source: TextSource, held: Held, read: Qrels | Run) -> Iterator[str]:
-    """Columns or keys that are none of query, document and number."""
-    if held.form not in _WITH_COLUMNS:
-        return
-    from rankgauge.formats.layout import columns_of
-
-    names = dict.fromkeys(held.columns)
-    if held.form == "jsonl":
-        with source.open() as stream:
-            for _, row in json_lines(stream, source.name):
-                names.update(dict.fromkeys(row))
-    chosen = columns_of(names, RUN if isinstance(read, Run) else JUDGMENTS)
-    if chosen is None:
-        return
-    others = [name for name in names if name not in chosen]
-    if others:
-        shown = ", ".join(repr(name) for name in others[:_SHOWN])
-        many = "column" if held.form != "jsonl" else "key"
-        yield f"{_many(len(others), many)} not kept: {shown}{_rest(len(others), _SHOWN)}"
-
-
-def _target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
-    """What the format does to what it holds."""
-    if form in RUNS_TOO and not _only_ranks(table):
-        yield f"{_many(len(table), 'score')}: {form} holds ranks only"
-    if form in _RATINGS:
-        negative = int(np.count_nonzero(table.values < 0))
-        if negative:
-            yield (
-                f"{_many(negative, 'grade')} below 0 (pooled, not judged): "
-                f"{form} takes them for ratings"
-            )
-    if form == "trec" and tag and tag.split() != [tag]:
-        yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
-
-
-def _only_ranks(table: PairTable) -> bool:
-    """Whether the scores are the ranks 1 to n with a minus, which is how ranks are read."""
-    places = np.arange(len(table)) - table.offsets[table.query_numbers()]
-    return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
+    smaller = replace(
+        table, queries=table.queries.take(rows), offsets=np.append(0, np.cumsum(sizes[rows]))
+    )
+    return smaller, (f"{many(len(empty), 'query')} without {what}: '{first}'{rest(len(empty))}",)
 
 
 # ---------------------------------------------------------------- queries and documents
@@ -447,60 +396,50 @@ class _Seen:
 
 
 def _texts_converted(
-    source: TextSource, held: Held, given: str | None, wanted: _Wanted
+    source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
 ) -> Conversion:
-    form = _texts_form(held.kind, wanted)
     refuse_ending(wanted.target, wanted.format)
-    # Once through all of them: each must be good, and stand once, before the first is written.
+    # Once through all of them: each must be good, and occur once, before the first is written.
     reader = _Seen(TextReader(source, given))
-    rows = kept(reader).values()
-    return _lines_written(rows, reader.profile, (held, source.name, form), wanted)
-
-
-def _rows_written(rows: Iterable[TextRow], held: Held, source: str, wanted: _Wanted) -> Conversion:
-    """Rows that can be gone through again: once for what they have, once to write them."""
-    kept_rows = list(rows)
-    profile = Profile()
-    for row in kept_rows:
-        profile.see(row)
-    form = _texts_form(held.kind, wanted)
-    return _lines_written(kept_rows, profile, (held, source, form), wanted)
+    return _lines_written((kept(reader).values, reader.profile), held, source.name, wanted)
 
 
 def _lines_written(
-    rows: Iterable[TextRow], profile: Profile, said: tuple[Held, str, str], wanted: _Wanted
+    texts: tuple[Callable[[], Iterable[TextRow]], Profile],
+    held: FileContent,
+    source: str,
+    wanted: _Wanted,
 ) -> Conversion:
-    held, source, form = said
-    name = "<stdout>" if wanted.target == "-" else source_name(wanted.target)
+    rows, profile = texts
+    form, name = _texts_form(held.kind, wanted), wanted.target_name
     unheld = Unheld(form, name, wanted.lossy)
     with written(wanted.target) as stream:
-        for line in text_lines(rows, form, held.kind, (profile, unheld)):
+        for line in text_lines(rows(), form, held.kind, (profile, unheld)):
             stream.write(line)
-    count = profile.count
     return Conversion(
         source=source,
         target=name,
         kind=held.kind,
         source_format=held.form,
         target_format=form,
-        queries=count if held.kind == "queries" else 0,
-        rows=count,
+        queries=profile.count if held.kind == "queries" else 0,
+        rows=profile.count,
         losses=tuple(unheld.said()),
     )
 
 
 def _texts_form(kind: str, wanted: _Wanted) -> str:
     """The format of texts."""
-    name = source_name(wanted.target)
+    name = wanted.target_name
     form = wanted.format or (None if wanted.target == "-" else target_format(name))
     if form is None and _TREC_NAME.search(unpacked(name).lower()):
         form = "trec"
-    if form in TEXT_FORMS:
+    if form in _TEXT_TARGETS:
         return form
     wrong = f"{form} does not hold {kind}" if form else f"the name does not say how to write {kind}"
     raise InputError(
         wrong, where=name,
-        fix=f"choose one of: {', '.join(TEXT_FORMS)} (--to, in Python target_format=...)",
+        fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)",
     )  # fmt: skip
 
 
@@ -518,15 +457,14 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     documents, queries = Profile(), Profile()
     unheld = Unheld("jsonl", name, wanted.lossy)
     parts: dict[str, Iterable[bytes]] = {
-        CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, unheld)),
-        QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, unheld)),
+        _CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, unheld)),
+        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, unheld)),
     }
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
         judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
-        lines = exchange_text(judged, JUDGMENTS, "beir", name)
-        parts[QRELS] = (text.encode() for text in lines)
-    write_beir(wanted.target, parts)
+        parts[_QRELS] = pair_lines(judged, JUDGMENTS, "beir", name=name)
+    write_collection(wanted.target, parts)
     return Conversion(
         source=source,
         target=name,
@@ -540,40 +478,30 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     )
 
 
-def _inside_converted(source: Source, kind: Kind, form: str | None, wanted: _Wanted) -> Conversion:
+def _inside_converted(
+    source: Source, kind: Content, form: str | None, wanted: _Wanted
+) -> Conversion:
     """Judgments or a run in a folder or an archive."""
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
     tag = wanted.name or (read.name if isinstance(read, Run) else "")
-    return _written(read, wanted, (source_name(source), layout, tag), ())
+    return _written(read, wanted, (source_name(source), layout, tag), [])
 
 
-def _part_converted(held: Collection, source: str, kind: Kind, wanted: _Wanted) -> Conversion:
+def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:
     """One part of a collection."""
     if kind == "qrels" and held.qrels is not None:
         return replace(_held_converted(held.qrels, wanted), source=source)
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
         raise InputError(f"the collection holds no {kind}", where=source, fix=fix)
-    return _rows_written(_rows(held, kind), Held(kind, "collection"), source, wanted)
+    rows, profile = list(_rows(held, kind)), Profile()
+    for row in rows:
+        profile.see(row)
+    return _lines_written((rows.copy, profile), FileContent(kind, "collection"), source, wanted)
 
 
-def _rows(held: Collection, kind: Kind) -> Iterable[TextRow]:
+def _rows(held: Collection, kind: Content) -> Iterable[TextRow]:
     if kind == "documents":
         return (TextRow(d.id, d.title, d.text, d.fields) for d in held.documents.values())
     return (TextRow(q.id, "", q.text, q.fields) for q in held.queries.values())
-
-
-def _many(count: int, word: str) -> str:
-    """So many, in words."""
-    if count == 1:
-        return f"1 {word}"
-    return f"{count} {word[:-1] + 'ies' if word == 'query' else word + 's'}"
-
-
-def _rest(count: int, shown: int = 1) -> str:
-    return f" and {count - shown} more" if count > shown else ""
-
-
-def _first(tags: dict[bytes, int]) -> list[tuple[bytes, int]]:
-    return list(tags.items())[:_SHOWN]

@@ -111,10 +111,9 @@ class Database:
         """
         with self._errors("read"):
             if self.path is not None:
-                self._refuse_folder()
+                self._check_file(self.path)
                 if not self.path.exists():
                     raise self._nothing()
-                self._refuse_truncated(self.path)
             with self._engine(create=False).begin() as connection:
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
@@ -140,9 +139,8 @@ class Database:
         """
         with self._errors("written"):
             if self.path is not None:
-                self._refuse_folder()
                 self._make_folder()
-                self._refuse_truncated(self.path)
+                self._check_file(self.path)
                 self._prepare_file()
             with self._engine(create=True).begin() as connection:
                 self._be_patient(connection)
@@ -203,7 +201,7 @@ class Database:
         return raw
 
     def _prepare_file(self) -> None:
-        """Put a file of ours, or a new one, in a mode where readers and a writer do not wait."""
+        """Put a file into the mode in which readers and a writer do not wait for each other."""
         with contextlib.closing(self._open(create=True)) as raw:
             self._refuse_others([row[0] for row in raw.execute("SELECT name FROM sqlite_master")])
             if raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
@@ -214,20 +212,17 @@ class Database:
                     raw.execute("PRAGMA journal_mode = WAL")
                 except sqlite3.OperationalError as error:
                     # SQLite does not wait for this one by itself.
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                        raise
-                    if time.monotonic() > until:
+                    busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                    if not busy or time.monotonic() > until:
                         raise
                     time.sleep(0.02)
                 else:
                     return
 
-    def _refuse_folder(self) -> None:
-        if self.path is not None and self.path.is_dir():
+    def _check_file(self, path: Path) -> None:
+        """Refuse a folder, and a truncated file: SQLite may write on over the missing end."""
+        if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
-
-    def _refuse_truncated(self, path: Path) -> None:
-        """Refuse a file shorter than it says it is: SQLite may write on over the missing end."""
         for _ in range(_LOOKS):
             if not path.exists() or _is_whole(path) or Path(f"{path}-wal").exists():
                 return
@@ -337,47 +332,32 @@ class Database:
                 raise self._sqlite_error(raw, done) from None
             raise self._server_error(raw) from None
         except SQLAlchemyError as error:
-            raise InputError(
-                f"the database cannot be {done}: {self._plain(error)}",
-                where=self.where,
-                fix="check the URL",
-            ) from None
+            said = f"the database cannot be {done}: {self._plain(error)}"
+            raise InputError(said, where=self.where, fix="check the URL") from None
         except (OSError, ValueError) as error:
             if isinstance(error, RankgaugeError):
                 raise
-            reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"cannot be {done}: {reason}",
+                f"cannot be {done}: {getattr(error, 'strerror', None) or error}",
                 where=self.where,
                 fix="check the path, and that its folder may be written to",
             ) from None
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
+        said = f"cannot be {done}: {error}"
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return self._locked()
             case sqlite3.SQLITE_NOTADB:
-                return InputError(
-                    "this is no database of SQLite",
-                    where=self.where,
-                    fix=f"name another file for the {self._schema.name}",
-                )
-            case sqlite3.SQLITE_CORRUPT:
-                return self.damaged(str(error))
+                said = "this is no database of SQLite"
+                fix = f"name another file for the {self._schema.name}"
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-                return InputError(
-                    f"cannot be {done}: {error}",
-                    where=self.where,
-                    fix="check that you may write to the file and to its folder",
-                )
+                fix = "check that you may write to the file and to its folder"
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                return InputError(
-                    f"cannot be {done}: {error}",
-                    where=self.where,
-                    fix="check the disk; what was kept before is still there",
-                )
+                fix = "check the disk; what was kept before is still there"
             case _:
                 return self.damaged(str(error))
+        return InputError(said, where=self.where, fix=fix)
 
     def _locked(self) -> InputError:
         return InputError(
@@ -393,10 +373,8 @@ class Database:
         if state in {"55P03", "57014"}:
             return self._locked()
         if state == "42501":
-            what, fix = (
-                f"the server does not allow it: {said}",
-                "ask for the right to create tables",
-            )
+            what = f"the server does not allow it: {said}"
+            fix = "ask for the right to create tables"
         elif state and not state.startswith(("08", "28", "3D", "57P")):
             what, fix = f"the server says: {said}", "check the database"
         else:
@@ -405,7 +383,7 @@ class Database:
         return InputError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:
-        """What the driver says, in one line and without the password."""
+        """The driver's message, in one line and without the password."""
         return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
 
 

@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
-    "ASCENDING_SCORES", "DOCUMENT_NOT_IN_COLLECTION", "IDS_OFF_BY_ONE", "IDS_WRITTEN_DIFFERENTLY",
-    "INPUT_KINDS", "NO_COMMON_DOCUMENT", "QUERY_MISSING", "SEVERITIES", "Effect", "Evidence",
-    "Finding", "FindingKind", "Location", "Severity", "explaining",
+    "ASCENDING_SCORES", "DOCUMENT_NOT_IN_COLLECTION", "EMPTY_TEXT", "IDS_OFF_BY_ONE",
+    "IDS_WRITTEN_DIFFERENTLY", "INPUT_KINDS", "NO_COMMON_DOCUMENT", "NO_RELEVANT_DOCUMENT",
+    "QUERY_MISSING", "QUERY_NOT_IN_COLLECTION", "QUESTION_INSIDE_DOCUMENT", "REPEATED_TEXT",
+    "SEVERITIES", "Effect", "Evidence", "Finding", "FindingKind", "Location", "Severity",
+    "explaining",
 ]  # fmt: skip
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -89,6 +91,7 @@ class Evidence:
         unit: What is counted: ``query``, ``document``, ``judgment``, ``line``.
         locations: The first locations.
         effects: Measured effects; empty if nothing could be measured.
+        examples: The first ones, as text, where they have no location.
     """
 
     source: str = ""
@@ -97,6 +100,7 @@ class Evidence:
     unit: str = ""
     locations: tuple[Location, ...] = ()
     effects: tuple[Effect, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,7 @@ class FindingKind:
         return Finding(self.code, self.severity, message, self.effect, fix or self.fix, evidence)
 
 
-# The kinds that an evaluation finds, too; those that only check() finds are beside its functions.
+# The kinds that lower packages find, too; those that only check() finds are beside its functions.
 
 NO_COMMON_DOCUMENT = FindingKind(
     "P102", "no-common-document", "error",
@@ -229,12 +233,41 @@ DOCUMENT_NOT_IN_COLLECTION = FindingKind(
     "use the collection that was judged and searched, and its ids",
 )  # fmt: skip
 
-INPUT_KINDS: Mapping[str, FindingKind] = MappingProxyType(
-    {
-        kind.code: kind
-        for kind in (
-            NO_COMMON_DOCUMENT, IDS_WRITTEN_DIFFERENTLY, QUERY_MISSING, IDS_OFF_BY_ONE,
-            ASCENDING_SCORES, DOCUMENT_NOT_IN_COLLECTION,
-        )
-    }
+NO_RELEVANT_DOCUMENT = FindingKind(
+    "J103", "no-relevant-document", "warning",
+    "a judged query has no relevant document",
+    "nothing can be found for it: most measures are undefined and count 0 in the mean",
+    "judge more documents for it, or leave the query out",
 )  # fmt: skip
+
+EMPTY_TEXT = FindingKind(
+    "T101", "empty-text", "warning",
+    "documents without text",
+    "a retriever of texts cannot find them; where they are judged relevant recall cannot be 1",
+    "fetch the texts again, or leave the documents out",
+)  # fmt: skip
+
+REPEATED_TEXT = FindingKind(
+    "T102", "repeated-text", "warning",
+    "documents with the same text under different ids",
+    "only one of them is judged: the other takes its place and counts as not relevant",
+    "keep one of them, or judge all alike",
+)  # fmt: skip
+
+QUESTION_INSIDE_DOCUMENT = FindingKind(
+    "T103", "question-inside-document", "warning",
+    "the text of a query stands word for word in a document",
+    "it is found by any retriever of words: the values are higher than on real questions",
+    "take the question out of the document, or the query out of the test",
+)  # fmt: skip
+
+QUERY_NOT_IN_COLLECTION = FindingKind(
+    "T105", "query-not-in-collection", "warning",
+    "judged or retrieved queries have no text in the collection",
+    "they belong to another set of queries, or to another version of it",
+    "use the queries that were judged and searched, and their ids",
+)  # fmt: skip
+
+INPUT_KINDS: Mapping[str, FindingKind] = MappingProxyType(
+    {kind.code: kind for kind in list(globals().values()) if isinstance(kind, FindingKind)}
+)

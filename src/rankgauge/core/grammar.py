@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 from rankgauge.errors import UnknownName
 
 __all__ = [
-    "LONGEST", "VOCABULARY", "Param", "Spelled", "Value", "plain_key", "spell", "split", "unknown",
+    "LONGEST", "VOCABULARY", "Param", "ParsedName", "Value", "format_name", "plain_key",
+    "split_name", "unknown",
 ]  # fmt: skip
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
@@ -238,7 +239,7 @@ VOCABULARY: Mapping[str, Param] = {
 }  # fmt: skip
 
 
-class Spelled(NamedTuple):
+class ParsedName(NamedTuple):
     """A name taken apart: ``nDCG(gain=exp)@10`` is ``nDCG``, ``{"gain": "exp"}``, ``"10"``."""
 
     name: str
@@ -259,15 +260,15 @@ _PART = re.compile(
 LONGEST = 400
 
 
-def split(text: str) -> Spelled:
+def split_name(text: str) -> ParsedName:
     """Take a name apart.
 
     Raises:
         UnknownName: If it is not of the form ``Name(param=value)@k``.
 
     Example:
-        >>> split("RR(rel=2)@10")
-        Spelled(name='RR', params={'rel': '2'}, at='10')
+        >>> split_name("RR(rel=2)@10")
+        ParsedName(name='RR', params={'rel': '2'}, at='10')
     """
     match = _NAME.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
@@ -280,7 +281,7 @@ def split(text: str) -> Spelled:
             raise _no_name(text)
         params[part["word"]] = part["value"].strip("'\"")
         rest = rest[part.end() :]
-    return Spelled(match["name"], params, match["at"])
+    return ParsedName(match["name"], params, match["at"])
 
 
 def _no_name(text: str) -> UnknownName:
@@ -292,11 +293,11 @@ def _no_name(text: str) -> UnknownName:
     )
 
 
-def spell(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
+def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
     """The text of a name; `at` is the parameter that stands behind ``@``.
 
     Example:
-        >>> spell("RR", [("k", 10), ("rel", 2)], "k")
+        >>> format_name("RR", [("k", 10), ("rel", 2)], "k")
         'RR(rel=2)@10'
     """
     inside, behind = [], ""

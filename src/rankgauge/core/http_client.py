@@ -1,4 +1,4 @@
-"""An HTTP client for JSON: one time limit for the whole answer, a size limit, no leaked secrets."""
+"""HTTP client for JSON: one time limit for a whole response, a size limit, no leaked secrets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from rankgauge.core.arguments import integer, number
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.libraries import library
 from rankgauge.core.redaction import Secrets, redact
@@ -24,11 +25,11 @@ from rankgauge.errors import InputError, RankgaugeError
 
 __all__ = ["MAX_BYTES", "Endpoint", "EndpointError", "patiently"]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-# Bytes of an answer, decompressed.
+# Bytes of a response, decompressed.
 MAX_BYTES = 64 * 2**20
-_MAX_FAULT = 2**16  # of an answer that is an error: it is only quoted
+_MAX_FAULT = 2**16  # of a response that is an error: it is only quoted
 _TOO_MANY = 429
 # Another attempt may succeed: the server was too slow, too early, too busy, or broken for now.
 _PASSING = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -54,7 +55,7 @@ class EndpointError(RankgaugeError):
     """A server did not answer as it should.
 
     Attributes:
-        status: The status of its answer; None if there was none, or none that could be read.
+        status: The status of its response; None if there was none, or none that could be read.
         retryable: Whether the same request may succeed later.
         retry_after: Seconds after which the server wants to be asked again; None if it said none.
     """
@@ -85,8 +86,8 @@ class Endpoint:
             sent, and neither shown nor kept.
         key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
         key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
-        timeout: Seconds that an answer may take in all, from the connection to its last byte.
-        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+        timeout: Seconds that a response may take in all, from the connection to its last byte.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
 
     Raises:
         MissingExtra: If httpx is not installed.
@@ -115,8 +116,8 @@ class Endpoint:
         self._key_env = key_env
         self._key_header = key_header
         self._key_scheme = key_scheme
-        self._timeout = _seconds(timeout)
-        self._max_bytes = _bytes(max_bytes)
+        self._timeout = number("timeout", timeout, above=True)
+        self._max_bytes = integer("max_bytes", max_bytes)
         self.secrets = Secrets()
         self._register()
         if self._sent_headers() and self._parts.username and key_env is not None and (
@@ -139,11 +140,11 @@ class Endpoint:
         return urlunsplit((self._parts.scheme, host, self._parts.path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What decides the answers of a server: the URL, and what is sent to it.
+        """What decides the responses of a server: the URL, and what is sent to it.
 
         What may be secret enters as a keyed hash (``hidden``): the user in the URL, parameters and
         values of headers. The key is told by the name of its variable only: keys expire, and a run
-        goes on with the next one. Two accounts with different answers need two variables.
+        goes on with the next one. Two accounts with different responses need two variables.
 
         Args:
             more: Further values that are sent and not shown.
@@ -173,14 +174,14 @@ class Endpoint:
         self._pool.close()
 
     def post(self, path: str, body: Any) -> Any:
-        """Send a body and return the answer.
+        """Send a body and return the response.
 
         Args:
             path: What stands behind the URL, such as ``embeddings``; nothing if it is empty.
             body: What is sent as JSON.
 
         Raises:
-            EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
+            EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
         """
         return self.ask("POST", path, json.dumps(body).encode())
 
@@ -193,7 +194,7 @@ class Endpoint:
         kind: str = "application/json",
         params: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request of any method and return the answer.
+        """Send a request of any method and return the response.
 
         Args:
             method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
@@ -203,7 +204,7 @@ class Endpoint:
             params: Sent behind the path, ``?name=value``.
 
         Raises:
-            EndpointError: If there is no answer in time, none with status 2xx, or none in JSON.
+            EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
         """
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"Content-Type": kind})
@@ -213,7 +214,7 @@ class Endpoint:
             status, got, content = self._sent(method, url, headers, content)
         except self._core.TimeoutException:
             raise EndpointError(
-                f"no whole answer within {self._timeout:g} seconds", where=where, retryable=True,
+                f"no whole response within {self._timeout:g} seconds", where=where, retryable=True,
                 fix="ask for less at once, or give a longer timeout",
             ) from None  # fmt: skip
         except (
@@ -226,7 +227,7 @@ class Endpoint:
             ) from None  # fmt: skip
         except zlib.error:
             raise EndpointError(
-                "the answer is not compressed as gzip, which it was asked for", where=where,
+                "the response is not compressed as gzip, which it was asked for", where=where,
                 fix="look at the server, or at a proxy before it",
             ) from None  # fmt: skip
         text = content.decode("utf-8", "replace")
@@ -238,14 +239,14 @@ class Endpoint:
             )  # fmt: skip
         if len(content) > self._max_bytes:
             raise EndpointError(
-                f"the answer has more than {self._max_bytes:,} bytes", where=where, status=status,
+                f"the response has more than {self._max_bytes:,} bytes", where=where, status=status,
                 fix="ask for less at once (fewer documents, a smaller batch), or raise max_bytes",
             )  # fmt: skip
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise EndpointError(
-                f"the answer is not valid JSON: {self.quoted(text)}", where=where, status=status,
+                f"the response is not valid JSON: {self.quoted(text)}", where=where, status=status,
                 fix="look at the URL; something else answers there",
             ) from None  # fmt: skip
 
@@ -255,7 +256,7 @@ class Endpoint:
         """Status, headers and content; all of it within the time limit."""
         request = self._httpx.Request(method, url, headers=headers, content=content)
         latest = time.monotonic() + self._timeout
-        answer = self._pool.handle_request(
+        response = self._pool.handle_request(
             self._core.Request(
                 method,
                 self._core.URL(
@@ -272,13 +273,13 @@ class Endpoint:
                 },
             )
         )  # fmt: skip
-        got = self._httpx.Headers(answer.headers)
-        most = self._max_bytes if 200 <= answer.status < 300 else _MAX_FAULT
+        got = self._httpx.Headers(response.headers)
+        most = self._max_bytes if 200 <= response.status < 300 else _MAX_FAULT
         try:
-            read = _read(answer.stream, got.get("content-encoding", ""), most)
+            read = _read(response.stream, got.get("content-encoding", ""), most)
         finally:
-            answer.close()
-        return answer.status, got, read
+            response.close()
+        return response.status, got, read
 
     def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
         """The headers of a request, with the key as the environment has it now."""
@@ -376,7 +377,7 @@ class _Clock:
     """Connections of httpcore whose time limits are moments: one limit for all their operations.
 
     What httpcore passes to each operation as a number of seconds is here the moment, by
-    ``time.monotonic()``, at which the whole answer is to be there. So a server that sends a byte
+    ``time.monotonic()``, at which the whole response is to be there. So a server that sends a byte
     now and then, in its headers or behind them, does not put off the end.
     """
 
@@ -456,7 +457,7 @@ def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
     return bytes(found)
 
 
-def patiently(call: Callable[[], Answer], *, attempts: int = 5, longest: float = 60.0) -> Answer:
+def patiently(call: Callable[[], Result], *, attempts: int = 5, longest: float = 60.0) -> Result:
     """What a call returns, asked again where a server is busy: for work nobody else repeats.
 
     Waits as long as the server said, else 0.5, 1, 2, ... seconds.
@@ -509,25 +510,6 @@ def _headers(given: Any) -> dict[str, str]:
             fix='give them as {"x-team": "search"}',
         )  # fmt: skip
     return {name.lower(): value for name, value in given.items()}
-
-
-def _seconds(given: Any) -> float:
-    wanted = isinstance(given, int | float) and not isinstance(given, bool)
-    if not wanted or not 0 < given < math.inf:
-        raise InputError(
-            f"timeout={given!r:.60} is not possible", where="timeout",
-            fix="give a number of seconds above 0",
-        )  # fmt: skip
-    return float(given)
-
-
-def _bytes(given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise InputError(
-            f"max_bytes={given!r:.60} is not possible", where="max_bytes",
-            fix="give a whole number of bytes, 1 or more",
-        )  # fmt: skip
-    return given
 
 
 def _is_plain(name: str) -> bool:

@@ -212,9 +212,7 @@ class PairTable:
         if self.lines is not None:
             where += ", lines " + " and ".join(str(int(self.lines[row])) for row in group[:2])
         return InputError(
-            f"document '{doc}' stands {many} for query '{query}'",
-            where=where,
-            fix=fix,
+            f"document '{doc}' stands {many} for query '{query}'", where=where, fix=fix
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
+from rankgauge.core.arguments import integer
 from rankgauge.errors import InputError, UnknownName
 
 __all__ = [
@@ -77,14 +78,8 @@ class Policies:
                 raise UnknownName(
                     f"{name}={value!r} is not possible", fix=f"choose one of: {', '.join(choices)}"
                 )
-        for name, least in {"draws": 0, "seed": 0}.items():
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= _MOST_DRAWS[name]:
-                raise InputError(
-                    f"{name}={value!r:.60} is not possible",
-                    where="policies",
-                    fix=f"give a whole number from {least} to {_MOST_DRAWS[name]:,}",
-                )
+        for name, most in _MOST_DRAWS.items():
+            integer(name, getattr(self, name), least=0, most=most)
         if self.draws == 1:
             raise InputError(
                 "draws=1 says nothing of its error", where="policies", fix="draw more: draws=1000"

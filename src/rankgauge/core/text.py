@@ -19,4 +19,5 @@ def many(number: int, noun: str) -> str:
     """A number with its noun in singular or plural."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and not noun.endswith("ey") else f"{noun}s"
+    return f"{number} {plural}"

@@ -2,7 +2,7 @@
 
 from rankgauge.corpus.chunking import Chunk, Chunker, chunk_documents
 from rankgauge.corpus.collection import Collection, Document, Query, read_documents, read_queries
-from rankgauge.corpus.description import CollectionInfo, Remark, Spread, describe_collection
+from rankgauge.corpus.description import CollectionInfo, Spread, describe_collection
 from rankgauge.corpus.spans import QuerySpans, Span, SpanScores, read_spans, span_scores
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Document",
     "Query",
     "QuerySpans",
-    "Remark",
     "Span",
     "SpanScores",
     "Spread",

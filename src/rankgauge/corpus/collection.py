@@ -19,8 +19,15 @@ from rankgauge.corpus.loading.folders import documents_in, place_of, queries_in
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.stored_texts import Streamed, kept
-from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, read_texts
+from rankgauge.formats.texts import (
+    Faults,
+    Streamed,
+    TextReader,
+    TextRow,
+    TextSource,
+    kept,
+    read_texts,
+)
 
 __all__ = [
     "Collection", "Document", "Query", "fingerprint_documents", "read_documents", "read_queries",

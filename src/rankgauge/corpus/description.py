@@ -1,4 +1,4 @@
-"""``describe_collection()``: what is in a collection, and what in it bends numbers."""
+"""``describe_collection()``: what a collection contains, and findings that affect numbers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,67 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core.findings import (
+    DOCUMENT_NOT_IN_COLLECTION,
+    EMPTY_TEXT,
+    NO_RELEVANT_DOCUMENT,
+    QUERY_NOT_IN_COLLECTION,
+    QUESTION_INSIDE_DOCUMENT,
+    REPEATED_TEXT,
+    Evidence,
+    Finding,
+    FindingKind,
+)
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.corpus.loading.folders import other_splits, place_of
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.model import Qrels, Run
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
-__all__ = ["CollectionInfo", "Remark", "Spread", "describe_collection"]
+__all__ = ["CollectionInfo", "Spread", "describe_collection"]
 
 _EXAMPLES = 3
 _RELEVANT = 1
+
+# The kinds that only a description finds.
+UNREADABLE_TEXT = FindingKind(
+    "T106", "unreadable-text", "warning",
+    "lines or files of a collection that cannot be read",
+    "what they contain can be neither retrieved nor asked",
+    "fix the lines or files that are named",
+)  # fmt: skip
+EMPTY_QUERY = FindingKind(
+    "T107", "empty-query", "warning",
+    "queries without text",
+    "nothing can be found for them",
+    "fetch the texts again, or leave the queries out",
+)  # fmt: skip
+REPEATED_QUERY = FindingKind(
+    "T108", "repeated-query", "warning",
+    "queries with the same text under different ids",
+    "one question counts several times in a mean, and intervals are too narrow",
+    "keep one of them",
+)  # fmt: skip
+QUERY_IS_DOCUMENT = FindingKind(
+    "T109", "query-is-document", "info",
+    "queries with the id of a document",
+    "harmless if ids are only numbers; a query that is itself a document finds itself first",
+    "leave the query's own document out of its ranking",
+)  # fmt: skip
+QUERY_IN_OTHER_SPLIT = FindingKind(
+    "T110", "query-in-other-split", "warning",
+    "queries that are judged in another split, too",
+    "what was tuned on that split has seen them",
+    "tune on other queries",
+)  # fmt: skip
+UNJUDGED_QUERY = FindingKind(
+    "T111", "unjudged-query", "info",
+    "queries of the collection without judgments",
+    "they are retrieved for and then left out of means",
+    "nothing, if the judgments are meant to cover a part of the queries",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,27 +95,8 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """Something to know before numbers are made with a collection.
-
-    Attributes:
-        name: What it is about.
-        count: How often it was seen.
-        of: Out of how many.
-        examples: The first ones.
-        effect: What it does to numbers.
-    """
-
-    name: str
-    count: int
-    of: int
-    examples: tuple[str, ...]
-    effect: str
-
-
-@dataclass(frozen=True)
-class CollectionInfo:
-    """What is in a collection.
+class CollectionInfo(Result):
+    """What a collection contains.
 
     Attributes:
         name: What it is called.
@@ -73,7 +106,7 @@ class CollectionInfo:
         grades: Each grade, and how many judgments have it.
         judged_documents: How many documents of the collection are judged for any query.
         spreads: By name, how lengths and the numbers of relevant documents spread.
-        remarks: What bends numbers, as far as it was seen.
+        findings: What affects numbers made with it.
         notes: What the reader had to say.
         fingerprint: The fingerprint of documents and queries, if it was asked for.
     """
@@ -85,7 +118,7 @@ class CollectionInfo:
     grades: Mapping[float, int]
     judged_documents: int
     spreads: Mapping[str, Spread]
-    remarks: tuple[Remark, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...] = field(default=())
     fingerprint: str = ""
 
@@ -94,10 +127,28 @@ class CollectionInfo:
         """The share of documents that are judged for any query."""
         return self.judged_documents / self.documents if self.documents else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+    def table(self) -> Table:
+        """One line a number, and one for whatever makes numbers wrong."""
+        counts = (("documents", self.documents), ("queries", self.queries))
+        found = ((one.message, one.evidence.count) for one in self.findings)
+        return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        judged = "" if self.judgments is None else f", {many(self.judgments, 'judgment')}"
+        found = "; ".join(
+            f"{one.evidence.count} of {one.evidence.of} {one.message}" for one in self.findings
+        )
+        return (
+            f"{self.name}: {many(self.documents, 'document')}, "
+            f"{many(self.queries, 'query')}{judged}. {found or 'Nothing wrong found.'}"
+        )
+
+    def _data(self) -> dict[str, Any]:
         grades = {f"{grade:g}": count for grade, count in self.grades.items()}
-        return {**asdict(self), "grades": grades, "judged_share": self.judged_share}
+        findings = [found.to_dict() for found in self.findings]
+        data = {**asdict(self), "grades": grades, "findings": findings}
+        return data | {"judged_share": self.judged_share}
 
 
 def describe_collection(
@@ -108,7 +159,7 @@ def describe_collection(
     runs: Sequence[Run] = (),
     split: str | None = None,
 ) -> CollectionInfo:
-    """What is in a collection, and what in it bends numbers.
+    """Return what a collection contains, and findings that affect numbers made with it.
 
     Documents are gone through once, one at a time (twice, if some are repeated). A text stands
     inside another if its words do, in a row, whatever their case and the signs between them; only
@@ -128,9 +179,9 @@ def describe_collection(
     Example:
         >>> texts = Collection.of({"d1": "Fees", "d2": "fees "}, {"q1": "fees"})
         >>> found = describe_collection(texts, {"q1": {"d1": 1, "d3": 1}})
-        >>> [(remark.name, remark.count, remark.examples) for remark in found.remarks]
-        [('documents that repeat another', 1, ('d2 = d1',)),
-         ('judged documents that are not there', 1, ('d3',))]
+        >>> [(one.message, one.evidence.examples) for one in found.findings]
+        [('documents that repeat another', ('d2 = d1',)),
+         ('judged documents that are not there', ('d3',))]
     """
     known: Collection = (
         collection
@@ -140,13 +191,19 @@ def describe_collection(
     judged = known.qrels if qrels is None else Qrels.of(qrels)
     scanned = scan(known, judged, runs)
     others = _other_splits(collection, split)
-    remarks = (
-        *_of_reading(known, collection),
+    findings = (
+        _of_reading(known, collection),
         *_of_documents(scanned),
         *_of_queries(known, scanned, others, judged),
         *_of_judgments(known, scanned, judged),
-        *(_of_run(run, missing) for run, missing in zip(runs, scanned.missing, strict=True)),
-    )
+        *(
+            _finding(
+                DOCUMENT_NOT_IN_COLLECTION,
+                f"documents of the run {run.name} that are not there", missing, len(run.table),
+            )
+            for run, missing in zip(runs, scanned.missing, strict=True)
+        ),
+    )  # fmt: skip
     return CollectionInfo(
         name=known.name,
         documents=len(scanned.characters),
@@ -157,7 +214,7 @@ def describe_collection(
         else dict(sorted(Counter(judged.table.values.tolist()).items())),
         judged_documents=len(scanned.judged),
         spreads=dict(_spreads(known, scanned, judged)),
-        remarks=tuple(remark for remark in remarks if remark.count),
+        findings=tuple(found for found in findings if found.evidence.count),
         notes=known.notes,
     )
 
@@ -201,61 +258,54 @@ def _relevant(judged: Qrels) -> dict[str, int]:
     )
 
 
-def _remark(name: str, found: Sequence[str], of: int, effect: str) -> Remark:
-    return Remark(name, len(found), of, tuple(found[:_EXAMPLES]), effect)
+def _finding(
+    kind: FindingKind, message: str, found: Sequence[str], of: int, *, count: int | None = None
+) -> Finding:
+    number = len(found) if count is None else count
+    evidence = Evidence(count=number, of=of, examples=tuple(found[:_EXAMPLES]))
+    return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
 
 
-def _of_reading(known: Collection, given: Any) -> Iterator[Remark]:
+def _of_reading(known: Collection, given: Any) -> Finding:
     faults = known.faults
     # Of a collection at a path, the part below it tells which file is meant.
     above = os.fspath(given).rstrip("/") if isinstance(given, str | os.PathLike) else ""
     first = [one.removeprefix(f"{above}/").removeprefix(f"{above}!") for one in faults.first]
-    yield Remark(
-        "lines or files that were passed over", faults.count,
-        faults.count + len(known.documents) + len(known.queries), tuple(first[:_EXAMPLES]),
-        "what they held can be neither retrieved nor asked",
-    )  # fmt: skip
+    total = faults.count + len(known.documents) + len(known.queries)
+    message = "lines or files that were passed over"
+    return _finding(UNREADABLE_TEXT, message, first, total, count=faults.count)
 
 
-def _of_documents(scanned: Scan) -> Iterator[Remark]:
+def _of_documents(scanned: Scan) -> Iterator[Finding]:
     total = len(scanned.characters)
-    yield Remark(
-        "documents without any text", scanned.empty, total, tuple(scanned.first_empty),
-        "nothing can find them; if they are relevant, recall cannot reach 1",
-    )  # fmt: skip
-    yield Remark(
-        "documents that repeat another", scanned.repeats, total,
-        tuple(f"{key} = {first}" for key, first in scanned.first_repeats),
-        "a copy of a relevant document counts as not relevant unless it is judged, too",
-    )  # fmt: skip
+    yield _finding(
+        EMPTY_TEXT, "documents without any text", scanned.first_empty, total, count=scanned.empty
+    )
+    repeats = [f"{key} = {first}" for key, first in scanned.first_repeats]
+    yield _finding(
+        REPEATED_TEXT, "documents that repeat another", repeats, total, count=scanned.repeats
+    )
 
 
 def _of_queries(
     known: Collection, scanned: Scan, others: Mapping[str, Qrels], judged: Qrels | None
-) -> Iterator[Remark]:
+) -> Iterator[Finding]:
     total = len(known.queries)
     blank = [key for key, query in known.queries.items() if not query.text.strip()]
-    yield _remark("queries without any text", blank, total, "nothing can be found for them")
-    yield _remark(
-        "queries that repeat another", list(_repeated(known.queries.values())), total,
-        "one question counts several times in a mean, and intervals are too narrow",
-    )  # fmt: skip
-    yield Remark(
-        "queries whose words stand in a document", len(scanned.leaks), total,
-        tuple(f"{query} in {key}" for query, key in scanned.leaks.items())[:_EXAMPLES],
-        "retrievers that match words find that document for free: a leak, unless users ask so",
-    )  # fmt: skip
-    yield _remark(
-        "queries with the id of a document", scanned.same_ids, total,
-        "harmless if ids are only numbers; a query that is itself a document finds itself first",
-    )  # fmt: skip
+    repeats = list(_repeated(known.queries.values()))
+    leaks = [f"{query} in {key}" for query, key in scanned.leaks.items()]
+    for kind, message, found in (
+        (EMPTY_QUERY, "queries without any text", blank),
+        (REPEATED_QUERY, "queries that repeat another", repeats),
+        (QUESTION_INSIDE_DOCUMENT, "queries whose words stand in a document", leaks),
+        (QUERY_IS_DOCUMENT, "queries with the id of a document", scanned.same_ids),
+    ):
+        yield _finding(kind, message, found, total)
     mine = set(known.queries if judged is None else judged)
     for name, other in others.items():
-        yield _remark(
-            f"queries that are judged in the split {name}, too",
-            [key for key in other if key in mine], len(mine),
-            "what was tuned on that split has seen them",
-        )  # fmt: skip
+        shared = [key for key in other if key in mine]
+        message = f"queries that are judged in the split {name}, too"
+        yield _finding(QUERY_IN_OTHER_SPLIT, message, shared, len(mine))
 
 
 def _repeated(queries: Iterable[Query]) -> Iterator[str]:
@@ -266,38 +316,25 @@ def _repeated(queries: Iterable[Query]) -> Iterator[str]:
             yield f"{query.id} = {first[text]}"
 
 
-def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Iterator[Remark]:
+def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Iterator[Finding]:
     if judged is None:
         return
-    relevant = _relevant(judged)
-    yield _remark(
-        "queries without judgments", [key for key in known.queries if key not in judged],
-        len(known.queries), "they are retrieved for and then left out of means",
-    )  # fmt: skip
-    yield _remark(
-        "judged queries that are not there",
-        [key for key in judged if key not in known.queries] if known.queries else [], len(judged),
-        "no retriever is asked them, and they count 0 in means",
-    )  # fmt: skip
-    yield _remark(
-        "judged queries without a relevant document",
-        [key for key, count in relevant.items() if not count], len(judged),
-        "they count 0 in means, whatever is retrieved",
-    )  # fmt: skip
-    if scanned.judged_ids:
-        lacking = [key for key in scanned.judged_ids if key not in scanned.judged]
-        yield _remark(
-            "judged documents that are not there", lacking if known.documents else [],
-            len(scanned.judged_ids), "if they are relevant, recall cannot reach 1",
-        )  # fmt: skip
-    yield _remark(
-        "relevant documents without any text", scanned.relevant_empty, len(scanned.judged_ids),
-        "no retriever can find them by their text",
-    )  # fmt: skip
-
-
-def _of_run(run: Run, missing: list[str]) -> Remark:
-    return _remark(
-        f"documents of the run {run.name} that are not there", missing, len(run.table),
-        "it was made with another collection, or other ids",
-    )  # fmt: skip
+    unjudged = [key for key in known.queries if key not in judged]
+    absent = [key for key in judged if key not in known.queries] if known.queries else []
+    empty = [key for key, count in _relevant(judged).items() if not count]
+    documents = scanned.judged_ids
+    lacking = [key for key in documents if key not in scanned.judged] if known.documents else []
+    for kind, message, found, of in (
+        (UNJUDGED_QUERY, "queries without judgments", unjudged, len(known.queries)),
+        (QUERY_NOT_IN_COLLECTION, "judged queries that are not there", absent, len(judged)),
+        (NO_RELEVANT_DOCUMENT, "judged queries without a relevant document", empty, len(judged)),
+        (
+            DOCUMENT_NOT_IN_COLLECTION, "judged documents that are not there", lacking,
+            len(documents),
+        ),
+        (
+            EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty,
+            len(documents),
+        ),
+    ):  # fmt: skip
+        yield _finding(kind, message, found, of)

@@ -12,10 +12,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError
+from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
-from rankgauge.formats.tables import objects
 from rankgauge.formats.texts import id_of
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["QuerySpans", "Span", "SpanScores", "read_spans", "span_scores"]
 
@@ -87,7 +88,7 @@ class QuerySpans:
 
 
 @dataclass(frozen=True, repr=False)
-class SpanScores:
+class SpanScores(Result):
     """Precision, recall and IoU of spans, by query and as means.
 
     Made by :func:`span_scores`. Shows itself as a table in a notebook.
@@ -129,8 +130,10 @@ class SpanScores:
         if self.left_out:
             yield f"left out, without a relevant span: {self.left_out} of the queries retrieved for"
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
+        return f"{shown} over {len(self.queries)} queries"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())

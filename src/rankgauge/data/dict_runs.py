@@ -28,7 +28,7 @@ from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.model import Qrels
 from rankgauge.data.ranking import by_grade
-from rankgauge.formats.layout import is_lost
+from rankgauge.formats.numbers import is_lost
 
 __all__ = ["JoinedDicts", "join_dicts"]
 

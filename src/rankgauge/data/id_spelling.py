@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
-import numpy.typing as npt
 
-from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.ids import Ids
+from rankgauge.core.pair_table import PairTable
 
 __all__ = ["Spelling", "Way", "matches", "named", "renamed", "spelled", "way_of"]
 
@@ -26,29 +25,8 @@ _HEAD = re.compile(rb".*[_:/#|\-\s.]", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
 # Numbers of chunks: 12_chunk_5, 12.md::5, 12#5, 12-5.
 _CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
-# Marks of the longest of them, which are cut off one by one.
-_CHUNK_MARKS = 4
 # A word hard before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
-# Rows of a piece: what is made of them on the way takes a few megabytes.
-_PIECE = 1 << 15
-_NOT_ASCII = 128
-_LONGEST = 256
-_RANDOM = np.random.default_rng(7)
-_WEIGHTS = _RANDOM.integers(0, 2**64, _LONGEST, dtype=np.uint64) | np.uint64(1)
-# What some way takes away is worth nothing; a letter is worth the same in either case.
-_WORTH = np.zeros(256, dtype=np.uint64)
-_WORTH[list(b"123456789abcdefghijklmnopqrstuvwxyz")] = _RANDOM.integers(
-    0, 2**64, 35, dtype=np.uint64
-) | np.uint64(1)
-_WORTH[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")] = _WORTH[list(b"abcdefghijklmnopqrstuvwxyz")]
-_MARKS = np.zeros(256, dtype=bool)
-_MARKS[list(b"_:/#|- \t\n\r\v\f\x1c\x1d\x1e\x1f")] = True
-_NO_DIGITS = np.ones(256, dtype=bool)
-_NO_DIGITS[list(b"0123456789")] = False
-_POINTS = np.zeros(256, dtype=bool)
-_POINTS[ord(".")] = True
-
 _Turn: TypeAlias = Callable[[str], str]
 
 
@@ -62,15 +40,14 @@ class Way:
         both: Whether it is done to the ids of both sides; else to those of one side.
         sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
             for two documents.
-        cut: How many bytes are cut off at the beginning and at the end, where all ids of one side
-            share them.
+        shared: Whether it takes away what all ids of one side share; then `by` says what.
     """
 
     by: str
     turn: _Turn
     both: bool = True
     sure: bool = False
-    cut: tuple[int, int] | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,13 +119,15 @@ def way_of(
     if not ours or not theirs or _plain(ours, theirs):
         return None
     best, most = None, 0
-    for way, near in _likely(ours, theirs):
+    of_both = [way for way in _WAYS if way.both]
+    of_one = [way for way in _WAYS if not way.both]
+    for way in (*of_both, *_shared(ours, theirs), *of_one):
         if worth is not None:
             best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
             continue
         known = _known(way, theirs)
         # What many ids become is no id of each: 12#3 and 47#3 without a prefix.
-        found = len({other for value in near for other in _meant(way, known, value)})
+        found = len({other for value in ours for other in _meant(way, known, value)})
         least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
@@ -164,19 +143,6 @@ def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
         all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids)
         for ids in (ours, theirs)
     )
-
-
-def _likely(ours: set[bytes], theirs: set[bytes]) -> Iterator[tuple[Way, list[bytes]]]:
-    """The ways that are worth a look, each with those of our ids that can meet by it."""
-    column = Ids.of(sorted(ours))
-    near: dict[Any, list[bytes]] = {}
-    of_both = [way for way in _WAYS if way.both]
-    for way in (*of_both, *_shared(ours, theirs), *(way for way in _WAYS if not way.both)):
-        kind = way.cut or way.both
-        if kind not in near:
-            near[kind] = column.take(_near(column, _keys(theirs, way), way)).tolist()
-        if near[kind]:
-            yield way, near[kind]
 
 
 def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
@@ -215,117 +181,12 @@ def _common(one: bytes, other: bytes) -> bytes:
 def _without(prefix: str, suffix: str) -> Way:
     said = [f"the prefix '{prefix}'"] if prefix else []
     said += [f"the suffix '{suffix}'"] if suffix else []
-    cut = (len(prefix.encode("utf-8", "surrogateescape")),
-           len(suffix.encode("utf-8", "surrogateescape")))  # fmt: skip
 
     def turn(text: str) -> str:
         rest = text.removeprefix(prefix).removesuffix(suffix)
         return rest if len(rest) == len(text) - len(prefix) - len(suffix) and rest else text
 
-    return Way(f"without {' and '.join(said)}", turn, both=False, cut=cut)
-
-
-def _keys(judged: Collection[bytes], way: Way) -> npt.NDArray[np.uint64]:
-    """What an id that can mean a judged one has one of: by a way for both sides, or for one."""
-    if way.cut is not None:
-        turns = [way.turn]
-    else:
-        turns = [_all] if way.both else [other.turn for other in _WAYS if not other.both]
-    texts = [_text(value) for value in judged]
-    turned = {turn(text).encode("utf-8", "surrogateescape") for turn in turns for text in texts}
-    # What is nothing when turned, or holds a NUL (from %00), is the id of nothing.
-    usable = {value for value in (*judged, *turned) if value and b"\0" not in value}
-    wanted = Ids.of(sorted(usable))
-    return np.unique(_rough(wanted) if way.both else wanted.hashes())
-
-
-def _near(ids: Ids, keys: npt.NDArray[np.uint64], way: Way) -> IntArray:
-    """The rows of ids that can mean a judged one; those that cannot are most of a long run."""
-    rows = []
-    for start in range(0, len(ids), _PIECE):
-        part = ids.take(slice(start, start + _PIECE))
-        if way.both:
-            near = np.isin(_rough(part), keys)
-        else:
-            near = np.isin(part.hashes(), keys)
-            cuts = [_cut(part, *way.cut)] if way.cut else [*_parted(part), *_heads(part)]
-            for cut in cuts:
-                near |= np.isin(cut.hashes(), keys)
-        rows.append(np.flatnonzero(near | _free(part)) + start)
-    return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
-
-
-def _cut(ids: Ids, head: int, tail: int) -> Ids:
-    """Ids without so many bytes at the beginning and at the end; those that are shorter whole."""
-    longer = ids.lengths > head + tail
-    return Ids(
-        ids.data,
-        np.where(longer, ids.starts + head, ids.starts),
-        np.where(longer, ids.lengths - head - tail, ids.lengths),
-    )
-
-
-def _bytes_of(ids: Ids) -> tuple[npt.NDArray[np.uint8], IntArray]:
-    """The bytes of ids without what stands between them, and where each begins."""
-    offsets = offsets_of(ids.lengths)
-    places = np.repeat(ids.starts - offsets[:-1], ids.lengths) + np.arange(offsets[-1])
-    return ids.data[places], offsets
-
-
-def _rough(ids: Ids) -> npt.NDArray[np.uint64]:
-    """A number for each id that does not change with what the ways take away from both sides."""
-    data, offsets = _bytes_of(ids)
-    kept = np.concatenate([[0], np.cumsum(_WORTH[data] != 0)])
-    place = kept[:-1] - np.repeat(kept[offsets[:-1]], np.diff(offsets))
-    sums = np.zeros(len(data) + 1, dtype=np.uint64)
-    np.cumsum(_WORTH[data] * _WEIGHTS[place % len(_WEIGHTS)], out=sums[1:])
-    found: npt.NDArray[np.uint64] = sums[offsets[1:]] - sums[offsets[:-1]]
-    return found
-
-
-def _free(ids: Ids) -> npt.NDArray[np.bool_]:
-    """Which ids hold a byte that says nothing without its neighbours: they are all looked at."""
-    data, offsets = _bytes_of(ids)
-    odd = np.concatenate([[0], np.cumsum((data == ord("%")) | (data >= _NOT_ASCII))])
-    found: npt.NDArray[np.bool_] = odd[offsets[1:]] > odd[offsets[:-1]]
-    return found
-
-
-def _parted(ids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
-    """Each id up to its last mark between two parts, from there on, both, and its last number.
-
-    A point is such a mark before a suffix, and none behind a prefix. Ids without one stay whole.
-    """
-    data, offsets = _bytes_of(ids)
-    ends = offsets[1:] - 1
-
-    def last(marks: npt.NDArray[np.bool_]) -> IntArray:
-        places = np.maximum.accumulate(np.where(marks[data], np.arange(len(data)), -1))[ends]
-        found: IntArray = places - offsets[:-1]
-        return found
-
-    before, behind = last(_MARKS | _POINTS), last(_MARKS)
-    head = np.where(before > 0, before, ids.lengths)
-
-    def rest(place: IntArray, stop: IntArray) -> Ids:
-        gone = np.where((place >= 0) & (place < stop - 1), place + 1, 0)
-        return Ids(ids.data, ids.starts + gone, stop - gone)
-
-    whole = ids.lengths
-    return (
-        Ids(ids.data, ids.starts, head),
-        rest(behind, whole),
-        rest(behind, head),
-        rest(last(_NO_DIGITS), whole),
-    )
-
-
-def _heads(ids: Ids) -> Iterator[Ids]:
-    """Each id up to its last mark but one, but two, ..."""
-    head = _parted(ids)[0]
-    for _ in range(1, _CHUNK_MARKS):
-        head = _parted(head)[0]
-        yield head
+    return Way(f"without {' and '.join(said)}", turn, both=False, shared=True)
 
 
 def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
@@ -342,7 +203,7 @@ def named(way: Way, pairs: Iterable[tuple[bytes, bytes]]) -> str:
         >>> named(way, [(b"x/1", b"1"), (b"x/2", b"2")])
         "without the prefix 'x/'"
     """
-    if way.both or way.cut is not None:
+    if way.both or way.shared:
         return way.by
     parts = dict.fromkeys(_rest(*sorted(pair, key=len, reverse=True)) for pair in pairs)
     first = next(iter(parts), "")
@@ -369,6 +230,8 @@ def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
         text = _text(value)
         for key in {way.turn(text)} if way.both else {text, way.turn(text)}:
             known.setdefault(key, []).append(value)
+    # What is nothing when turned is the id of nothing.
+    known.pop("", None)
     return known
 
 
@@ -413,14 +276,13 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
     """
     judged = set(judged_ids)
     known = _known(way, judged)
-    hashes = np.unique(Ids.of(sorted(judged)).hashes())
-    keys = _keys(judged, way)
     there: set[bytes] = set()
     found: set[tuple[bytes, bytes]] = set()
     for ids in run_ids:
-        there.update(ids.take(np.flatnonzero(np.isin(ids.hashes(), hashes))).tolist())
-        for value in set(ids.take(_near(ids, keys, way)).tolist()) - judged:
-            found.update((value, other) for other in _meant(way, known, value))
+        different = set(ids.tolist())
+        there |= different & judged
+        for one in different - judged:
+            found.update((one, other) for other in _meant(way, known, one))
     # In order, so that the same is said each time.
     pairs = sorted(found)
     names: dict[bytes, bytes] = {}
@@ -457,14 +319,6 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
     named = [known.get(value, value) for value in table.queries.tolist()]
     if len(set(named)) == len(named):
         return replace(table, queries=Ids.of(named, "query id"))
-    codes, names_left = Ids.of(named, "query id").unique()
-    rows = codes[table.query_numbers()]
-    order = np.argsort(rows, kind="stable")
-    counts = np.bincount(rows, minlength=len(names_left))
-    kept = table.keep(np.arange(len(table)))
-    return PairTable(
-        names_left, offsets_of(counts), kept.docs.take(order), kept.values[order],
-        source=table.source,
-        lines=None if kept.lines is None else kept.lines[order],
-        ranks=None if kept.ranks is None else kept.ranks[order],
-    )  # fmt: skip
+    column = Ids.of(named, "query id").take(table.query_numbers())
+    made = PairTable.of_rows(column, table.docs, table.values, lines=table.lines, ranks=table.ranks)
+    return replace(made, source=table.source)

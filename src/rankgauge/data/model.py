@@ -17,11 +17,13 @@ import numpy.typing as npt
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
 from rankgauge.core.policies import Duplicates
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.formats import memory, readers, sources
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite
+from rankgauge.formats import frames, mappings, readers
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source
-from rankgauge.formats.names import InFormat, unpacked
+from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
+from rankgauge.formats.rows import OnError, finite
 
 __all__ = [
     "Qrels",
@@ -35,10 +37,7 @@ __all__ = [
 # Far above any scale, and the sum of many is still a number.
 _MOST = 1e100
 _NO_TEXT = "\0"
-_ENDINGS = (
-    ".zip", ".run", ".txt", ".trec", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet",
-    ".pq", ".parq", ".arrow", ".feather", ".ipc",
-)  # fmt: skip
+_ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +121,9 @@ class Qrels(_Pairs):
     """
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            object.__setattr__(self, "table", type(self).of(self.table).table)
+            return
         beyond = np.flatnonzero(np.abs(self.table.values) > _MOST)
         if len(beyond):
             grade = self.table.values[int(beyond[0])]
@@ -178,7 +180,7 @@ class Qrels(_Pairs):
             >>> Qrels.from_columns(["q1", "q1"], ["d1", "d2"], [2, 0])["q1"]
             {'d1': 2.0, 'd2': 0.0}
         """
-        return cls(memory.from_columns(query_ids, doc_ids, grades, JUDGMENTS))
+        return cls(frames.from_columns(query_ids, doc_ids, grades, JUDGMENTS))
 
     @classmethod
     def from_rankings(cls, rankings: Mapping[Any, Iterable[Any]]) -> Qrels:
@@ -188,7 +190,7 @@ class Qrels(_Pairs):
             >>> Qrels.from_rankings({"q1": ["d2", "d1"]})["q1"]
             {'d2': 2.0, 'd1': 1.0}
         """
-        return cls(memory.from_rankings(rankings))
+        return cls(mappings.from_rankings(rankings))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Qrels):
@@ -273,6 +275,11 @@ class Run(_Pairs):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            name = None if self.name == "run" else self.name
+            made = type(self).of(self.table, name=name, settings=self.settings or None)
+            for part in fields(self):
+                object.__setattr__(self, part.name, getattr(made, part.name))
         if not isinstance(self.settings, Mapping):
             raise InputError(
                 f"got {self.settings!r:.60} for the settings of a run, wanted a mapping",
@@ -335,7 +342,7 @@ class Run(_Pairs):
             >>> Run.from_columns([1, 1], [7, 9], [0.5, 2.0])["1"]
             {'7': 0.5, '9': 2.0}
         """
-        return cls(memory.from_columns(query_ids, doc_ids, scores, RUN), name=name)
+        return cls(frames.from_columns(query_ids, doc_ids, scores, RUN), name=name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -388,20 +395,32 @@ def _decoded(ids: Ids) -> list[str]:
         ]
 
 
-def table_of_input(source: Any, layout: Layout) -> PairTable:
-    """The one coercion: the rows of whatever holds them, also where a pair stands twice."""
+def table_of_input(
+    source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None
+) -> PairTable:
+    """The one coercion: the rows of whatever holds them, also where a pair occurs twice.
+
+    Args:
+        source: A table, a path, a mapping, a data frame, rows.
+        layout: Judgments or run.
+        ranks: Whether to read the ranks beside the scores in a file, too.
+        on_error: Where given, gets the rows that do not fit, which are left out.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
     if isinstance(source, PairTable):
-        return finite(source, layout)
+        return finite(source, layout, on_error)
     if isinstance(source, str | os.PathLike):
-        return sources.read_table(source, layout)
+        return readers.read_table(source, layout, ranks=ranks, on_error=on_error)
     if isinstance(source, np.ndarray) and source.dtype.names:
         source = {name: source[name] for name in source.dtype.names}
     if isinstance(source, Mapping):
-        return memory.from_mapping(source, layout)
-    if memory.is_frame(source):
-        return memory.from_frame(source, layout)
+        return mappings.from_mapping(source, layout, on_error=on_error)
+    if frames.is_frame(source):
+        return frames.from_frame(source, layout, on_error=on_error)
     if isinstance(source, Iterable) and not isinstance(source, bytes):
-        return memory.from_rows(source, layout)
+        return mappings.from_rows(source, layout)
     raise InputError(
         f"got {type(source).__name__}, wanted {layout.words}",
         where=layout.name,
@@ -409,7 +428,7 @@ def table_of_input(source: Any, layout: Layout) -> PairTable:
     )
 
 
-def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:  # noqa: A002 - the word users know
+def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
     """Read judgments from a file, or out of what holds them.
 
     Args:
@@ -432,10 +451,10 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
         >>> read_qrels(sample_path("qrels.txt"))["q01"] != {}
         True
     """
-    return Qrels(sources.read_table(path, JUDGMENTS, format, split=split))
+    return Qrels(readers.read_table(path, JUDGMENTS, format, split=split))
 
 
-def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:  # noqa: A002 - the word users know
+def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:
     """Read a run from a file.
 
     Args:
@@ -458,12 +477,12 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
         >>> read_run(sample_path("runs/bm25.run")).name
         'bm25'
     """
-    table = sources.read_table(path, RUN, format)
+    table = readers.read_table(path, RUN, format)
     return Run(table, name=run_name(path) if name is None else name)
 
 
 def run_blocks(path: Source) -> Iterator[Run | None]:
-    """Read a run in blocks of whole queries, so that not all of it is in memory.
+    """Read a run in blocks of whole queries, so that not all of it is in mappings.
 
     None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
     block is good until the next is asked for.
@@ -481,6 +500,28 @@ def run_name(path: Source) -> str:
     for ending in _ENDINGS:
         base = base.removesuffix(ending)
     return base if base not in {"", "-"} else "run"
+
+
+def named_runs(runs: Any) -> list[Run]:
+    """Return two runs or more, given as a mapping of name to run or as runs with names.
+
+    Raises:
+        InputError: If they are fewer, or something else.
+    """
+    if isinstance(runs, Mapping):
+        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        named = [Run.of(run) for run in runs]
+    else:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
+        )  # fmt: skip
+    if len(named) < 2:
+        raise InputError(
+            f"got {many(len(named), 'run')}, wanted two or more", where="runs", fix="give another"
+        )
+    return named
 
 
 def write_qrels(qrels: Any, path: Source) -> None:

@@ -19,7 +19,7 @@ from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
-from rankgauge.formats.names import InFormat
+from rankgauge.formats.registry import InFormat
 
 __all__ = ["PreferenceQrels", "PreferenceRun", "read_preference_qrels"]
 
@@ -412,7 +412,7 @@ def _shares(kept: IntArray, lost: IntArray) -> float:
     return math.fsum((kept / (kept + lost)).tolist())
 
 
-def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:  # noqa: A002 - the word users know
+def read_preference_qrels(path: Source, *, format: str | None = None) -> PreferenceQrels:
     r"""Read preferences from a file.
 
     Args:

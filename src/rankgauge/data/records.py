@@ -16,7 +16,8 @@ from rankgauge.core.ids import Blame, Ids, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
 from rankgauge.data.model import Qrels, Run
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import JUDGMENTS, RUN, Layout, finite_numbers
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.numbers import finite_numbers
 from rankgauge.formats.records import Record, RecordRows, read_records
 
 __all__ = ["Records"]

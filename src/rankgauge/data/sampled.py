@@ -145,7 +145,7 @@ class SampledRun:
         return found
 
 
-def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQrels:  # noqa: A002 - the word users know
+def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQrels:
     r"""Read judgments of a sample from a file.
 
     Args:

@@ -233,7 +233,7 @@ class SubtopicRun(SpecialRun):
         )
 
 
-def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQrels:  # noqa: A002 - the word users know
+def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQrels:
     r"""Read judgments by subtopic from a file.
 
     Args:

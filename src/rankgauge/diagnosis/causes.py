@@ -255,7 +255,7 @@ class Examiner:
             text="" if text is None else text.text,
             value=value,
             attainable=attainable,
-            terms=self.texts.asked_words(query.query_id),
+            terms=self.texts.query_words(query.query_id),
             relevant=len(query.relevant),
             found=query.hits(self.k),
             causes=_in_order(names, missed),
@@ -290,13 +290,13 @@ class Examiner:
         )
 
     def _gap(self, query: RankedQuery, doc: str) -> str:
-        asked = self.texts.asked(query.query_id)
+        asked = self.texts.query_terms(query.query_id)
         if not asked or not self.texts.words(doc) or self.texts.shared(query.query_id, doc):
             return ""
         return "no term of the query in it"
 
     def _ignored(self, query: RankedQuery, doc: str) -> str:
-        asked = self.texts.asked(query.query_id)
+        asked = self.texts.query_terms(query.query_id)
         held = len(self.texts.shared(query.query_id, doc))
         if held < _SEVERAL or held < _NEARLY_ALL * len(asked):
             return ""

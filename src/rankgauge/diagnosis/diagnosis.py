@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
@@ -34,6 +32,8 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -43,7 +43,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Result):
     """Why a run is as good or bad as it is: bands, likely causes, and potential gains.
 
     Made by :func:`diagnose`.
@@ -73,6 +73,8 @@ class Diagnosis:
         input_findings: What the cheap checks of the input found. One of severity ``error`` explains
             the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     measure: Measure
@@ -133,18 +135,18 @@ class Diagnosis:
             f"suggested fix: {most.cause.fix}"
         )
 
-    def to_json(self) -> str:
-        """The diagnosis as one JSON object by the published schema ``diagnosis-1.json``."""
-        from importlib.metadata import version
+    def table(self) -> Table:
+        """One line a measure: its mean, and its band."""
+        return Table(
+            ("measure", "mean", "band"),
+            tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
+            title=self.run_name,
+            notes=(self.summary(), *self.notes),
+        )
 
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
-            "run": _plain(self.run_name),
-            "failing": self.failing,
-        }
-        data |= {part.name: _plain(getattr(self, part.name)) for part in fields(self)[1:]}
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    def _data(self) -> dict[str, Any]:
+        parts = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
+        return {"run": self.run_name, "failing": self.failing, **parts}
 
     def __repr__(self) -> str:
         if self.withheld:
@@ -153,27 +155,6 @@ class Diagnosis:
             f"<Diagnosis of {self.run_name!r}: in {self.failing} of {self.queries} queries the "
             f"first {self.k} miss a relevant document>"
         )
-
-
-def _plain(value: Any) -> Any:
-    """Nouns as JSON knows them; NaN is null."""
-    if isinstance(value, Measure):
-        return str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        # An input finding without evidence says nothing of it.
-        data = value.to_dict() if isinstance(value, Finding) else _attributes(value)
-        return {name: _plain(item) for name, item in data.items()}
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    return {part.name: getattr(value, part.name) for part in fields(value)}
 
 
 def diagnose(  # noqa: PLR0913 - each is a choice that is printed
@@ -384,7 +365,7 @@ def _not_looked_at(examiner: Examiner, diagnoses: tuple[QueryDiagnosis, ...]) ->
     elif not texts.collection.queries:
         yield f"{', '.join(without)}: no texts of queries were given"
     else:
-        silent = sum(not texts.asked(one.query_id) for one in diagnoses)
+        silent = sum(not texts.query_terms(one.query_id) for one in diagnoses)
         if silent:
             yield f"terms of {many(silent, 'query')}: no text, or function words only"
     if UNJUDGED.name not in examiner.looked_at:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -41,7 +41,7 @@ _FUNCTION_WORDS = """
 _STOP = frozenset(_FUNCTION_WORDS.split())
 _PREFIX = 5
 _SHINGLE = 5
-_LIKELIEST = 0.9
+_DUPLICATE = 0.9
 # Tukey's fences, on the logarithm of the length.
 _FENCE = 1.5
 _FACTOR = 2.0
@@ -123,7 +123,7 @@ def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
 
 
 class Texts:
-    """The texts of a collection, each taken apart when it is first needed.
+    """The texts of a collection; words and terms are found when they are first needed.
 
     Args:
         collection: Documents and queries; either may be missing.
@@ -131,91 +131,74 @@ class Texts:
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
-        self._words: dict[str, tuple[str, ...]] = {}
-        self._terms: dict[str, frozenset[str]] = {}
-        self._shingles: dict[str, frozenset[tuple[str, ...]]] = {}
+        self.words = cache(self._words)
+        self.terms = cache(self._terms)
+        self._shingles = cache(self._shingles_of)
+
+    def _words(self, doc: str) -> tuple[str, ...]:
+        """The words of title and text; none for an unknown document."""
+        found = self.collection.documents.get(doc)
+        return () if found is None else words(found.whole)
+
+    def _terms(self, doc: str) -> frozenset[str]:
+        return _terms(self.words(doc))
+
+    def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
+        """The runs of five words; all words where there are fewer."""
+        found = self.words(doc)
+        size = min(_SHINGLE, len(found))
+        places = range(len(found) - size + 1) if size else ()
+        return frozenset(found[place : place + size] for place in places)
 
     def knows(self, doc: str) -> bool:
-        """Whether the document is in the collection."""
+        """Return whether the document is in the collection."""
         return doc in self.collection.documents
 
     def length(self, doc: str) -> int:
-        """Characters of title and text; 0 for an unknown document."""
+        """Return the characters of title and text; 0 for an unknown document."""
         found = self.collection.documents.get(doc)
         return 0 if found is None else len(found.whole.strip())
 
-    def words(self, doc: str) -> tuple[str, ...]:
-        """The words of title and text; none for an unknown document."""
-        if doc not in self._words:
-            found = self.collection.documents.get(doc)
-            self._words[doc] = () if found is None else words(found.whole)
-        return self._words[doc]
-
-    def terms(self, doc: str) -> frozenset[str]:
-        """The terms of title and text."""
-        if doc not in self._terms:
-            self._terms[doc] = _terms(self.words(doc))
-        return self._terms[doc]
-
-    def asked(self, query: str) -> frozenset[str]:
-        """The terms of a query; none for an unknown one."""
-        found = self.collection.queries.get(query)
-        return frozenset() if found is None else terms(found.text)
-
-    def asked_words(self, query: str) -> tuple[str, ...]:
-        """The words of a query whose terms are looked for, as it has them, each once."""
+    def query_words(self, query: str) -> tuple[str, ...]:
+        """Return the words of a query without function words, each once."""
         found = self.collection.queries.get(query)
         every = () if found is None else words(found.text)
         return tuple(dict.fromkeys(word for word in every if word not in _STOP))
 
+    def query_terms(self, query: str) -> frozenset[str]:
+        """Return the terms of a query; none for an unknown one."""
+        return _terms(self.query_words(query))
+
     def shared(self, query: str, doc: str) -> frozenset[str]:
-        """The terms of a query that a document holds."""
-        return shared(self.asked(query), self.terms(doc))
+        """Return the terms of a query that a document has."""
+        return shared(self.query_terms(query), self.terms(doc))
 
-    def same(self, one: str, other: str) -> bool:
-        """Whether two documents have the same words in the same order, and any at all."""
-        return bool(self.words(one)) and self.words(one) == self.words(other)
-
-    def likeness(self, one: str, other: str) -> float:
-        """How alike two texts are: the Jaccard similarity of their runs of five words, 0 to 1.
+    def similarity(self, one: str, other: str) -> float:
+        """Return the Jaccard similarity of the runs of five words of two texts, 0 to 1.
 
         Two texts that both have fewer words are alike (1) if they are equal. Texts without words
-        are like nothing.
+        are like nothing. Far below .9 it is 0.
 
         Source: Broder (1997), On the resemblance and containment of documents.
         """
-        left, right = self._runs(one), self._runs(other)
-        if not left or not right:
-            return 0.0
+        left, right = self._shingles(one), self._shingles(other)
         # The similarity is at most the ratio of the sizes: most pairs end here.
-        if min(len(left), len(right)) < _LIKELIEST * max(len(left), len(right)):
+        if min(len(left), len(right)) < _DUPLICATE * max(len(left), len(right), 1):
             return 0.0
-        both = len(left & right)
-        return both / (len(left) + len(right) - both)
+        return len(left & right) / len(left | right)
 
     def near_duplicates(self, docs: Iterable[str]) -> list[tuple[str, str, float]]:
-        """Documents that repeat an earlier one: it, the first one it is like, how alike (>= .9)."""
+        """Return documents that repeat an earlier one, with it and the similarity (>= .9)."""
         found: list[tuple[str, str, float]] = []
         kept: list[str] = []
-        # What has no words is like nothing.
         for doc in filter(self.words, docs):
-            for first in kept:
-                likeness = self.likeness(doc, first)
-                if likeness >= _LIKELIEST:
-                    found.append((doc, first, likeness))
-                    break
-            else:
+            pairs = ((first, self.similarity(doc, first)) for first in kept)
+            alike = next((pair for pair in pairs if pair[1] >= _DUPLICATE), None)
+            if alike is None:
                 kept.append(doc)
+            else:
+                found.append((doc, *alike))
         return found
-
-    def _runs(self, doc: str) -> frozenset[tuple[str, ...]]:
-        if doc not in self._shingles:
-            all_words = self.words(doc)
-            size = min(_SHINGLE, len(all_words))
-            self._shingles[doc] = frozenset(
-                all_words[place : place + size] for place in range(len(all_words) - size + 1)
-            ) if size else frozenset()  # fmt: skip
-        return self._shingles[doc]
 
     @cached_property
     def quartiles(self) -> tuple[float, float]:
@@ -225,13 +208,6 @@ class Texts:
             return 0.0, 0.0
         low, high = np.quantile(np.array(sorted(lengths)), [0.25, 0.75]).tolist()
         return low, high
-
-    def size(self, doc: str) -> Literal["short", "usual", "long"]:
-        """Whether a text is very short or very long among those of the collection."""
-        length, (shortest, longest) = self.length(doc), self.fences
-        if length < shortest:
-            return "short"
-        return "long" if length > longest else "usual"
 
     @cached_property
     def fences(self) -> tuple[float, float]:
@@ -245,3 +221,10 @@ class Texts:
             return 0.0, float("inf")
         stretch = max((high / low) ** _FENCE, _FACTOR)
         return low / stretch, high * stretch
+
+    def size(self, doc: str) -> Literal["short", "usual", "long"]:
+        """Return whether a text is very short or very long among those of the collection."""
+        length, (shortest, longest) = self.length(doc), self.fences
+        if length < shortest:
+            return "short"
+        return "long" if length > longest else "usual"

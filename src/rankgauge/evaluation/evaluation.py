@@ -27,9 +27,9 @@ from rankgauge.evaluation.partial import (
 )
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.formats.layout import RUN, columns_of
+from rankgauge.formats.columns import RUN, columns_of
+from rankgauge.formats.frames import is_frame
 from rankgauge.formats.lines import Source
-from rankgauge.formats.memory import is_frame
 from rankgauge.formats.readers import read_ids
 from rankgauge.measures.measure import Measure, parse_all
 
@@ -299,7 +299,7 @@ def read_judgments(
     path: Source,
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
-    format: str | None = None,  # noqa: A002 - the word users know
+    format: str | None = None,
 ) -> Qrels | SpecialQrels:
     """Read judgments as these measures need them, such as by subtopic.
 

@@ -95,10 +95,11 @@ class InputChecks:
         return self._first(len(self.summary.rankings))
 
     def _first(self, queries: int) -> list[Pair]:
-        names = self.qrels.table.queries
+        rankings = islice(self.summary.rankings.items(), queries)
+        named = ((self.qrels.table.queries[number], docs) for number, docs in rankings)
         return [
-            (names[number], doc if isinstance(doc, bytes) else doc.encode())
-            for number, docs in islice(self.summary.rankings.items(), queries)
+            (query, doc if isinstance(doc, bytes) else doc.encode())
+            for query, docs in named
             for doc in docs
         ]
 

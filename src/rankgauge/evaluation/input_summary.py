@@ -136,22 +136,23 @@ def merge_summaries(parts: Sequence[InputSummary]) -> InputSummary:
 
 def _ends(joined: Joined) -> Values:
     """Summarize where judged documents are in the rankings: see `InputSummary.ends`."""
-    queries = len(joined.numbers)
-    sizes = np.diff(joined.offsets)
-    entry = np.repeat(np.arange(queries), sizes)
-    ends = np.zeros((queries, 8), order="F")
-    ends[:, 0], ends[:, 1] = joined.retrieved, sizes
-    for column, chosen in ((2, joined.grade > 0), (4, joined.grade == 0)):
-        ends[:, column] = np.bincount(entry, chosen, queries)
-        ends[:, column + 1] = np.bincount(entry, np.where(chosen, joined.rank, 0), queries)
-    rows = np.flatnonzero(joined.grade > 0)
-    if len(rows):
-        first = np.flatnonzero(np.diff(entry[rows], prepend=-1))
+    starts, stops = joined.offsets[:-1], joined.offsets[1:]
+    relevant, other = joined.grade > 0, joined.grade == 0
+    sums = np.zeros((4, len(joined.grade) + 1))
+    sums[0, 1:], sums[2, 1:] = relevant, other
+    np.multiply(sums[::2, 1:], joined.rank, out=sums[1::2, 1:])
+    np.cumsum(sums, axis=1, out=sums)
+    before = sums[:, starts]
+    ends = np.zeros((len(starts), 8))
+    ends[:, 0], ends[:, 1] = joined.retrieved, stops - starts
+    ends[:, 2:6] = (sums[:, stops] - before).T
+    found = np.flatnonzero(ends[:, 2])
+    if len(found):
+        rows, first = np.flatnonzero(relevant), before[0, found].astype(np.int64)
         # The ranks if the lowest scores were the best; equal scores keep their order.
-        other = joined.retrieved[entry[rows]] + 1 - joined.tie_last[rows]
-        other += joined.rank[rows] - joined.tie_first[rows]
-        at = entry[rows[first]]
-        ends[at, 6], ends[at, 7] = joined.rank[rows[first]], np.minimum.reduceat(other, first)
+        last = np.repeat(joined.retrieved[found], ends[found, 2].astype(np.int64)) + 1
+        end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
+        ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
     return ends
 
 

@@ -342,7 +342,8 @@ def finish(partial: Partial, context: Context) -> Evaluation:
     qrels, policies, summary = context.qrels, context.policies, partial.summary
     seen = np.zeros(len(qrels), dtype=bool)
     seen[summary.numbers] = True
-    _refuse_repeats(summary, qrels)
+    if len(summary.numbers) > np.count_nonzero(seen):
+        raise _repeated_query(summary, qrels)
     if not len(partial.measured.numbers):
         raise _no_common_query(context, summary)
     checks = InputChecks(qrels, summary)
@@ -435,14 +436,13 @@ def _coverage(measured: Measured, plan: Plan) -> dict[int, float]:
     return {depth: math.fsum(column) / len(column) for depth, column in columns}
 
 
-def _refuse_repeats(summary: InputSummary, qrels: Qrels) -> None:
+def _repeated_query(summary: InputSummary, qrels: Qrels) -> InputError:
     again = summary.numbers[1:][summary.numbers[1:] == summary.numbers[:-1]]
-    if len(again):
-        raise InputError(
-            f"query {qrels.query_ids[int(again[0])]!r} stands in two blocks of the run",
-            where="run",
-            fix="yield all documents of a query in one block",
-        )
+    return InputError(
+        f"query {qrels.query_ids[int(again[0])]!r} stands in two blocks of the run",
+        where="run",
+        fix="yield all documents of a query in one block",
+    )
 
 
 def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:

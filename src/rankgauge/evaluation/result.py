@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
 
 if TYPE_CHECKING:
     # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
@@ -68,7 +68,7 @@ class AppliedProfile:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """The values of a run: one for each query and measure, with what was decided to get them.
 
     Made by :func:`evaluate`. Shows itself as a table in a notebook.
@@ -100,6 +100,8 @@ class Evaluation:
         >>> ev.mean()
         {'RR': 1.0, 'nDCG@10': 0.7967075809905066}
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     query_ids: tuple[str, ...]
@@ -158,30 +160,22 @@ class Evaluation:
             {'RR': 0.75}
         """
         ids = tuple(show_id(id_bytes(query, "query id")) for query in query_ids)
-        if not ids or len(set(ids)) < len(ids):
-            what = "a query occurs twice" if ids else "there is no query"
-            raise InputError(what, where="query_ids", fix="give each query once")
         measures = tuple(map(parse, values))
-        columns = []
-        for measure, given in zip(measures, values.values(), strict=True):
-            try:
-                column = np.array(list(given), dtype=np.float64)
-            except (TypeError, ValueError):
+        for what, given in {"query": ids, "measure": measures}.items():
+            if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"the values of {measure} are not numbers", where="values",
-                    fix="give one number a query, NaN where it is undefined",
-                ) from None  # fmt: skip
-            if column.shape != (len(ids),) or np.isinf(column).any():
-                raise InputError(
-                    f"got {column.size} values of {measure} for {many(len(ids), 'query')}"
-                    if column.shape != (len(ids),) else f"a value of {measure} is infinite",
-                    where="values", fix="give one number a query, NaN where it is undefined",
+                    f"a {what} is given twice, or none is", where="values",
+                    fix=f"give each {what} once",
                 )  # fmt: skip
-            columns.append(column)
-        if len(set(measures)) < len(measures) or not measures:
-            what = "a measure occurs twice" if measures else "there is no measure"
-            raise InputError(what, where="values", fix="give each measure once")
-        per_query = np.stack(columns, axis=1)
+        try:
+            per_query = np.array([list(column) for column in values.values()], dtype=np.float64).T
+        except (TypeError, ValueError):
+            per_query = np.zeros(0)
+        if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
+            raise InputError(
+                f"the values are not one number for each of {many(len(ids), 'query')}",
+                where="values", fix="give one number a query, NaN where it is undefined",
+            )  # fmt: skip
         return cls(
             run_name=run_name,
             query_ids=ids,
@@ -306,28 +300,14 @@ class Evaluation:
         Raises:
             MissingExtra: If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra(
-                "pandas is not installed",
-                fix="pip install 'rankgauge[pandas]', or use to_columns()",
-            ) from None
-        return pd.DataFrame(self.to_columns())
+        frame = super().to_frame()
+        return type(frame)(self.to_columns())
 
-    def to_json(self) -> str:
-        """The evaluation as JSON by the published schema ``evaluation-1.json``; NaN is null.
-
-        Raises:
-            InputError: If the settings of the run cannot be written as JSON.
-        """
+    def _data(self) -> dict[str, Any]:
         import json
-        from importlib.metadata import version
 
         means = self.mean()
         data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
             "run": self.run_name,
             "settings": dict(self.settings),
             "policies": self.policies.said(),
@@ -336,13 +316,13 @@ class Evaluation:
             "measures": [
                 {
                     "name": str(measure),
-                    "mean": _null(means[str(measure)]),
+                    "mean": means[str(measure)],
                     "undefined": int(self.undefined[:, number].sum()),
                 }
                 for number, measure in enumerate(self.measures)
             ],
             "query_ids": list(self.query_ids),
-            "values": [[_null(value) for value in row] for row in self.per_query.tolist()],
+            "values": self.per_query,
             "weights": None if self.weights is None else list(self.weights),
             "groups": None if self.groups is None else list(self.groups),
             "notes": list(self.notes),
@@ -360,7 +340,7 @@ class Evaluation:
                 where=f"run {self.run_name!r}",
                 fix="give settings as text, finite numbers, lists and mappings of them",
             ) from None
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return data
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
@@ -449,10 +429,13 @@ class Evaluation:
             )
         return plot(self, kind, measure=measure)
 
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        faults = [f"WARNING: {found}" for found in self.input_findings if found.severity == "error"]
+        queries = len(self.query_ids)
+        means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
+        said = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
+        return ". ".join([*faults[:1], said])
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.mean().items())
@@ -500,7 +483,3 @@ def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, An
 
 def _is_count(measure: Measure) -> bool:
     return measure.declaration.mean == "sum"
-
-
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -25,7 +25,7 @@ from rankgauge.profiles.steps import (
     SINGLE_PRECISION,
 )
 
-__all__ = ["AVERAGED", "ORDERS", "Way", "of_data", "of_measure", "of_profiles"]
+__all__ = ["AVERAGED", "ORDERS", "Combination", "of_data", "of_measure", "of_profiles"]
 
 # More deviations than this at once explain anything.
 _MOST = 3
@@ -33,7 +33,7 @@ _LEVELS = (1, 2, 3)
 _TOPS = (1, 2, 3, 4, 5)
 
 
-class Way(NamedTuple):
+class Combination(NamedTuple):
     """Deviations that are taken together.
 
     Attributes:
@@ -163,16 +163,16 @@ def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
 # ---- combinations
 
 
-def of_data(most: int) -> Iterator[Way]:
+def of_data(most: int) -> Iterator[Combination]:
     """So many deviations of judgments, run or order at most; none first."""
-    yield from (_way(found) for found in _combined(_DATA, most))
+    yield from (_combination(found) for found in _combined(_DATA, most))
 
 
-def of_measure(measure: Measure) -> Iterator[tuple[Way, Measure]]:
+def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
     """The measures that it may be taken for, each once; the measure itself first."""
     seen: set[Measure] = set()
     for found in _combined(tuple(_of_words(measure)), _MOST):
-        way, changed = _way(found), measure
+        way, changed = _combination(found), measure
         try:
             for deviation in way.deviations:
                 # Only the measure of a case is read.
@@ -196,7 +196,7 @@ AVERAGED = (
 """What may be done otherwise where values are averaged."""
 
 
-def of_profiles(measure: Measure) -> Iterator[Way]:
+def of_profiles(measure: Measure) -> Iterator[Combination]:
     """The ways of other tools that have the measure."""
     for profile in PROFILES.values():
         try:
@@ -204,7 +204,7 @@ def of_profiles(measure: Measure) -> Iterator[Way]:
         except UnknownName:
             continue
         if deviations:
-            yield Way(profile.name, deviations, profile=True)
+            yield Combination(profile.name, deviations, profile=True)
 
 
 def _combined(choices: Sequence[_Choice], most: int) -> Iterator[tuple[_Choice, ...]]:
@@ -214,6 +214,6 @@ def _combined(choices: Sequence[_Choice], most: int) -> Iterator[tuple[_Choice, 
                 yield found
 
 
-def _way(found: Sequence[_Choice]) -> Way:
+def _combination(found: Sequence[_Choice]) -> Combination:
     deviations = tuple(choice.deviation for choice in found)
-    return Way(" + ".join(deviation.name for deviation in deviations), deviations)
+    return Combination(" + ".join(deviation.name for deviation in deviations), deviations)

@@ -1,23 +1,37 @@
-"""A case evaluated: what was asked for brought into one, and the values that come of it."""
+"""A case: the inputs and policies of one number, its values, and the ranking of one query."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from rankgauge.core.ids import id_bytes
+from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.judged_run import Values
 from rankgauge.data.model import Qrels, Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.evaluation.evaluation import Queries, evaluate, queries_policy, selected_ids
 from rankgauge.evaluation.result import Evaluation
+from rankgauge.explanation.calculation import RankedDocument, RankedQuery, ranked
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
 
-__all__ = ["case_of", "counted", "evaluated", "query_bytes"]
+__all__ = [
+    "ANY_GRADE",
+    "case_of",
+    "counted",
+    "evaluated",
+    "level_of",
+    "query_bytes",
+    "ranked_query",
+    "words_of",
+]
+
+ANY_GRADE = 1e-9
 
 
 def case_of(
@@ -46,24 +60,11 @@ def case_of(
 
 def evaluated(case: Case, measures: Sequence[Measure] = ()) -> Evaluation:
     """The values of a case: of its measure, or of others instead."""
-    policies = case.policies
-    if policies.queries == "given":
+    policies = asdict(case.policies)
+    if policies["queries"] == "given":
         # Which they are is not known here; those of a case are all that it has.
-        queries: Queries = "all"
-    else:
-        queries = policies.queries
-    return evaluate(
-        case.qrels,
-        case.run,
-        measures or case.measure,
-        ties=policies.ties,
-        queries=queries,
-        duplicates=policies.duplicates,
-        undefined=policies.undefined,
-        unjudged=policies.unjudged,
-        draws=policies.draws,
-        seed=policies.seed,
-    )
+        policies["queries"] = "all"
+    return evaluate(case.qrels, case.run, measures or case.measure, **policies)
 
 
 def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
@@ -87,3 +88,62 @@ def query_bytes(qrels: Qrels, query: Any) -> bytes | None:
         return qrels.table.queries[number]
     shown = {name: row for row, name in enumerate(qrels.query_ids)}.get(query)
     return None if shown is None else qrels.table.queries[shown]
+
+
+def ranked_query(case: Case, query: bytes) -> RankedQuery:
+    """A query of a case, read by a loop of its own; one the run does not have has no documents."""
+    judgments = _rows(case.qrels, query)
+    grades = dict(judgments)
+    table = case.run.without_repeats(case.policies.duplicates)
+    found = _rows(replace(case.run, table=table), query)
+    order = sorted(range(len(found)), key=lambda row: _place(case, found, grades, row))
+    documents = [
+        RankedDocument(0, show_id(document), score, grades.get(document), 0, 0)
+        for document, score in (found[row] for row in order)
+    ]
+    shown = sorted(((show_id(d), grade) for d, grade in judgments), key=lambda pair: -pair[1])
+    in_run = query in case.run.query_index
+    whole = RankedQuery(show_id(query), ranked(documents), tuple(shown), in_run)
+    return whole.judged_only() if case.policies.unjudged == "removed" else whole
+
+
+def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
+    number = pairs.query_index.get(query)
+    if number is None:
+        return []
+    start, stop = pairs.table.offsets[number : number + 2].tolist()
+    docs = pairs.table.docs.take(slice(start, stop)).tolist()
+    return list(zip(docs, pairs.table.values[start:stop].tolist(), strict=True))
+
+
+def _place(
+    case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
+) -> tuple[float, tuple[float, ...]]:
+    """What a document is put in order by: its score, then the rule for equal scores."""
+    document, score = found[row]
+    # Ids in descending order; of two that begin alike the longer first.
+    rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)
+    match case.policies.ties:
+        case "input":
+            rule = (row,)
+        case "best" | "worst" as side:
+            # What nobody judged is last by best, and first by worst.
+            grade = grades.get(document, -math.inf)
+            rule = (-grade if side == "best" else grade, *rule)
+    return -score, rule
+
+
+def words_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
+    """All parameters of a measure; for a query, "best" is a grade."""
+    words: dict[str, Any] = measure.arguments
+    if words.get("rel") == "best":
+        highest = max((grade for _, grade in query.judgments), default=0.0)
+        # Of a query without a grade above 0 nothing is relevant.
+        words["rel"] = highest if highest > 0 else math.inf
+    return words
+
+
+def level_of(measure: Measure, query: RankedQuery) -> float:
+    """The grade from which a document counts: the relevance level, or any grade above 0."""
+    level = words_of(measure, query).get("rel")
+    return float(level) if isinstance(level, int | float) else ANY_GRADE

@@ -14,35 +14,35 @@ from rankgauge.core.text import many, some
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.explanation import binary, graded, order, user_models
-from rankgauge.explanation.cases import case_of, counted, evaluated, query_bytes
-from rankgauge.explanation.json_documents import null, working_data, written
-from rankgauge.explanation.listing import Listing, listing_of
-from rankgauge.explanation.tables import tables_of
-from rankgauge.explanation.ties import averaged, orders_of
-from rankgauge.explanation.working import (
+from rankgauge.explanation import binary, graded, preferences, user_models
+from rankgauge.explanation.calculation import CALCULATIONS, Calculation, RankedQuery, Step, number
+from rankgauge.explanation.cases import (
     ANY_GRADE,
-    WORKED,
-    Worked,
-    Working,
+    case_of,
+    counted,
+    evaluated,
     level_of,
-    number,
+    query_bytes,
+    ranked_query,
     words_of,
 )
+from rankgauge.explanation.tables import tables_of
+from rankgauge.explanation.ties import averaged, orders_of
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
-__all__ = ["Explanation", "Other", "alike", "explain", "explained", "work_out"]
+__all__ = ["Explanation", "RelatedQuery", "alike", "calculate", "explain", "explained"]
 
 # The modules that declare how measures are worked out.
-_FAMILIES = (binary, graded, order, user_models)
+_FAMILIES = (binary, graded, preferences, user_models)
 _SCHEMA = "rankgauge/explanation/1"
 _TAUGHT = (2, 5)
 
 
 @dataclass(frozen=True)
-class Other:
+class RelatedQuery:
     """Another query that is worth a look.
 
     Attributes:
@@ -57,10 +57,10 @@ class Other:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Result):
     """The value of a query with all that it is made of.
 
-    Made by :func:`explain`. Shows itself in a notebook; :func:`report_explanation` prints it.
+    Made by :func:`explain`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
@@ -68,15 +68,15 @@ class Explanation:
         query: The query, as text.
         why: Why this query, if it was not asked for; else empty.
         kernel: What `evaluate` says of the query; NaN where it is undefined. A note tells if the
-            working by hand comes to something else.
+            calculation by hand comes to something else.
         mean: The mean over the queries.
         queries: How many these are.
-        by_hand: Whether there is a working by hand; without one its value is that of `evaluate`.
-        working: The documents with what each contributes, the ideal ranking, and the formula with
-            the numbers put in.
-        listing: The whole ranking and all judgments of the query.
+        by_hand: Whether there is a calculation; without one its value is that of `evaluate`.
+        calculation: The documents with what each contributes, the ideal ranking, and the formula
+            with the numbers put in.
+        ranking: The whole ranking and all judgments of the query.
         policies: What was decided where definitions are silent.
-        others: Other queries that are worth a look.
+        others: RelatedQuery queries that are worth a look.
         notes: What else a reader has to know, a sentence each.
 
     Example:
@@ -87,6 +87,8 @@ class Explanation:
         nDCG@10 = DCG / IDCG = 2.8928 / 3.6309 = 0.7967
     """
 
+    _schema = _SCHEMA
+
     run_name: str
     measure: Measure
     query: str
@@ -95,61 +97,67 @@ class Explanation:
     mean: float
     queries: int
     by_hand: bool
-    working: Working
-    listing: Listing
+    calculation: Calculation
+    ranking: RankedQuery
     policies: Policies
-    others: tuple[Other, ...]
+    others: tuple[RelatedQuery, ...]
     notes: tuple[str, ...]
 
     @property
     def value(self) -> float:
-        """What the working by hand comes to; NaN where it is undefined."""
-        return self.working.value
+        """What the calculation by hand comes to; NaN where it is undefined."""
+        return self.calculation.value
 
     @property
-    def rows(self) -> tuple[Worked, ...]:
+    def rows(self) -> tuple[Step, ...]:
         """The documents that the measure looks at, best first."""
-        return self.working.rows
+        return self.calculation.rows
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The formula with the numbers put in, a line each."""
-        return self.working.steps
+        return self.calculation.steps
 
     def agrees(self) -> bool:
-        """Whether the working and `evaluate` come to the same value, but for rounding."""
+        """Whether the calculation and `evaluate` come to the same value, but for rounding."""
         return alike(self.value, self.kernel)
+
+    def table(self) -> Table:
+        """The ranking with what each document contributes."""
+        return self.tables()[0]
 
     def tables(self) -> tuple[Table, ...]:
         """The ranking with what each document contributes, and the ideal ranking if it has one."""
         title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
-        return tables_of(self.measure, self.working, self.listing, title=title)
+        return tables_of(self.measure, self.calculation, self.ranking, title=title)
 
-    def to_json(self) -> str:
-        """The explanation as JSON by the published schema ``explanation-1.json``; NaN is null."""
-        data = {
+    def _data(self) -> dict[str, Any]:
+        return {
             "run": self.run_name,
             "measure": str(self.measure),
             "policies": asdict(self.policies),
             "query": self.query,
             "why": self.why,
-            "value": null(self.value),
-            "evaluated": null(self.kernel),
-            "mean": null(self.mean),
+            "value": self.value,
+            "evaluated": self.kernel,
+            "mean": self.mean,
             "queries": self.queries,
             "by_hand": self.by_hand,
-            "retrieved": len(self.listing.documents),
-            **working_data(self.working),
-            "missed": [{"document": name, "grade": g} for name, g in self.listing.missed()],
+            "retrieved": len(self.ranking.documents),
+            **self.calculation.to_dict(),
+            "missed": [{"document": name, "grade": g} for name, g in self.ranking.missed()],
             "others": [
                 {"what": one.what, "query": one.query, "value": one.value} for one in self.others
             ],
             "notes": list(self.notes),
         }
-        return written(_SCHEMA, data)
 
-    def _repr_html_(self) -> str:
-        return "\n".join(map(to_html, self.tables()))
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return (
+            f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}; mean "
+            f"over {self.queries} queries: {number(self.mean)}"
+        )
 
     def __repr__(self) -> str:
         return f"<Explanation of {self.measure} = {number(self.value)} of query {self.query!r}>"
@@ -169,7 +177,7 @@ def explain(
 ) -> Explanation:
     """Work out the value of one query by hand: each document, what it is worth, and the sum.
 
-    The working is made from the definition by loops of its own, and held against `evaluate`.
+    The calculation is made from the definition by loops of its own, and held against `evaluate`.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
@@ -211,61 +219,54 @@ def explained(case: Case, query: Id | None = None) -> Explanation:
         raise InputError(
             f"query {str(query)!r} is not judged", fix=f"judged: {some(case.qrels.query_ids)}"
         )
-    listing = listing_of(case, wanted)
-    if listing.query not in evaluation.query_ids:
+    ranking = ranked_query(case, wanted)
+    if ranking.query not in evaluation.query_ids:
         raise InputError(
-            f"query {listing.query!r} is left out: the run does not have it",
+            f"query {ranking.query!r} is left out: the run does not have it",
             fix="average all judged queries (queries='all')",
         )
-    kernel = evaluation.value(listing.query, case.measure)
-    found = _by_hand(case.measure, listing, orders=_over_orders(case, listing))
-    working = _value_only(case.measure, listing, kernel) if found is None else found
+    kernel = evaluation.value(ranking.query, case.measure)
+    found = calculate(case.measure, ranking, orders=_over_orders(case, ranking))
     return Explanation(
         run_name=evaluation.run_name,
         measure=case.measure,
-        query=listing.query,
+        query=ranking.query,
         why=why,
         kernel=kernel,
         mean=evaluation.mean()[str(case.measure)],
         queries=len(evaluation.query_ids),
         by_hand=found is not None,
-        working=working,
-        listing=seen_by(case.measure, listing),
+        calculation=found or _value_only(case.measure, ranking, kernel),
+        ranking=seen_by(case.measure, ranking),
         policies=case.policies,
-        others=tuple(_others(evaluation, listing.query)),
-        notes=tuple(_notes(case, listing, found, kernel)),
+        others=tuple(_others(evaluation, ranking.query)),
+        notes=tuple(_notes(case, ranking, found, kernel)),
     )
 
 
-def seen_by(measure: Measure, listing: Listing) -> Listing:
+def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
     """What the measure sees of a query: all documents, or those judged."""
-    return listing.judged_only() if dict(measure.params).get("judged_only") else listing
+    return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
-def work_out(measure: Measure, listing: Listing, kernel: float, *, orders: bool = False) -> Working:
-    """The working of a query; of a measure without one its meaning, and the value it has.
+def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
+    """The calculation of a query step by step, if there is one.
 
     Args:
         measure: The measure.
-        listing: The query.
-        kernel: The value that `evaluate` has.
+        query: The query.
         orders: Whether the value is the mean over all orders of equal scores.
     """
-    found = _by_hand(measure, listing, orders=orders)
-    return _value_only(measure, listing, kernel) if found is None else found
-
-
-def _by_hand(measure: Measure, listing: Listing, *, orders: bool) -> Working | None:
-    """The working of a query, if there is one."""
-    seen = seen_by(measure, listing)
+    seen = seen_by(measure, query)
     words = words_of(measure, seen)
     k = words.get("k")
     deep = isinstance(k, int) and k > user_models.FAR
-    if measure.name not in WORKED or deep or (words.get("residual") and measure.name != "RBP"):
+    only_value = words.get("residual") and measure.name != "RBP"
+    if measure.name not in CALCULATIONS or deep or only_value:
         return None
     if orders:
         return averaged(measure, seen)
-    return WORKED[measure.name](str(measure), seen, words)
+    return CALCULATIONS[measure.name](str(measure), seen, words)
 
 
 def alike(value: float, other: float) -> bool:
@@ -275,22 +276,22 @@ def alike(value: float, other: float) -> bool:
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
 
 
-def _value_only(measure: Measure, listing: Listing, kernel: float) -> Working:
+def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calculation:
     k = dict(measure.params).get("k")
-    level = level_of(measure, listing)
+    level = level_of(measure, ranking)
     rows = tuple(
-        Worked(listed, (), listed.reaches(level))
-        for listed in seen_by(measure, listing).within(k if isinstance(k, int) else None)
+        Step(one, (), one.reaches(level))
+        for one in seen_by(measure, ranking).within(k if isinstance(k, int) else None)
     )
     summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
-    return Working((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
+    return Calculation((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
 
 
-def _over_orders(case: Case, listing: Listing) -> bool:
+def _over_orders(case: Case, ranking: RankedQuery) -> bool:
     """Whether the value is a mean over several orders of one ranking: then none shows it."""
     if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
-    return any(x.tied for x in listing.documents)
+    return any(x.tied for x in ranking.documents)
 
 
 def _hits(case: Case) -> dict[str, float]:
@@ -309,12 +310,9 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds
-    rows = [
-        (query, value, int(hits.get(query, 0)))
-        for query, value in zip(
-            evaluation.query_ids, evaluation.per_query[:, 0].tolist(), strict=True
-        )
-    ]
+    values = evaluation.per_query[:, 0].tolist()
+    pairs = zip(evaluation.query_ids, values, strict=True)
+    rows = [(query, value, int(hits.get(query, 0))) for query, value in pairs]
     inside = [row for row in rows if low < row[1] < high]
     k = dict(measure.params).get("k")
     where = "found" if k is None else f"in the first {k}"
@@ -329,15 +327,12 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
         if kept:
             chosen = min(kept, key=lambda row: abs(row[1] - mean))
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
-            return chosen[0], f"of {many_of(len(kept))} {said}{near}"
+            one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
+            return chosen[0], f"of {one} {said}{near}"
     raise InputError("no query is left to explain", fix="see --queries")
 
 
-def many_of(queries: int) -> str:
-    return "the only query" if queries == 1 else f"the {many(queries, 'query')}"
-
-
-def _others(evaluation: Evaluation, shown: str) -> Iterator[Other]:
+def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
     """The queries with the lowest, the middle and the highest value, but for the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(
@@ -351,28 +346,30 @@ def _others(evaluation: Evaluation, shown: str) -> Iterator[Other]:
         value, query = known[place]
         if query not in seen:
             seen.add(query)
-            yield Other(what, query, value)
+            yield RelatedQuery(what, query, value)
 
 
-def _notes(case: Case, listing: Listing, found: Working | None, kernel: float) -> Iterator[str]:
+def _notes(
+    case: Case, ranking: RankedQuery, found: Calculation | None, kernel: float
+) -> Iterator[str]:
     value = kernel if found is None else found.value
     if not alike(value, kernel):
         yield (
             f"WARNING: worked out by hand it is {value!r}, evaluate says {kernel!r}: this is a "
             "fault of rankgauge, please report it"
         )
-    if not listing.in_run:
+    if not ranking.in_run:
         yield "the run does not have this query: an empty ranking"
-    elif not listing.documents:
+    elif not ranking.documents:
         yield "the run retrieved nothing for this query"
-    if _over_orders(case, listing):
-        seen = seen_by(case.measure, listing)
+    if _over_orders(case, ranking):
+        seen = seen_by(case.measure, ranking)
         plural = f"the mean over all {orders_of(seen)} orders of tied documents"
         yield f"ties=mean: the value is {plural}" + (", no one ranking's" * (found is None))
     elif found is None:
         yield f"there is no working by hand of {case.measure.name}: the value is that of evaluate"
     if dict(case.measure.params).get("judged_only"):
-        removed = sum(not listed.judged for listed in listing.documents)
+        removed = sum(not one.judged for one in ranking.documents)
         yield f"judged_only: {many(removed, 'document')} without a judgment removed first"
     if math.isnan(kernel):
         skipped = "skip" in {case.policies.undefined, case.measure.declaration.undefined}

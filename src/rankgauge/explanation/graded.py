@@ -1,4 +1,4 @@
-"""By hand: measures that read how relevant a document is."""
+"""Step by step: measures that read how relevant a document is."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rankgauge.core.grammar import Value
-from rankgauge.explanation.listing import Listing
-from rankgauge.explanation.working import (
-    IdealRow,
-    Worked,
-    Working,
+from rankgauge.explanation.calculation import (
+    Calculation,
+    IdealDocument,
+    RankedQuery,
+    Step,
     bracketed,
+    calculates,
     number,
     summed,
-    worked,
 )
 
 __all__ = ["gain_of", "worth_of", "worth_said"]
@@ -54,17 +54,17 @@ def _divisor(rank: int, words: Any) -> tuple[float, str]:
     return math.log(rank) / math.log(base), f"/log{number(base)}({rank})"
 
 
-def _discounted(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[str]]:
+def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
     """The documents with their gains, DCG, and its terms as they are written."""
     total, rows, terms = 0.0, [], []
-    for listed in query.within(words["k"]):
-        gain = worth_of(listed.grade, words)
-        divisor, written = _divisor(listed.rank, words)
+    for one in query.within(words["k"]):
+        gain = worth_of(one.grade, words)
+        divisor, written = _divisor(one.rank, words)
         discount = 1 / divisor
         total += gain * discount
         counts = gain > 0
         added = gain * discount if counts else None
-        rows.append(Worked(listed, (gain if counts else None, discount, added, total), counts))
+        rows.append(Step(one, (gain if counts else None, discount, added, total), counts))
         if counts:
             terms.append(f"{number(gain)}{written}")
     return tuple(rows), total, terms
@@ -80,14 +80,14 @@ def worth_said(words: Any) -> str:
     return f"gain of a document: {_WORTH[str(gain)]}{below}"
 
 
-@worked("DCG")
-def _dcg(name: str, query: Listing, words: Any) -> Working:
+@calculates("DCG")
+def _dcg(name: str, query: RankedQuery, words: Any) -> Calculation:
     rows, total, terms = _discounted(query, words)
     steps = (worth_said(words), f"{name} = {summed(terms)}", *_sum(name, rows, total))
-    return Working(_HEADS, rows, steps, total)
+    return Calculation(_HEADS, rows, steps, total)
 
 
-def _sum(left: str, rows: Iterable[Worked], total: float) -> tuple[str, ...]:
+def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
     """The second line of a sum: its terms as numbers."""
     terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
     if not terms:
@@ -97,8 +97,8 @@ def _sum(left: str, rows: Iterable[Worked], total: float) -> tuple[str, ...]:
     return (f"{' ' * len(left)} = {summed(terms)} = {number(total)}",)
 
 
-@worked("nDCG")
-def _ndcg(name: str, query: Listing, words: Any) -> Working:
+@calculates("nDCG")
+def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words["k"]
     rows, found, terms = _discounted(query, words)
     pool, said = _pool(query, words)
@@ -109,7 +109,7 @@ def _ndcg(name: str, query: Listing, words: Any) -> Working:
         divisor, written = _divisor(rank, words)
         discount = 1 / divisor
         whole += gain * discount
-        ideal.append(IdealRow(rank, document, grade, (gain, discount, gain * discount, whole)))
+        ideal.append(IdealDocument(rank, document, grade, (gain, discount, gain * discount, whole)))
         best.append(f"{number(gain)}{written}")
     at = "" if k is None else f"@{k}"
     steps = [worth_said(words), f"ideal: {said}", f"DCG{at}  = {summed(terms)}"]
@@ -121,10 +121,10 @@ def _ndcg(name: str, query: Listing, words: Any) -> Working:
         steps.append(f"{' ' * len(f'IDCG{at}')} = {numbers}")
     if all(worth_of(grade, words) <= 0 for _, grade in query.judgments):
         steps.append(f"no judged document brings a gain: {name} is undefined")
-        return Working(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
+        return Calculation(_HEADS, rows, tuple(steps), math.nan, tuple(ideal))
     value = found / whole if whole else 0.0
     steps.append(f"{name} = DCG / IDCG = {number(found)} / {number(whole)} = {number(value)}")
-    return Working(_HEADS, rows, tuple(steps), value, tuple(ideal))
+    return Calculation(_HEADS, rows, tuple(steps), value, tuple(ideal))
 
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
@@ -132,7 +132,7 @@ def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[flo
     return sorted(((worth_of(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
 
 
-def _pool(query: Listing, words: Any) -> tuple[list[tuple[str, float]], str]:
+def _pool(query: RankedQuery, words: Any) -> tuple[list[tuple[str, float]], str]:
     """What the ideal ranking is made of: document and grade; and what that is."""
     if words["ideal"] == "judged":
         known = [(document, grade) for document, grade in query.judgments if grade >= 0]
@@ -143,19 +143,19 @@ def _pool(query: Listing, words: Any) -> tuple[list[tuple[str, float]], str]:
     return seen, f"the best order of {which} only (ideal={words['ideal']}), which inflates nDCG"
 
 
-@worked("NCG")
-def _ncg(name: str, query: Listing, words: Any) -> Working:
+@calculates("NCG")
+def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
     k, found, rows, terms = words["k"], 0.0, [], []
-    for listed in query.within(k):
-        gain = worth_of(listed.grade, words)
+    for one in query.within(k):
+        gain = worth_of(one.grade, words)
         found += gain
-        rows.append(Worked(listed, (gain if gain > 0 else None, found), gain > 0))
+        rows.append(Step(one, (gain if gain > 0 else None, found), gain > 0))
         terms += [number(gain)] if gain > 0 else []
     ideal, whole = [], 0.0
     for rank, (gain, grade, document) in enumerate(_best_first(query.judgments, words)[:k], 1):
         if gain > 0:
             whole += gain
-            ideal.append(IdealRow(rank, document, grade, (gain, whole)))
+            ideal.append(IdealDocument(rank, document, grade, (gain, whole)))
     steps = [
         worth_said(words),
         f"gained in the first {k}: {_added(terms, found)}",
@@ -166,7 +166,7 @@ def _ncg(name: str, query: Listing, words: Any) -> Working:
         ),
     ]
     value = found / whole if whole else math.nan
-    return Working(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))
+    return Calculation(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))
 
 
 def _added(terms: Sequence[str], total: float) -> str:
@@ -196,13 +196,13 @@ def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, fl
     return found
 
 
-def _read(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[str]]:
+def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
     """The documents as a reader of ERR comes by them, ERR, and its terms as they are written."""
-    listed = query.within(words["k"])
-    cascade = _cascade((one.grade for one in listed), words["top"])
+    documents = query.within(words["k"])
+    cascade = _cascade((one.grade for one in documents), words["top"])
     rows = tuple(
-        Worked(one, (stop, reached, added if stop > 0 else None, total), stop > 0)
-        for one, (stop, reached, added, total) in zip(listed, cascade, strict=True)
+        Step(one, (stop, reached, added if stop > 0 else None, total), stop > 0)
+        for one, (stop, reached, added, total) in zip(documents, cascade, strict=True)
     )
     terms = [
         f"{number(stop)}·{number(reached)}/{rank}"
@@ -212,20 +212,20 @@ def _read(query: Listing, words: Any) -> tuple[tuple[Worked, ...], float, list[s
     return rows, cascade[-1][3] if cascade else 0.0, terms
 
 
-@worked("ERR")
-def _err(name: str, query: Listing, words: Any) -> Working:
+@calculates("ERR")
+def _err(name: str, query: RankedQuery, words: Any) -> Calculation:
     rows, total, terms = _read(query, words)
     steps = (*_stops(words["top"]), f"{name} = {summed(terms)} = {number(total)}")
-    return Working(_CASCADE, rows, steps, total)
+    return Calculation(_CASCADE, rows, steps, total)
 
 
-@worked("nERR")
-def _nerr(name: str, query: Listing, words: Any) -> Working:
+@calculates("nERR")
+def _nerr(name: str, query: RankedQuery, words: Any) -> Calculation:
     rows, found, terms = _read(query, words)
     best = query.judgments[: words["k"]]
     cascade = _cascade((grade for _, grade in best), words["top"])
     ideal = tuple(
-        IdealRow(rank, document, grade, terms)
+        IdealDocument(rank, document, grade, terms)
         for rank, ((document, grade), terms) in enumerate(zip(best, cascade, strict=True), start=1)
         if terms[0] > 0
     )
@@ -237,22 +237,22 @@ def _nerr(name: str, query: Listing, words: Any) -> Working:
         f"ERR of the ideal ranking, all judged documents best first = {number(whole)}",
         f"{name} = {number(found)} / {number(whole)} = {number(value)}",
     )
-    return Working(_CASCADE, rows, steps, value, ideal)
+    return Calculation(_CASCADE, rows, steps, value, ideal)
 
 
-@worked("binG")
-def _fallen_behind(name: str, query: Listing, words: Any) -> Working:
+@calculates("binG")
+def _fallen_behind(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole, wrong, total, rows, terms = query.relevant(words["rel"]), 0, 0.0, [], []
-    for listed in query.documents:
-        counts = listed.reaches(words["rel"])
+    for one in query.documents:
+        counts = one.reaches(words["rel"])
         added = 1 / math.log2(2 + wrong) if counts else None
         total += added or 0.0
         terms += [f"1/log2({2 + wrong})"] if counts else []
-        rows.append(Worked(listed, (wrong, added, total), counts))
+        rows.append(Step(one, (wrong, added, total), counts))
         wrong += not counts
     value = total / whole if whole else math.nan
     steps = (
         "each relevant document brings 1 / log2(2 + the documents above it that are not relevant)",
         f"{name} = {bracketed(terms)} / {whole} = {number(value)}",
     )
-    return Working(("others above", "contribution", "sum"), tuple(rows), steps, value)
+    return Calculation(("others above", "contribution", "sum"), tuple(rows), steps, value)

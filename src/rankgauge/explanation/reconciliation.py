@@ -11,16 +11,16 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.evaluation.evaluation import Queries
+from rankgauge.explanation.calculation import number
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.explanation import Explanation, explained
-from rankgauge.explanation.json_documents import null, working_data, written
-from rankgauge.explanation.working import number
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
-__all__ = ["Contribution", "Moved", "Reconciliation", "Target", "reconcile", "reconciled"]
+__all__ = ["Contribution", "QueryChange", "Reconciliation", "Target", "reconcile", "reconciled"]
 
 _SCHEMA = "rankgauge/reconciliation/1"
 _LEFT = "left over"
@@ -52,7 +52,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Moved:
+class QueryChange:
     """A query that has another value there.
 
     Attributes:
@@ -96,10 +96,10 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reconciliation:
+class Reconciliation(Result):
     """Why two means of one run differ: each deviation with what it adds, up to the difference.
 
-    Made by :func:`reconcile`. Shows itself in a notebook; :func:`report_reconciliation` prints it.
+    Made by :func:`reconcile`. Printed, it is a table.
 
     Attributes:
         run_name: What the run is called.
@@ -125,6 +125,8 @@ class Reconciliation:
         [('32-bit scores', -0.5)]
     """
 
+    _schema = _SCHEMA
+
     run_name: str
     measure: Measure
     target: Target
@@ -133,7 +135,7 @@ class Reconciliation:
     queries: tuple[int, int]
     contributions: tuple[Contribution, ...]
     rest: float
-    moved: tuple[Moved, ...]
+    moved: tuple[QueryChange, ...]
     sides: tuple[Explanation, Explanation] | None
     policies: Policies
     notes: tuple[str, ...] = ()
@@ -168,43 +170,43 @@ class Reconciliation:
             f"by {self.target.name}"
         )
 
-    def to_json(self) -> str:
-        """As JSON by the published schema ``reconciliation-1.json``; NaN is null."""
-        return written(_SCHEMA, self.data())
-
-    def data(self) -> dict[str, Any]:
-        """The same as plain values."""
+    def _data(self) -> dict[str, Any]:
         sides = self.sides or ()
         return {
             "run": self.run_name,
             "measure": str(self.measure),
             "target": self.target.name,
             "policies": asdict(self.policies),
-            "ours": null(self.ours),
-            "theirs": null(self.theirs),
-            "difference": null(self.difference),
+            "ours": self.ours,
+            "theirs": self.theirs,
+            "difference": self.difference,
             "queries": list(self.queries),
             "contributions": [
-                {**asdict(one), "mean": null(one.mean), "change": null(one.change)}
+                {**asdict(one), "mean": one.mean, "change": one.change}
                 for one in self.contributions
             ],
-            "rest": null(self.rest),
+            "rest": self.rest,
             "moved": [
                 {
                     "query": one.query, "ours": one.ours, "theirs": one.theirs,
-                    "by": [{"name": name, "change": null(change)} for name, change in one.by],
+                    "by": [{"name": name, "change": change} for name, change in one.by],
                 }
                 for one in self.moved
             ],
             "sides": [
-                {"query": one.query, "value": null(one.value), **working_data(one.working)}
+                {"query": one.query, "value": one.value, **one.calculation.to_dict()}
                 for one in sides
             ],
             "notes": list(self.notes),
         }  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        changes = [one for one in self.contributions if one.change]
+        if not changes:
+            return self.title()
+        most = max(changes, key=lambda one: abs(one.change))
+        return f"{self.title()}; most of the difference: {most.name} ({most.change:+.4f})"
 
     def __repr__(self) -> str:
         return f"<Reconciliation: {self.title()}>"
@@ -346,11 +348,11 @@ def _moved(
     values: tuple[Mapping[str, float], Mapping[str, float]],
     ways: Mapping[str, list[tuple[str, float]]],
     slack: float,
-) -> Iterator[Moved]:
+) -> Iterator[QueryChange]:
     """The queries that differ in the end, those that moved most first."""
     ours, theirs = values
     found = [
-        Moved(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
+        QueryChange(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
         for query in (*ours, *(query for query in theirs if query not in ours))
     ]
     there = [one for one in found if not math.isnan(one.change) and abs(one.change) > slack]
@@ -359,7 +361,7 @@ def _moved(
 
 
 def _sides(
-    case: Case, changed: Case, moved: Sequence[Moved], query: Id | None
+    case: Case, changed: Case, moved: Sequence[QueryChange], query: Id | None
 ) -> tuple[Explanation, Explanation] | None:
     """One query worked out on both sides: the one asked for, or the one that moved most."""
     if query is None:

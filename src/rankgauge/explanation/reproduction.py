@@ -17,15 +17,22 @@ from rankgauge.data.subsets import keep_queries
 from rankgauge.errors import MismatchError, RankgaugeError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.explanation.candidates import AVERAGED, ORDERS, Way, of_data, of_measure, of_profiles
+from rankgauge.explanation.calculation import number
+from rankgauge.explanation.candidates import (
+    AVERAGED,
+    ORDERS,
+    Combination,
+    of_data,
+    of_measure,
+    of_profiles,
+)
 from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.given_values import GivenValues
-from rankgauge.explanation.json_documents import null, written
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
-from rankgauge.explanation.working import number
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Fit", "Reproduction", "reproduce"]
 
@@ -68,10 +75,10 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reproduction:
+class Reproduction(Result):
     """Which way of computing reproduces numbers from somewhere else, and how sure that is.
 
-    Made by :func:`reproduce`. Shows itself in a notebook; :func:`report_reproduction` prints it.
+    Made by :func:`reproduce`. Printed, it is a table.
 
     Attributes:
         measure: The measure, as we take it.
@@ -86,6 +93,8 @@ class Reproduction:
         reconciliation: From our mean to that which was given, by the best way; what it does not
             explain is its rest.
     """
+
+    _schema = _SCHEMA
 
     measure: Measure
     given: GivenValues
@@ -117,12 +126,11 @@ class Reproduction:
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
-    def to_json(self) -> str:
-        """As JSON by the published schema ``reproduction-1.json``; NaN is null."""
-        data = {
+    def _data(self) -> dict[str, Any]:
+        return {
             "measure": str(self.measure),
             "given": {
-                "source": self.given.source, "mean": null(self.given.mean),
+                "source": self.given.source, "mean": self.given.mean,
                 "values": len(self.given.values), "digits": self.given.digits,
                 "slack": self.given.slack, "notes": list(self.given.notes),
             },
@@ -133,18 +141,18 @@ class Reproduction:
             "fits": [
                 {
                     "name": fit.name, "deviations": list(fit.deviations), "profile": fit.profile,
-                    "mean": null(fit.mean), "reproduced": fit.reproduced, "missed": fit.missed,
+                    "mean": fit.mean, "reproduced": fit.reproduced, "missed": fit.missed,
                     "same": list(fit.same),
                     "ours": fit.ours,
                 }
                 for fit in self.fits
             ],
-            "reconciliation": self.reconciliation.data(),
+            "reconciliation": self.reconciliation._data(),  # noqa: SLF001 - without schema
         }  # fmt: skip
-        return written(_SCHEMA, data)
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return f"{self.title()}: {self.best.name} ({self.sure})"
 
     def __repr__(self) -> str:
         return f"<Reproduction of {self.title()}: {self.best.name}, {self.sure}>"
@@ -204,10 +212,10 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
             where=given.source, fix="give the values of queries that are judged",
         )  # fmt: skip
-    case, given, held = _best_of(case, given)
-    fits = _distinct(sorted(held.tries, key=lambda one: one.order(given.mean)))
+    case, given, trials = _best_of(case, given)
+    fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
     best = fits[0]
-    sure, why = _certainty(fits, held)
+    sure, why = _certainty(fits, trials)
     # What explains less than half of it would only mislead.
     found = sure != "not found"
     target = Target(given.source, given.mean, given.values or None, given.slack)
@@ -217,19 +225,19 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         measure=case.measure,
         given=given,
         fits=tuple(one.fit() for one in (shown if ours in shown else [*shown[:-1], ours])),
-        tried=len(held.tries),
+        tried=len(trials.every),
         sure=sure,
         why=why,
-        tied=_tied(case, best, held) if best.missed and given.values else 0,
+        tied=_tied(case, best, trials) if best.missed and given.values else 0,
         reconciliation=reconciled(case, best.way.deviations if found else (), target, query=query),
     )
 
 
 @dataclass(eq=False)
-class _Try:
+class _Trial:
     """A way with what it comes to, beside what was given."""
 
-    way: Way
+    way: Combination
     ours: bool
     place: int
     values: Values
@@ -254,7 +262,7 @@ class _Try:
         )  # fmt: skip
 
 
-class _Held:
+class _Trials:
     """What was given, laid out beside the judged queries."""
 
     def __init__(self, case: Case, given: GivenValues) -> None:
@@ -266,9 +274,9 @@ class _Held:
             if query in self.rows:
                 self.values[self.rows[query]] = value
         self.strange = sum(query not in self.rows for query in given.values)
-        self.tries: list[_Try] = []
+        self.every: list[_Trial] = []
 
-    def add(self, way: Way, measure: Measure, values: Values, kept: BoolArray) -> None:
+    def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
         """A way, by the values it comes to and which of them are averaged."""
         mean = measure.mean(values[kept].tolist())
         if self.given.values:
@@ -278,9 +286,9 @@ class _Held:
         else:
             matched = int(abs(mean - self.given.mean) <= self.given.slack + _ROUNDING)
             missed = 1 - matched
-        place = len(self.tries)
-        self.tries.append(
-            _Try(way, not way.deviations, place, values, kept, mean, matched, missed, [])
+        place = len(self.every)
+        self.every.append(
+            _Trial(way, not way.deviations, place, values, kept, mean, matched, missed, [])
         )
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
@@ -300,18 +308,18 @@ class _Held:
         return values, kept
 
 
-def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Held]:
+def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
     """Every way on all queries; or, if that explains more, on those only whose value was given."""
-    held = _tries(case, given)
-    fewest = min(one.missed for one in held.tries)
+    trials = _try_all(case, given)
+    fewest = min(one.missed for one in trials.every)
     here = [query for query in case.qrels.query_ids if query in given.values]
     if not fewest or not here or len(here) == len(case.qrels.query_ids):
-        return case, given, held
+        return case, given, trials
     fewer = case._replace(qrels=keep_queries(case.qrels, here))
-    again = _tries(fewer, given)
+    again = _try_all(fewer, given)
     # Each query without a value counts as one that every way misses that averages it.
-    if min(one.missed for one in again.tries) * 2 > fewest:
-        return case, given, held
+    if min(one.missed for one in again.every) * 2 > fewest:
+        return case, given, trials
     said = (
         f"{given.source} has values of {len(here)} of the {len(case.qrels.query_ids)} judged "
         "queries: only these are looked at and averaged on both sides"
@@ -319,9 +327,9 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Held]:
     return fewer, replace(given, notes=(*given.notes, said)), again
 
 
-def _tries(case: Case, given: GivenValues) -> _Held:
+def _try_all(case: Case, given: GivenValues) -> _Trials:
     """Every way that is tried."""
-    held = _Held(case, given)
+    trials = _Trials(case, given)
     choices = list(of_measure(case.measure))
     # Of large runs fewer are joined: each of these takes a pass through all of it.
     most = 2 if len(case.run.table) <= _FEW_ROWS else 1
@@ -332,29 +340,33 @@ def _tries(case: Case, given: GivenValues) -> _Held:
         left = _MOST - len(way.deviations)
         wanted = [(own, measure) for own, measure in choices if len(own.deviations) <= left]
         for own, measure, evaluation, column in _evaluated(changed, wanted):
-            _add(held, (_joined(way, own), measure), evaluation, column)
+            _add(trials, (_combine(way, own), measure), evaluation, column)
     for way in of_profiles(case.measure):
-        _add_profile(held, case, way)
-    return held
+        _add_profile(trials, case, way)
+    return trials
 
 
-def _add(held: _Held, way: tuple[Way, Measure], evaluation: Evaluation, column: int) -> None:
+def _add(
+    trials: _Trials, way: tuple[Combination, Measure], evaluation: Evaluation, column: int
+) -> None:
     """A way, and the same with other queries averaged."""
     both, measure = way
-    values, kept = held.laid_out(evaluation, column)
-    held.add(both, measure, values, kept)
+    values, kept = trials.laid_out(evaluation, column)
+    trials.add(both, measure, values, kept)
     if len(both.deviations) == _MOST:
         return
     defined = kept.copy()
     flags = evaluation.undefined[:, column].tolist()
     for query, undefined in zip(evaluation.query_ids, flags, strict=True):
-        defined[held.rows[query]] &= not undefined
-    for deviation, fewer in zip(AVERAGED, (kept & held.in_run, defined), strict=True):
+        defined[trials.rows[query]] &= not undefined
+    for deviation, fewer in zip(AVERAGED, (kept & trials.in_run, defined), strict=True):
         if fewer.any() and (fewer != kept).any():
-            held.add(_joined(both, Way(deviation.name, (deviation,))), measure, values, fewer)
+            trials.add(
+                _combine(both, Combination(deviation.name, (deviation,))), measure, values, fewer
+            )
 
 
-def _add_profile(held: _Held, case: Case, way: Way) -> None:
+def _add_profile(trials: _Trials, case: Case, way: Combination) -> None:
     changed = case
     try:
         for deviation in way.deviations:
@@ -363,13 +375,13 @@ def _add_profile(held: _Held, case: Case, way: Way) -> None:
     except RankgaugeError:
         # What the tool cannot work with it cannot have made.
         return
-    values, kept = held.laid_out(evaluation, 0)
-    held.add(way, changed.measure, values, kept)
+    values, kept = trials.laid_out(evaluation, 0)
+    trials.add(way, changed.measure, values, kept)
 
 
 def _evaluated(
-    case: Case, wanted: Sequence[tuple[Way, Measure]]
-) -> Iterator[tuple[Way, Measure, Evaluation, int]]:
+    case: Case, wanted: Sequence[tuple[Combination, Measure]]
+) -> Iterator[tuple[Combination, Measure, Evaluation, int]]:
     """Measures of one case, in one go; one by one where one of them cannot be had."""
     try:
         evaluation = evaluated(case, [measure for _, measure in wanted])
@@ -385,15 +397,15 @@ def _evaluated(
         yield way, measure, evaluation, column
 
 
-def _joined(one: Way, other: Way) -> Way:
-    return Way(
+def _combine(one: Combination, other: Combination) -> Combination:
+    return Combination(
         " + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations)
     )
 
 
-def _distinct(tries: Sequence[_Try]) -> list[_Try]:
+def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:
     """Ways that come to different values; each with the names of those that come to the same."""
-    found: dict[tuple[bytes, bytes], _Try] = {}
+    found: dict[tuple[bytes, bytes], _Trial] = {}
     for one in tries:
         values = np.round(np.where(one.kept, one.values, 0.0), 9) + 0.0
         first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
@@ -408,14 +420,14 @@ def _distinct(tries: Sequence[_Try]) -> list[_Try]:
     return list(found.values())
 
 
-def _certainty(fits: Sequence[_Try], held: _Held) -> tuple[str, str]:
+def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     """How sure the best way is, and why."""
-    given, best = held.given, fits[0]
+    given, best = trials.given, fits[0]
     if not given.values:
         return _of_mean(fits, given)
     whole = best.matched + best.missed
     if best.missed:
-        every = np.logical_and.reduce([held.close(one.values, one.kept) for one in fits])
+        every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         said = (
             f"the best of all ways reproduces {best.matched} of {whole} values; every way "
             f"reproduces {int(np.count_nonzero(every))} of them; what remains is left over"
@@ -438,7 +450,7 @@ def _certainty(fits: Sequence[_Try], held: _Held) -> tuple[str, str]:
     return ("sure" if least >= _SURE else "likely"), said
 
 
-def _tied(case: Case, best: _Try, held: _Held) -> int:
+def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     """How many of the values that it misses some order of equal scores can make."""
     changed = case
     for deviation in best.way.deviations:
@@ -448,21 +460,21 @@ def _tied(case: Case, best: _Try, held: _Held) -> int:
     bounds = []
     for ties in ("best", "worst"):
         policies = replace(changed.policies, ties=ties, draws=0, seed=0)
-        bounds.append(held.laid_out(evaluated(changed._replace(policies=policies)), 0)[0])
+        bounds.append(trials.laid_out(evaluated(changed._replace(policies=policies)), 0)[0])
     low, high = np.minimum(*bounds), np.maximum(*bounds)
-    slack = held.given.slack + _ROUNDING
+    slack = trials.given.slack + _ROUNDING
     with np.errstate(invalid="ignore"):
-        inside = (held.values >= low - slack) & (held.values <= high + slack) & (low < high)
-    return int(np.count_nonzero(inside & best.kept & ~held.close(best.values, best.kept)))
+        inside = (trials.values >= low - slack) & (trials.values <= high + slack) & (low < high)
+    return int(np.count_nonzero(inside & best.kept & ~trials.close(best.values, best.kept)))
 
 
-def _apart(one: _Try, other: _Try, slack: float) -> int:
+def _apart(one: _Trial, other: _Trial, slack: float) -> int:
     """How many queries tell two ways apart, to the digits given."""
     differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
     return int(np.count_nonzero(differ & (one.kept | other.kept)))
 
 
-def _of_mean(fits: Sequence[_Try], given: GivenValues) -> tuple[str, str]:
+def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     """How sure a way is of which only the mean is known."""
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]

@@ -1,4 +1,4 @@
-"""What is on the tables of a working: the rows that matter, in one line what lies between."""
+"""Tables of a calculation: the rows that matter, and in one line what is between; its JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from dataclasses import replace
 
 from rankgauge.core.grammar import Value
 from rankgauge.core.text import many
-from rankgauge.explanation.listing import Listed, Listing
-from rankgauge.explanation.working import Term, Worked, Working, level_of, number
+from rankgauge.explanation.calculation import (
+    Calculation,
+    RankedDocument,
+    RankedQuery,
+    Step,
+    Term,
+    number,
+)
+from rankgauge.explanation.cases import level_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GAP", "UNJUDGED", "grade_of", "score_of", "shown_of", "tables_of", "terms_of"]
+__all__ = ["GAP", "UNJUDGED", "grade_of", "shown_of", "tables_of", "terms_of"]
 
 UNJUDGED = "·"
 GAP = "..."
@@ -22,22 +29,24 @@ _WORDS = {"document", "relevant", "tie"}
 
 
 def tables_of(
-    measure: Measure, working: Working, listing: Listing, *, title: str
+    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str
 ) -> tuple[Table, ...]:
     """The ranking with what each document contributes; the ideal ranking, if there is one."""
-    ranking = replace(_ranking(measure, working, listing), title=title)
-    return (ranking, _ideal(working)) if working.ideal else (ranking,)
+    first = replace(_ranking(measure, calculation, ranking), title=title)
+    return (first, _ideal(calculation)) if calculation.ideal else (first,)
 
 
-def shown_of(working: Working) -> list[Worked]:
+def shown_of(calculation: Calculation) -> list[Step]:
     """The rows that are shown: the first ranks, and below what counts."""
-    return [row for place, row in enumerate(working.rows) if place < _HEAD or row.counts][:_MOST]
+    return [row for place, row in enumerate(calculation.rows) if place < _HEAD or row.counts][
+        :_MOST
+    ]
 
 
-def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
-    level, columns = level_of(measure, listing), working.columns
-    shown = shown_of(working)
-    ties = any(row.listed.tied for row in shown)
+def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery) -> Table:
+    level, columns = level_of(measure, ranking), calculation.columns
+    shown = shown_of(calculation)
+    ties = any(row.ranked.tied for row in shown)
     binary = measure.declaration.reads == "binary" and "rel" in measure.declaration.words
     extra = (*(("tie",) if ties else ()), "grade", *(("relevant",) if binary else ()))
     heads = ("rank", "document", "score", *extra, *columns)
@@ -45,14 +54,14 @@ def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
     best: set[tuple[int, int]] = set()
     last = 0
     for row, terms in zip(shown, terms_of([row.terms for row in shown]), strict=True):
-        place = row.listed.rank
+        place = row.ranked.rank
         if place > last + 1:
-            rows.append(_line(_between(listing.documents[last : place - 1], level), heads))
+            rows.append(_line(_between(ranking.documents[last : place - 1], level), heads))
         last = place
         if row.counts:
             best.add((len(rows), 1))
-        rows.append((*_document(row.listed, level, ties=ties, binary=binary), *terms))
-    rest = listing.documents[last:]
+        rows.append((*_document(row.ranked, level, ties=ties, binary=binary), *terms))
+    rest = ranking.documents[last:]
     if rest:
         rows.append(_line(_between(rest, level, cut=_cut(measure, last)), heads))
     return Table(
@@ -63,16 +72,16 @@ def _ranking(measure: Measure, working: Working, listing: Listing) -> Table:
     )
 
 
-def _document(listed: Listed, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
+def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
     """What is known of a document before anything is worked out."""
-    yield str(listed.rank)
-    yield listed.document
-    yield score_of(listed.score)
+    yield str(one.rank)
+    yield one.document
+    yield score_of(one.score)
     if ties:
-        yield f"{listed.first}-{listed.last}" if listed.tied else ""
-    yield grade_of(listed.grade)
+        yield f"{one.first}-{one.last}" if one.tied else ""
+    yield grade_of(one.grade)
     if binary:
-        yield "yes" if listed.reaches(level) else ""
+        yield "yes" if one.reaches(level) else ""
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:
@@ -90,9 +99,9 @@ def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
     return (GAP, text, *([""] * (len(heads) - 2)))
 
 
-def _between(documents: Sequence[Listed], level: float, *, cut: Value = None) -> str:
+def _between(documents: Sequence[RankedDocument], level: float, *, cut: Value = None) -> str:
     """What is not shown, in a few words."""
-    hits = [str(listed.rank) for listed in documents if listed.reaches(level)]
+    hits = [str(one.rank) for one in documents if one.reaches(level)]
     said = "none relevant"
     if hits:
         said = f"{len(hits)} relevant, at {', '.join(hits[:3])}" + (", ..." * (len(hits) > 3))
@@ -100,9 +109,9 @@ def _between(documents: Sequence[Listed], level: float, *, cut: Value = None) ->
     return f"{many(len(documents), 'more document')}{below}, {said}"
 
 
-def _ideal(working: Working) -> Table:
-    ideal = working.ideal
-    heads = ("rank", "document", "grade", *working.columns)
+def _ideal(calculation: Calculation) -> Table:
+    ideal = calculation.ideal
+    heads = ("rank", "document", "grade", *calculation.columns)
     terms = terms_of([row.terms for row in ideal])
     rows: list[tuple[Cell, ...]] = [
         (str(row.rank), row.document, grade_of(row.grade), *written)

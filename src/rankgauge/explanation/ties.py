@@ -1,4 +1,4 @@
-"""By hand: means over all orders of equal scores, of measures that add up what ranks are worth.
+"""Step by step: means over all orders of equal scores, of measures that add up weights of ranks.
 
 In a group of equal scores each document is as likely at each of its ranks: what its rank is worth
 to it is the mean over the ranks of the group.
@@ -10,9 +10,16 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from rankgauge.explanation.calculation import (
+    CALCULATIONS,
+    Calculation,
+    RankedQuery,
+    Step,
+    number,
+    summed,
+)
+from rankgauge.explanation.cases import words_of
 from rankgauge.explanation.graded import worth_of, worth_said
-from rankgauge.explanation.listing import Listing
-from rankgauge.explanation.working import WORKED, Worked, Working, number, summed, words_of
 from rankgauge.measures.measure import Measure
 
 __all__ = ["averaged", "orders_of"]
@@ -56,7 +63,7 @@ _SAID = {
 }
 
 
-def averaged(measure: Measure, query: Listing) -> Working | None:
+def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
     """The mean of a measure over all orders of equal scores; None where it cannot be shown so."""
     words, name = words_of(measure, query), measure.name
     if (
@@ -77,9 +84,9 @@ def averaged(measure: Measure, query: Listing) -> Working | None:
         total += gain * mean
         terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
         added = gain * mean if counts else None
-        rows.append(Worked(one, (gain if counts else None, mean, added, total), counts))
+        rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
     # The best ranking, and whether the value is defined, are those of any one order.
-    plain = WORKED[name](str(measure), query, words)
+    plain = CALCULATIONS[name](str(measure), query, words)
     value, said = _divided(name, plain, (query, words), total)
     steps = (
         *((worth_said(words),) if "gain" in words else ()),
@@ -88,11 +95,11 @@ def averaged(measure: Measure, query: Listing) -> Working | None:
         f"{measure} = {said} = {number(value)}",
     )
     heads = ("gain", head, "contribution", "sum")
-    return Working(heads, tuple(rows), steps, value, plain.ideal)
+    return Calculation(heads, tuple(rows), steps, value, plain.ideal)
 
 
 def _divided(
-    name: str, plain: Working, asked: tuple[Listing, Any], total: float
+    name: str, plain: Calculation, asked: tuple[RankedQuery, Any], total: float
 ) -> tuple[float, str]:
     """The sum made the value of the measure, and how that is written."""
     query, words = asked
@@ -113,7 +120,7 @@ def _divided(
     return total / whole if whole else 0.0, said
 
 
-def orders_of(query: Listing) -> str:
+def orders_of(query: RankedQuery) -> str:
     """How many orders of its equal scores there are, as it is written."""
     sizes = {one.first: one.last - one.first + 1 for one in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)

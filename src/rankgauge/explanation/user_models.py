@@ -1,4 +1,4 @@
-"""By hand: models of a reader, rank by rank down to the last one that may be read."""
+"""Step by step: models of a reader, rank by rank down to the last one that may be read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from rankgauge.explanation.listing import Listed, Listing
-from rankgauge.explanation.working import Worked, Working, number, summed, worked
+from rankgauge.explanation.calculation import (
+    Calculation,
+    RankedDocument,
+    RankedQuery,
+    Step,
+    calculates,
+    number,
+    summed,
+)
 
 __all__ = ["FAR"]
 
@@ -77,14 +84,14 @@ _MODELS = {
 }  # fmt: skip
 
 
-def _gain(listed: Listed, words: Any) -> float:
+def _gain(one: RankedDocument, words: Any) -> float:
     """1 for a relevant document; or its grade as a share of the top one."""
     rel, top = words["rel"], words["top"]
-    if listed.grade is None or listed.grade < 0:
+    if one.grade is None or one.grade < 0:
         return 0.0
     if top is None:
-        return float(listed.grade >= (1 if rel is None else rel))
-    return listed.grade / top if rel is None or listed.grade >= rel else 0.0
+        return float(one.grade >= (1 if rel is None else rel))
+    return one.grade / top if rel is None or one.grade >= rel else 0.0
 
 
 def _worth(words: Any) -> str:
@@ -95,14 +102,14 @@ def _worth(words: Any) -> str:
     return f"gain of a document: its grade / {number(top)}{low}"
 
 
-@worked(*_MODELS)
-def _read(name: str, query: Listing, words: Any) -> Working:
-    k, listed = words["k"], query.within(words["k"])
+@calculates(*_MODELS)
+def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
+    k, documents = words["k"], query.within(words["k"])
     chance, said = _MODELS[name.partition("@")[0].partition("(")[0]](words)
     gains, chances, reached = [], [], [1.0]
     gained = 0.0
     for rank in range(1, k + 1):
-        gain = _gain(listed[rank - 1], words) if rank <= len(listed) else 0.0
+        gain = _gain(documents[rank - 1], words) if rank <= len(documents) else 0.0
         gained += gain
         gains.append(gain)
         chances.append(chance(_At(rank, gain, gained)) if rank < k else 0.0)
@@ -110,23 +117,23 @@ def _read(name: str, query: Listing, words: Any) -> Working:
     # All looks that are to be expected.
     looks = math.fsum(reached[:k])
     total, rows, terms = 0.0, [], []
-    for one, gain, on, come in zip(listed, gains, chances, reached, strict=False):
+    for one, gain, on, come in zip(documents, gains, chances, reached, strict=False):
         weight, counts = come / looks, gain > 0
         added = weight * gain if counts else None
         total += weight * gain
-        rows.append(Worked(one, (gain if counts else None, on, weight, added, total), counts))
+        rows.append(Step(one, (gain if counts else None, on, weight, added, total), counts))
         terms += [f"{number(weight)}·{number(gain)}"] if counts else []
     steps = [
         _worth(words),
         f"goes on: the chance to look at rank i + 1, too: {said}",
         "weight: the share of all looks that a rank gets, as it is likely to be reached",
     ]
-    if len(listed) < k:
-        below = math.fsum(reached[len(listed) : k]) / looks
-        ranks = f"the ranks {len(listed) + 1} to {k} hold nothing, and get"
-        if len(listed) + 1 == k:
+    if len(documents) < k:
+        below = math.fsum(reached[len(documents) : k]) / looks
+        ranks = f"the ranks {len(documents) + 1} to {k} hold nothing, and get"
+        if len(documents) + 1 == k:
             ranks = f"rank {k} holds nothing, and gets"
         steps.append(f"below the ranking: {ranks} {number(below)} of it")
     steps.append(f"{name} = {summed(terms)} = {number(total)}" if terms else f"{name} = 0")
     heads = ("gain", "goes on", "weight", "contribution", "sum")
-    return Working(heads, tuple(rows), tuple(steps), total)
+    return Calculation(heads, tuple(rows), tuple(steps), total)

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.compression import Unpacked, exploded, too_many, unpacking
-from rankgauge.formats.names import PACKINGS, BrokenPackError
+from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 __all__ = ["ZIP", "Archive", "split_name"]
 
@@ -81,14 +81,14 @@ class Archive:
     def members(self) -> tuple[str, ...]:
         """The names of its files, without those that a Mac adds, and hidden ones."""
         names = dict.fromkeys(info.filename for info in self._infos)
-        return tuple(name for name in names if not _is_beside(name))
+        return tuple(
+            name
+            for name in names
+            if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
+        )
 
     def sole(self) -> str | None:
-        """Its only file, None if there are several.
-
-        Raises:
-            FormatError: If there is none.
-        """
+        """Its only file, None if there are several."""
         if not self.members:
             raise FormatError(
                 "there is no file in this archive", path=self.name, fix="write it again"
@@ -114,23 +114,12 @@ class Archive:
         )  # fmt: skip
 
     def size(self, member: str) -> int:
-        """Bytes of a member, as it says.
-
-        Raises:
-            InputError: If there is none of that name, or it is locked.
-            FormatError: If it claims to be far longer than text can be, is packed in a way that is
-                not read here, or stands twice.
-        """
+        """Bytes of a member, as it says."""
         return self._info(member).file_size
 
     @contextmanager
     def opened(self, member: str) -> Iterator[BinaryIO]:
-        """A member, unpacked; also one that is a packed file.
-
-        Raises:
-            InputError: As :meth:`size`.
-            FormatError: If it cannot be read.
-        """
+        """A member, unpacked; also one that is a packed file."""
         info, shown = self._info(member), f"{self.name}!{member}"
         with self._opened() as (archive, file):
             try:
@@ -190,11 +179,6 @@ class Archive:
         return info
 
 
-def _is_beside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return name.startswith("__MACOSX/") or path.name.startswith(".")
-
-
 def _unreadable(shown: str, error: Exception) -> FormatError:
     return FormatError(
         f"this part of the archive cannot be read: {error}", path=shown,
@@ -223,5 +207,4 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
             fix="unpack the outer one (unzip FILE), and name what comes out",
         )  # fmt: skip
     packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
-    plain = cast("BinaryIO", found)
-    return plain if packing is None else unpacking(plain, packing, shown, taken=taken)
+    return found if packing is None else unpacking(found, packing, shown, taken=taken)

@@ -182,12 +182,7 @@ def _changes_of_arrow(chunk: Any) -> IntArray:
 
 
 def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
-    """Where a value is not that of the row before, if that is rare: so the ids of queries mostly.
-
-    Args:
-        column: Text or bytes, none missing.
-        changes: Which rows of a part are followed by another value.
-    """
+    """Where a value differs from the row before, if that is rare, as in most columns of queries."""
     if len(column) < _MANY or _RARE * len(changes(column[:_LOOKED_AT])) > _LOOKED_AT:
         return None
     heads = np.append(0, changes(column).astype(np.int64) + 1)

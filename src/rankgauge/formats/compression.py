@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import sys
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol, cast
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
 
 from rankgauge.errors import FormatError, MissingExtra
-from rankgauge.formats.names import BrokenPackError, Packing
+from rankgauge.formats.registry import BrokenPackError, Packing
 
 __all__ = ["Unpacked", "exploded", "packed", "too_many", "unpacking"]
 
@@ -34,57 +35,18 @@ _LEVELS = {"gzip": 6, "bzip2": 9, "xz": 6, "zstd": 3, "lz4": 0}
 _Read = Callable[[int], bytes]
 
 
-class _Decompressor(Protocol):
-    """One member or frame, as the decompressors of the standard library unpack it."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes | None: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
-class Unpacked(io.BufferedIOBase):
-    """What comes out of a packed stream, as a stream.
+class Unpacked(io.BufferedReader):
+    """The content of a compressed stream, as a stream.
 
     Args:
         parts: Gives the next bytes, so many at most; none at the end.
-        taken: How many packed bytes that took so far.
+        taken: How many compressed bytes were taken so far.
         name: The name of the file.
-        program: What unpacks such a file.
+        program: The program that unpacks such a file.
     """
 
     def __init__(self, parts: _Read, taken: Callable[[], int], *, name: str, program: str) -> None:
-        self._buffer = io.BufferedReader(_Counted(parts, taken, name, program))
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def read(self, size: int | None = -1) -> bytes:
-        """So many bytes, or all that is left."""
-        return self._buffer.read(size)
-
-    def read1(self, size: int = -1) -> bytes:
-        """Some bytes, so many at most."""
-        return self._buffer.read1(size)
-
-    def readinto(self, room: Any) -> int:
-        """Fill the room, how far."""
-        return self._buffer.readinto(room)
-
-    def readline(self, size: int | None = -1) -> bytes:
-        """The next line."""
-        return self._buffer.readline(size)
-
-    def peek(self, size: int = 0) -> bytes:
-        """Some of the next bytes, which are not consumed."""
-        return self._buffer.peek(size)
-
-    def __iter__(self) -> Iterator[bytes]:  # quicker than line by line
-        return iter(self._buffer)
+        super().__init__(_Counted(parts, taken, name, program))
 
 
 class _Counted(io.RawIOBase):
@@ -121,14 +83,7 @@ class _Counted(io.RawIOBase):
 def exploded(
     name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False
 ) -> FormatError:
-    """The error for packed bytes that become far too many.
-
-    Args:
-        name: What holds them.
-        sizes: How many they are, and how many they become.
-        program: What unpacks them.
-        claimed: Whether they only say so.
-    """
+    """The error for packed bytes that become far too many."""
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
@@ -169,21 +124,13 @@ def unpacking(
 
     parts = _gzip_parts(read) if packing.name == "gzip" else _Members(read, packing, name).part
     program = f"{packing.program} -d FILE"
-    got = Unpacked(parts, taken or (lambda: count), name=name, program=program)
-    return cast("BinaryIO", got)
-
-
-class _Reading:
-    """A file as far as GzipFile needs one."""
-
-    def __init__(self, read: _Read) -> None:
-        self.read = read
+    return Unpacked(parts, taken or (lambda: count), name=name, program=program)
 
 
 def _gzip_parts(read: _Read) -> _Read:
     from gzip import BadGzipFile, GzipFile
 
-    stream = GzipFile(fileobj=cast("BinaryIO", _Reading(read)), mode="rb")
+    stream = GzipFile(fileobj=cast("BinaryIO", SimpleNamespace(read=read)), mode="rb")
 
     def part(size: int) -> bytes:
         try:
@@ -243,11 +190,11 @@ class _Members:
         )  # fmt: skip
 
 
-_Made = tuple[Callable[[], _Decompressor], tuple[type[Exception], ...]]
+# What makes a decompressor for a member, and what it raises.
+_Made = tuple[Callable[[], Any], tuple[type[Exception], ...]]
 
 
 def _decompressors(packing: Packing, name: str) -> _Made:
-    """What makes a decompressor for a member, and what it raises."""
     match packing.name:
         case "bzip2":
             bz2 = _library("bz2", packing, name)
@@ -325,22 +272,21 @@ def _library(module: str, packing: Packing, name: str) -> Any:
         ) from None
 
 
-@contextmanager
-def packed(raw: BinaryIO, packing: Packing, name: str) -> Iterator[BinaryIO]:
-    """A stream whose bytes are packed into another, which stays open.
+def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager[BinaryIO]:
+    """A stream whose bytes are compressed into another, which stays open.
 
     The same bytes in give the same bytes out: there is no time and no name inside.
 
     Args:
-        raw: Where the packed bytes go.
-        packing: How they are packed.
+        raw: Gets the compressed bytes.
+        packing: How they are compressed.
         name: The name of the file.
 
     Raises:
         MissingExtra: If a library is needed that is not installed.
     """
-    with _packer(raw, packing, name) as stream:
-        yield stream
+    made: AbstractContextManager[Any] = _packer(raw, packing, name)
+    return made
 
 
 def _packer(raw: BinaryIO, packing: Packing, name: str) -> Any:

@@ -96,14 +96,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
 
 
 def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
-    """The digits of tokens that have eight at most, as whole numbers, without their points.
-
-    Args:
-        data: The bytes.
-        words: The word at each of them.
-        token: Where each ends, how many digits it has, and how many of them behind the point.
-        sure: Where something else than a digit is found, False is written.
-    """
+    """The digits of tokens that have eight at most, as whole numbers, without their points."""
     ends, digits, behind = token
     here = words[ends - _WORD]
     if isinstance(behind, int) and behind >= _WORD:

@@ -1,32 +1,201 @@
-"""Rows of CSV and TSV that lose no cell: quotes are closed, rows are as wide as the header."""
+"""CSV and TSV: rows that lose no cell (quotes are closed, rows are as wide as the header)."""
 
 from __future__ import annotations
 
 import csv
+import itertools
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
+from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.lines import shorten
+from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
+from rankgauge.formats.rows import Rows, by_query, rank_number
 
-__all__ = ["check_header", "check_width", "decoded_line", "quoting_error", "rows_of"]
+__all__ = [
+    "beir_lines", "check_header", "check_width", "csv_lines", "decoded_line", "quepid_lines",
+    "quoting_error", "read_csv", "read_tsv", "rows_of", "tsv_lines",
+]  # fmt: skip
 
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
+# Ids as a spreadsheet or a data frame writes numbers.
+_ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
+_DECIMAL = re.compile(r"\d+\.0+")
+
+
+def read_csv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read CSV with a header."""
+    return _read(lines, rows, ",")
+
+
+def read_tsv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read TSV with a header; as :func:`read_csv`."""
+    return _read(lines, rows, "\t")
+
+
+def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
+    name = rows.name
+    start = list(itertools.islice(lines, 1))
+    first = "".join(decoded_line(line, name, number) for number, line in start)
+    by = _delimiter(first, rows.layout, usual)
+    found = _cells_of(itertools.chain(start, lines), rows, by)
+    _, header = next(found, (0, None))
+    if header is None:
+        return rows.table()  # which says that there is none
+    columns, places = _header(header, rows)
+    query, doc, value = places
+    rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
+    ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
+    # A list of queries and documents to be rated has some that are not, yet.
+    rated = header[value].strip().strip("'\"").lower() == "rating"
+    unrated = 0
+    for number, row in found:
+        if rated and (len(row) == 1 or (len(row) == len(header) and not row[value].strip())):
+            unrated += 1
+        elif _is_row(row, header, rows, (number, by)):
+            grade = _grade(row, places, rows, number)
+            if grade is not None:
+                rows.add(number, row[query], row[doc], grade)
+                if ranks:
+                    rows.ranks.append(rank_number(row[rank]))
+    table = rows.table(columns, (query + 1, doc + 1, value + 1))
+    if by != usual:
+        table = table.said(f"{name}: read with {by!r} between the columns")
+    if unrated:
+        table = table.said(f"{name}: {unrated} lines without a rating are not judged")
+    return table.said(*_spreadsheet_warnings(rows))
+
+
+def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
+    """Whether a row has the cells of the header; else it is blank, or refused."""
+    if len(row) == len(header):
+        return True
+    if not "".join(row).strip():
+        return False
+    try:
+        check_width(row, header, rows.name, place)
+    except FormatError as error:
+        rows.report(error)
+        return False
+    return True
+
+
+def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int) -> float | None:
+    query, doc, value = places
+    try:
+        return read_number(row[value].encode())
+    except ValueError:
+        rows.refuse(
+            number, *wrong_number(row[value], rows.layout), column=value + 1,
+            ids=(row[query], row[doc]), not_finite=is_missing(row[value]),
+        )  # fmt: skip
+    return None
+
+
+def _cells_of(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, by: str
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, with the number of its last line; read past errors line by line."""
+    if rows.on_error is not None:
+        for number, line in lines:
+            try:
+                yield number, next(_strict([decoded_line(line, rows.name, number)], by), [])
+            except csv.Error as error:
+                rows.report(quoting_error(error, rows.name, number))
+            except FormatError as error:
+                rows.report(error)
+        return
+    behind = 0
+    reader = _strict((decoded_line(line, rows.name, number) for number, line in lines), by)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+            behind = reader.line_num
+    except csv.Error as error:
+        raise quoting_error(error, rows.name, behind + 1) from None
+
+
+def _strict(texts: Iterable[str], by: str) -> Any:
+    return csv.reader(texts, delimiter=by, strict=True)
+
+
+def _delimiter(header: str, layout: Layout, usual: str) -> str:
+    """What separates columns: what the format says, or else what splits a header of ours."""
+    for by in (usual, ",", ";", "|", "\t"):
+        if columns_of(header.split(by), layout) is not None:
+            return by
+    return usual
+
+
+def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int]]:
+    """The chosen columns and their places."""
+    columns = columns_of(header, rows.layout)
+    if columns is None:
+        what, fix = wrong_columns(header, rows.layout)
+        names, mark, more = fix.partition("; ")
+        fix = f"{names}, in the first line{mark}{more}"
+        raise FormatError(what, path=rows.name, line=1, fix=fix)
+    check_header(header, rows.name, read=columns.read)
+    query, doc, value = map(header.index, columns.read)
+    return columns, (query, doc, value)
+
+
+def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
+    for what, ids in (("query", rows.queries), ("document", rows.docs)):
+        strange = next((one for one in ids if _ROUNDED.fullmatch(one)), None)
+        if strange is None and all(map(_DECIMAL.fullmatch, ids)):
+            strange = ids[0]
+        if strange is not None:
+            yield (
+                f"WARNING: {rows.name}: {what} id {strange!r} looks like a number that a "
+                "spreadsheet or a data frame made of an id: write ids as text"
+            )
+
+
+def csv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A CSV table with a header, query by query."""
+    return _lines(table, layout, layout.columns, ",")
+
+
+def tsv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A TSV table with a header, query by query."""
+    return _lines(table, layout, layout.columns, "\t")
+
+
+def beir_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """Judgments as BEIR has them."""
+    return _lines(table, layout, ("query-id", "corpus-id", "score"), "\t")
+
+
+def quepid_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """Ratings as Quepid and the workbench of OpenSearch import them."""
+    return _lines(table, layout, ("query", "docid", "rating"), ",")
+
+
+def _lines(
+    table: PairTable, layout: Layout, header: tuple[str, str, str], by: str
+) -> Iterator[str]:
+    parts: list[str] = []
+    # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
+    sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
+    writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
+    writer.writerow(header)
+    for query, docs in by_query(table):
+        writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
+        yield "".join(parts)
+        parts.clear()
+    yield "".join(parts)
 
 
 def rows_of(
     lines: Iterable[tuple[int, int, bytes]], name: str, by: str
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """Each row with a cell that is not empty: its first line, where it begins, and its cells.
-
-    Args:
-        lines: The number and the offset of each line, and it.
-        name: The name of the file.
-        by: What separates cells.
-
-    Raises:
-        FormatError: If a quote is not closed, or a line is not UTF-8.
-    """
+    """Each row with a cell that is not empty: its first line, where it begins, and its cells."""
     first = begin = number = behind = 0
 
     def texts() -> Iterator[str]:
@@ -47,11 +216,7 @@ def rows_of(
 
 
 def decoded_line(line: bytes, name: str, number: int) -> str:
-    """The text of a line.
-
-    Raises:
-        FormatError: If it is not UTF-8.
-    """
+    """The text of a line."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -62,13 +227,7 @@ def decoded_line(line: bytes, name: str, number: int) -> str:
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
-    """The error for a row whose cells cannot be separated.
-
-    Args:
-        error: What the reader of the standard library raised.
-        name: The name of the file.
-        number: The line where the row begins.
-    """
+    """The error for a row whose cells cannot be separated."""
     what, fix = f"the cells cannot be separated: {error}", _QUOTES
     if "unexpected end" in str(error):
         what = "a quote that opens in this row is not closed: all lines below are in its cell"
@@ -83,17 +242,7 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
 def check_header(
     columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None
 ) -> None:
-    """Check that the header names no column twice.
-
-    Args:
-        columns: The cells of the header; those without a name are no matter.
-        name: The name of the file.
-        number: The line of the header.
-        read: Where given, the columns that are read; others may have one name.
-
-    Raises:
-        FormatError: With the first name that it has twice.
-    """
+    """Check that the header names no column twice."""
     counts = Counter(columns)
     chosen = counts if read is None else read
     twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
@@ -107,17 +256,7 @@ def check_header(
 def check_width(
     cells: Sequence[str], columns: Sequence[str], name: str, place: tuple[int, str]
 ) -> None:
-    """Check that a row has the cells of the header; more may follow if they are empty.
-
-    Args:
-        cells: The cells of the row.
-        columns: The cells of the header.
-        name: The name of the file.
-        place: The line, and what separates cells.
-
-    Raises:
-        FormatError: If cells are missing, or would be dropped.
-    """
+    """Check that a row has the cells of the header; more may follow if they are empty."""
     number, by = place
     width = len(columns)
     if len(cells) == width or (len(cells) > width and not any(map(str.strip, cells[width:]))):

@@ -16,22 +16,27 @@ import numpy as np
 from rankgauge.core.ids import Blame, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
 from rankgauge.formats.delimited import check_width, rows_of
-from rankgauge.formats.layout import JUDGMENTS, columns_of, finite_numbers, read_number
+from rankgauge.formats.detection import first_object
+from rankgauge.formats.frames import frame_columns, is_frame, listed, short
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
+    is_content,
     numbered_lines,
     opened,
     shorten,
     source_name,
     start_of,
 )
-from rankgauge.formats.memory import frame_columns, is_frame, is_list, listed, short
-from rankgauge.formats.names import FORMATS, InFormat, format_of
+from rankgauge.formats.mappings import is_list
+from rankgauge.formats.numbers import finite_numbers, read_number
+from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 
 __all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
 
+_FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
 _LIBRARY = "ir_datasets:"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FOUR = 4
@@ -185,18 +190,13 @@ def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
     if own is None:
         return None
     found: dict[str, Any] = dict(zip(_OWN, own.read, strict=True))
-    words = {_word(name): name for name in reversed(given)}
+    words = {column_word(name): name for name in reversed(given)}
     for key, wanted in wide.columns.items():
         there = [words[word] for word in wanted if word in words]
         if not there:
             return None
         found[key] = there[0]
     return found
-
-
-def _word(name: Any) -> str:
-    plain = str(name).strip().strip("'\"").strip().lower()
-    return plain.replace("-", "_").replace(" ", "_")
 
 
 def _wrong(names: Iterable[Any], wide: Wide) -> tuple[str, str]:
@@ -224,7 +224,7 @@ def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
 
 def _library_rows(source: str) -> Iterator[Any]:
     """The judgments of a dataset of ir_datasets, with all that they say."""
-    from rankgauge.formats.libraries import FETCHED, got_from, ir_dataset
+    from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
 
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
     if not hasattr(data, "qrels_iter"):
@@ -274,10 +274,10 @@ def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | Non
 
 
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
-    if form is not None and form not in FORMATS:
+    if form is not None and form not in _FORMATS:
         raise UnknownName(
             f"{wide.words} come in no format {form!r}", where="format",
-            fix=f"choose one of: {', '.join(FORMATS)}",
+            fix=f"choose one of: {', '.join(_FORMATS)}",
         )  # fmt: skip
     name = source_name(source)
     if os.path.isdir(source):  # noqa: PTH112 - a path may be text
@@ -289,51 +289,26 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
                 fix="read it with pandas or polars, and pass the data frame",
             )  # fmt: skip
         lines = numbered_lines(stream, name)
-        head = [next(((at, line) for at, line in lines if _says(line)), (0, b""))]
+        head = [next(((at, line) for at, line in lines if is_content(line)), (0, b""))]
         chosen = form or format_of(name) or _guess(head[0][1].strip(), wide)
         everything = itertools.chain(head if head[0][0] else [], lines)
         if chosen == "trec":
-            begun = list(everything)
-            return _of_fields(begun, wide) or _of_trec(begun, name, wide)
+            return _of_trec(everything, name, wide)
         if chosen in _DELIMITERS:
             return _of_table(everything, name, wide, _DELIMITERS[chosen])
         return _of_json(everything, name, wide, chosen)
 
 
-def _says(line: bytes) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith(b"#")
-
-
 def _guess(first: bytes, wide: Wide) -> str:
     if first.startswith((b"{", b"[")):
-        return "jsonl" if _is_row(first, wide) else "json"
+        value = first_object(first)
+        is_row = isinstance(value, dict) and _names(value, wide) is not None
+        return "jsonl" if is_row else "json"
     for form, by in _DELIMITERS.items():
         cells = first.decode("utf-8", "replace").split(by)
         if len(cells) > 1 and _names(cells, wide) is not None:
             return form
     return "trec"
-
-
-def _is_row(first: bytes, wide: Wide) -> bool:
-    import json
-
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
-        return False  # an object of many lines, or broken: the reader says so
-    return isinstance(value, dict) and _names(value, wide) is not None
-
-
-def _of_fields(lines: list[tuple[int, bytes]], wide: Wide) -> _Cells | None:
-    """Lines that are as simple as can be, all at once; None if they are not."""
-    width = len(wide.fields)
-    text = b"".join([line for _, line in lines])
-    cells = text.split()
-    if b"#" in text or set(map(len, map(bytes.split, (line for _, line in lines)))) != {width}:
-        return None
-    columns = {key: cells[at::width] for at, key in enumerate(wide.fields)}
-    found = {key: cell for key, cell in columns.items() if not key.startswith("-")}
-    return found, [number for number, _ in lines]
 
 
 def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cells:
@@ -343,7 +318,7 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
     for number, line in lines:
         parts = line.split()
         if len(parts) != width:
-            if not _says(line):
+            if not is_content(line):
                 continue
             raise FormatError(
                 f"got {len(parts)} fields, wanted {width}: {' '.join(wide.fields)}".replace(
@@ -388,7 +363,7 @@ def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str
 
 
 def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: str) -> _Cells:
-    from rankgauge.formats.tables import json_document, objects
+    from rankgauge.formats.json_files import json_document, objects
 
     if form == "json":
         found = json_document(lines, name, f"rows of {', '.join(wide.written)}")
@@ -403,12 +378,7 @@ def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: st
 
 
 def subtopics_said(path: str, lines: Sequence[int]) -> str:
-    """What to do about lines of one pair that may be judgments by subtopic; empty if they are not.
-
-    Args:
-        path: Where they were read.
-        lines: Their numbers.
-    """
+    """What to do about lines of one pair that may be judgments by subtopic; else empty."""
     found = _seconds(path, lines)
     if len(set(found)) < len(lines):
         return ""

@@ -1,39 +1,57 @@
 """TREC runs and judgments read as whole arrays, a piece of the file at a time.
 
-It reads what nearly all files are: the same number of fields on every line, blanks or tabs between
-them. Whatever else a file holds it declines, and then the plain reader of ``trec.py`` reads the
-whole of it: same values, same errors, same numbers of lines.
+It reads files with the same number of fields on every line, separated by blanks or tabs. It
+declines every other file, and then the plain reader of ``trec.py`` reads the whole of it: same
+values, same errors, same numbers of lines.
+
+Positions of blanks make a grid of so many fields a line. Where more than one blank separates
+fields, both edges of every field are looked for.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import BinaryIO
+from dataclasses import dataclass
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.pair_table import PairTable
-from rankgauge.formats.decimals import words_of
-from rankgauge.formats.fields import Rows, Shape
-from rankgauge.formats.layout import Layout
+from rankgauge.core.ids import Ids, IntArray
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.formats.columns import Layout
+from rankgauge.formats.decimals import decimals, words_of
 from rankgauge.formats.lines import AROUND, Text, read_into
-from rankgauge.formats.trec import as_read
+from rankgauge.formats.numbers import read_number
+from rankgauge.formats.trec import as_read, places_of, rank_place
 
-__all__ = ["quick_blocks", "quick_table"]
+__all__ = ["Numbering", "field_grid", "quick_blocks", "quick_table"]
 
 _PIECE = 1 << 20
 _BLOCK = 1 << 23
-_LINE = 10
+_LINE, _RETURN, _BLANK, _TAB, _COMMENT = 10, 13, 32, 9, 35
 _SPACE = b" \t\n\r\v\f"
 _LOOK = 1 << 12
-_Bytes = npt.NDArray[np.uint8]
+_ASCII = 128
+_WORD = 8
+_SPARE = 1 << 10
+_SHORT = 1 << 16
+_KEPT = 31 << 20
+# So many words of a query are looked at in every row: there is room for them behind the text.
+_WORDS_OF_ALL = 3
+# Ids up to so many are looked up one by one.
+_FEW = 1 << 9
+# The first n of eight bytes.
+_FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+_Bytes: TypeAlias = npt.NDArray[np.uint8]
+_Words: TypeAlias = npt.NDArray[np.uint64]
 
 
 def quick_table(
     text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1, ranks: bool = False
 ) -> PairTable | None:
-    """Read a whole text; None where it is not as simple as that.
+    """Read a whole text; None where its lines differ in their number of fields.
 
     Args:
         text: The text; a line feed may be written behind it.
@@ -49,7 +67,7 @@ def quick_table(
     stop = _said_until(data, start, stop)
     if stop < 0:
         return None
-    rows = Rows(stop - start)
+    rows = _Rows(stop - start)
     kept, data[stop] = data[stop], _LINE
     try:
         taken = _taken(_Lines(data, layout, ranks=ranks), start, stop + 1, rows)
@@ -61,10 +79,10 @@ def quick_table(
 def quick_blocks(
     stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int | None = None
 ) -> Iterator[PairTable | None]:
-    """Read a text in tables of whole queries; None, and no more, where it is not as simple as that.
+    """Read a text in tables of whole queries; ends with None for a text that needs another reader.
 
-    It is not if a query stands in two places. A table is good until the next is asked for: it lies
-    in memory that is used again. Its lines have no numbers, unless asked for.
+    Such a text has a query in two places, or lines that are not alike. A table is valid until the
+    next is asked for: its memory is used again. Its lines have no numbers, unless asked for.
 
     Args:
         stream: The text.
@@ -77,7 +95,7 @@ def quick_blocks(
     data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     lines = _Lines(data, layout, ranks=line is not None)
-    rows = Rows(len(data))
+    rows = _Rows(len(data))
     size = AROUND + len(start)
     seen: set[bytes] = set()
     ended = False
@@ -102,7 +120,7 @@ def quick_blocks(
             # One query fills it all: it needs more room.
             data = np.concatenate([data, np.zeros(len(data), dtype=np.uint8)])
             lines = _Lines(data, layout, ranks=line is not None)
-            rows = Rows(len(data))
+            rows = _Rows(len(data))
             continue
         rest = rows.last[1]
         data[AROUND : AROUND + size - rest] = data[rest:size].copy()
@@ -111,25 +129,23 @@ def quick_blocks(
 
 
 class _Lines:
-    """Lines of a text in memory, and what they look like."""
+    """Lines of a text in memory, and their shape."""
 
     def __init__(self, data: _Bytes, layout: Layout, *, ranks: bool = False) -> None:
         self.data = data
         self.words = words_of(data)
         self.layout, self.ranks = layout, ranks
-        self.shape: Shape | None = None
+        self.shape: _Shape | None = None
 
-    def take(self, start: int, stop: int, rows: Rows) -> bool:
-        """Add these lines to the rows, unless they are not that simple."""
+    def take(self, start: int, stop: int, rows: _Rows) -> bool:
         if self.shape is None:
-            self.shape = Shape.of(
+            self.shape = _Shape.of(
                 _first_line(self.data, start, stop), self.layout, ranks=self.ranks
             )
         return self.shape is not None and rows.add(self.data, self.words, (start, stop), self.shape)
 
 
-def _taken(lines: _Lines, start: int, stop: int, rows: Rows) -> bool:
-    """Add all lines to the rows; False where one is not simple."""
+def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
     while start < stop:
         end = _last_line(lines.data, start, min(start + _PIECE, stop))
         if end <= start or not lines.take(start, end, rows):
@@ -138,12 +154,8 @@ def _taken(lines: _Lines, start: int, stop: int, rows: Rows) -> bool:
     return True
 
 
-def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: Rows) -> tuple[int, bool]:
-    """Read on until memory or the text ends, each piece taken while it is at hand.
-
-    Returns:
-        Where the text in memory ends, -1 where it is not simple; and whether nothing follows.
-    """
+def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, bool]:
+    """Read on until memory or the text ends; its end (-1: declined), and whether it is all."""
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
@@ -215,5 +227,348 @@ def _last_line(data: _Bytes, start: int, end: int) -> int:
     return start
 
 
-def _named(table: PairTable, rows: Rows, name: str) -> PairTable:
+def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
     return table.said(source=name) if rows.ascii else as_read(table, name)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The number of fields of every line, and the places of those that are read (-1: no rank)."""
+
+    width: int
+    query: int
+    doc: int
+    number: int
+    rank: int = -1
+
+    @classmethod
+    def of(cls, line: bytes, layout: Layout, *, ranks: bool = False) -> _Shape | None:
+        fields = line.split()
+        places = places_of(fields, layout)
+        if places is None:
+            return None
+        return cls(len(fields), *places, rank_place(len(fields), layout) if ranks else -1)
+
+
+class _Rows:
+    """Columns of rows, filled piece by piece, in memory that is used again.
+
+    Attributes:
+        count: How many rows there are.
+        ascii: Whether all that was read is ASCII.
+        queries: The queries of the rows, numbered as they came.
+        grouped: Whether the rows of each query are consecutive.
+        last: The first row of the last query, and where it starts in the text.
+        ranked: Whether every row has a rank that is a number.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._numbers = np.empty(0, dtype=np.int32)
+        self._starts = np.empty(0, dtype=np.int64)
+        self._lengths = np.empty(0, dtype=np.int64)
+        self._hashes = np.empty(0, dtype=np.uint64)
+        self._values = np.empty(0, dtype=np.float64)
+        self._ranks = np.empty(0, dtype=np.float64)
+        self.ranked = True
+        self._scratch = _Scratch()
+        self.ascii = True
+        self.clear()
+
+    def clear(self) -> None:
+        self.count = self._read = 0
+        self.queries = Numbering()
+        self.grouped = True
+        self.last = (0, 0)
+        self._last = b""
+        self._newest = 0
+
+    def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
+        """Add the lines of this span of the text, unless one has another shape."""
+        start, stop = span
+        text = data[start:stop]
+        found = self._scratch.grid(text, shape.width)
+        if found is None:
+            return False
+        # From here on places count from a little before the text, where numbers are looked at.
+        base = start - AROUND
+        near, words = data[base:], words[base:]
+        if (near[found.starts(0)] == _COMMENT).any():
+            return False
+        values = _numbers(near, words, found.starts(shape.number), found.ends(shape.number))
+        if values is None:
+            return False
+        docs = found.starts(shape.doc)
+        lengths = found.ends(shape.doc) - docs
+        self._read += stop - start
+        self._make_room(len(docs))
+        here = slice(self.count, self.count + len(docs))
+        self._hashes[here] = Ids(near.view(), docs, lengths).hashes()
+        np.add(docs, base, out=self._starts[here])
+        self._lengths[here] = lengths
+        self._values[here] = values
+        if self.ranked:
+            self._add_ranks(near, words, found, shape.rank)
+        queries = found.starts(shape.query)
+        spans = (queries, found.ends(shape.query) - queries)
+        self._numbers[here] = self._numbered(near, words, spans, base)
+        self.count = here.stop
+        self.ascii = self.ascii and int(text.max()) < _ASCII
+        return True
+
+    def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
+        read = None
+        if rank >= 0:
+            read = _numbers(near, words, found.starts(rank), found.ends(rank))
+        self.ranked = read is not None
+        if read is not None:
+            if len(self._ranks) < len(self._values):
+                larger = np.empty(len(self._values))
+                larger[: self.count] = self._ranks[: self.count]
+                self._ranks = larger
+            self._ranks[self.count : self.count + len(read)] = read
+
+    def _make_room(self, more: int) -> None:
+        """Let so many rows follow; the total is guessed from the part that was read."""
+        wanted = self.count + more
+        if wanted <= len(self._starts):
+            return
+        guessed = int(1.02 * wanted * max(self._size / self._read, 1.0)) + _SPARE
+        for name in ("_numbers", "_starts", "_lengths", "_hashes", "_values"):
+            old = getattr(self, name)
+            new = np.empty(guessed, dtype=old.dtype)
+            new[: self.count] = old[: self.count]
+            setattr(self, name, new)
+
+    def _numbered(
+        self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray], base: int
+    ) -> IntArray:
+        """The number of each row's query."""
+        starts, lengths = spans
+        first = near[starts[0] : starts[0] + lengths[0]].tobytes()
+        heads = _heads(words, starts, lengths)
+        codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
+        self.grouped &= int(codes[0]) >= self._newest and bool((codes[1:] > codes[:-1]).all())
+        self._newest = int(codes[-1])
+        last = int(heads[-1])
+        if last or first != self._last:
+            at = int(starts[last])
+            self.last = (self.count + last, at + base)
+            self._last = near[at : at + int(lengths[last])].tobytes()
+        return np.repeat(codes, np.diff(np.append(heads, len(starts))))
+
+    def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
+        numbers = self._numbers[:count]
+        names = self.queries.ids(int(numbers[-1] if self.grouped else numbers.max()) + 1)
+        if self.grouped:
+            heads = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+            offsets = np.concatenate([[0], heads, [count]])
+            docs = Ids(data, self._starts[:count], self._lengths[:count], self._hashes[:count])
+            lines = None if line is None else np.arange(line, line + count)
+            ranks = self._ranks[:count] if self.ranked else None
+            values = self._values[:count]
+            return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
+        # Numbers of two bytes are put in order without comparing any.
+        small = np.uint16 if len(names) <= _SHORT else np.int32
+        order = np.argsort(numbers.astype(small), kind="stable")
+        offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
+        # One after the other, so that no more than one is there twice.
+        self._starts = self._starts[order]
+        self._lengths = self._lengths[order]
+        self._hashes = self._hashes[order]
+        self._values = self._values[order]
+        ranks = self._ranks[order] if self.ranked else None
+        docs = Ids(data, self._starts, self._lengths, self._hashes)
+        if line is not None:
+            order += line
+        lines = None if line is None else order
+        return PairTable(names, offsets, docs, self._values, lines=lines, ranks=ranks)
+
+
+class Numbering:
+    """Numbers of ids by their first appearance."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[bytes, int] = {}
+        self._hashes = np.zeros(0, dtype=np.uint64)
+        self._of_hash = np.zeros(0, dtype=np.int64)
+        self._known = Ids.of([])
+
+    def ids(self, count: int) -> Ids:
+        """The first ids."""
+        return Ids.of(list(itertools.islice(self._number_of, count)))
+
+    def of(self, ids: Ids) -> IntArray:
+        """The number of each of these ids; a new one for whatever was not seen."""
+        if len(ids) <= _FEW:
+            return self._one_by_one(ids)
+        codes, sure = self._by_hash(ids)
+        if not sure.all():
+            rows = np.flatnonzero(~sure)
+            codes[rows] = self._one_by_one(ids.take(rows))
+            self._learn()
+        return codes
+
+    def _one_by_one(self, ids: Ids) -> IntArray:
+        number_of = self._number_of
+        numbers = [number_of.setdefault(value, len(number_of)) for value in ids.tolist()]
+        return np.array(numbers, dtype=np.int64)
+
+    def _by_hash(self, ids: Ids) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """The numbers of known ids, and which were found: a hash proposes, the id decides."""
+        if not len(self._hashes):
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
+        hashes = ids.hashes()
+        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        codes = self._of_hash[at]
+        return codes, ids.same(np.arange(len(ids)), self._known, codes)
+
+    def _learn(self) -> None:
+        self._known = self.ids(len(self._number_of))
+        hashes = self._known.hashes()
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._of_hash = hashes[order], order
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """(lines, fields) where fields end, and start, in the text, counted from `AROUND` before it.
+
+    Without starts, each field starts one byte behind the end of the one before.
+    """
+
+    closed: IntArray
+    opened: IntArray | None = None
+
+    def starts(self, field: int) -> IntArray:
+        if self.opened is not None:
+            return self.opened[:, field]
+        if field:
+            return self.closed[:, field - 1] + 1
+        starts = np.empty(len(self.closed), dtype=np.int64)
+        starts[0] = AROUND
+        np.add(self.closed[:-1, -1], 1, out=starts[1:])
+        return starts
+
+    def ends(self, field: int) -> IntArray:
+        return self.closed[:, field]
+
+
+class _Scratch:
+    """Finds the fields of lines, in memory that is used again."""
+
+    def __init__(self) -> None:
+        # An allocator that has seen so large an array go keeps what the pieces free; else it gives
+        # it back to the system and asks for it again, a piece at a time.
+        np.empty(_KEPT, dtype=np.uint8)
+        self._blank = self._flags = np.zeros(0, dtype=bool)
+
+    def grid(self, text: _Bytes, width: int) -> _Grid | None:
+        """The fields of these lines; None where a line has another number of them."""
+        if AROUND + len(text) > len(self._blank):
+            self._blank = np.empty(AROUND + len(text), dtype=bool)
+            self._flags = np.empty(len(text), dtype=bool)
+        blank, flags = self._blank[: AROUND + len(text)], self._flags[: len(text)]
+        blank[:AROUND] = True
+        np.less_equal(text, _BLANK, out=blank[AROUND:])
+        np.logical_and(blank[AROUND:], blank[AROUND - 1 : -1], out=flags)
+        if flags.any():
+            return _ragged(text, blank, width)
+        blank[:AROUND] = False
+        ends = np.flatnonzero(blank)
+        if len(ends) % width:
+            return None
+        grid = ends.reshape(-1, width)
+        np.equal(text, _LINE, out=flags)
+        lines = np.count_nonzero(flags)
+        if lines != len(grid) or not flags[grid[:, -1] - AROUND].all():
+            return None
+        np.equal(text, _BLANK, out=flags)
+        others = len(ends) - lines - np.count_nonzero(flags)
+        if others and others != np.count_nonzero(text == _TAB):
+            return None
+        return _Grid(grid)
+
+
+def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
+    """The fields of lines with more than one blank between, before or behind them."""
+    here, before = blank[AROUND:], blank[AROUND - 1 : -1]
+    starts = np.flatnonzero(~here & before)
+    if not len(starts) or len(starts) % width:
+        return None
+    ends = np.flatnonzero(here & ~before)
+    feeds = np.flatnonzero(text == _LINE)
+    returns = np.flatnonzero(text == _RETURN)
+    # A lone carriage return ends a line, too.
+    if len(returns) and not (text[returns + 1] == _LINE).all():
+        return None
+    blanks = np.count_nonzero(text == _BLANK) + np.count_nonzero(text == _TAB)
+    if blanks + len(feeds) + len(returns) != np.count_nonzero(here):
+        return None
+    opened, closed = starts.reshape(-1, width), ends.reshape(-1, width)
+    if len(feeds) != len(opened):
+        return None
+    if not ((closed[:, -1] <= feeds).all() and (feeds[:-1] < opened[1:, 0]).all()):
+        return None
+    return _Grid(closed + AROUND, opened + AROUND)
+
+
+def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
+    """These numbers; None if one of them is none, or not finite."""
+    values, sure = decimals(data, words, starts, ends)
+    if sure.all():
+        return values
+    rows = np.flatnonzero(~sure)
+    spans = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+    try:
+        read = np.array([read_number(data[start:end].tobytes()) for start, end in spans])
+    except ValueError:
+        return None
+    values[rows] = read
+    return values if np.isfinite(read).all() else None
+
+
+def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
+    """_Rows whose query is not that of the row before, and the first."""
+    new = np.empty(len(starts), dtype=bool)
+    new[0] = True
+    np.not_equal(lengths[1:], lengths[:-1], out=new[1:])
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    for number in range(min(-(-longest // _WORD), _WORDS_OF_ALL)):
+        word = words[starts + _WORD * number if number else starts]
+        if shortest < _WORD * (number + 1):
+            # The last bytes of a word are those of what follows.
+            left = lengths - _WORD * number if number else lengths
+            word &= _FIRST[np.clip(left, 0, _WORD)]
+        new[1:] |= word[1:] != word[:-1]
+    if longest > _WORD * _WORDS_OF_ALL:
+        _tell_long_apart(new, words, starts, lengths)
+    return np.flatnonzero(new)
+
+
+def _tell_long_apart(
+    new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
+) -> None:
+    """Mark long queries that differ from the row before only behind the words of all."""
+    rows = np.flatnonzero(~new)
+    number = _WORDS_OF_ALL
+    while True:
+        rows = rows[lengths[rows] > _WORD * number]
+        if not len(rows):
+            return
+        kept = _FIRST[np.clip(lengths[rows] - _WORD * number, 0, _WORD)]
+        apart = (
+            words[starts[rows] + _WORD * number] ^ words[starts[rows - 1] + _WORD * number]
+        ) & kept
+        new[rows[apart != 0]] = True
+        rows = rows[apart == 0]
+        number += 1
+
+
+def field_grid(text: _Bytes, width: int) -> tuple[IntArray, IntArray] | None:
+    """(lines, fields) where each field of these lines starts and ends; None if lines differ."""
+    grid = _Scratch().grid(text, width)
+    if grid is None:
+        return None
+    starts = np.stack([grid.starts(field) for field in range(width)], axis=1)
+    return starts - AROUND, grid.closed - AROUND

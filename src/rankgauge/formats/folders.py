@@ -1,4 +1,4 @@
-"""A folder or a zip archive with the parts of a collection, looked at alike.
+"""Folders and zip archives with the parts of a collection, and the judgments in them.
 
 Members of an archive are read where they are; nothing is ever unpacked to disk.
 """
@@ -13,15 +13,32 @@ from typing import Protocol
 
 from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive
+from rankgauge.formats.columns import RUN, Layout
+from rankgauge.formats.lines import Source
+from rankgauge.formats.registry import PACKINGS
 from rankgauge.formats.texts import TextSource
 
-__all__ = ["ArchivePlace", "FolderPlace", "Place"]
+__all__ = [
+    "FLAT", "ArchivePlace", "FolderPlace", "Place", "judgments_in_folder", "judgments_named",
+    "pairs_in_archive", "splits_of",
+]  # fmt: skip
 
+_PACKED = ("", *(packing.suffix for packing in PACKINGS))
+_JUDGED = tuple(
+    form + pack
+    for form in (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet")
+    for pack in _PACKED
+)
+FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
+_FOLDER = "qrels"
+_SPLIT = "test"
+# What shows that an archive holds a collection.
+_TEXTS = ("corpus.", "queries.", "documents.")
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
 
 class Place(Protocol):
-    """Where files lie, by names relative to it with ``/`` between folders."""
+    """A set of files, by names relative to it with ``/`` between folders."""
 
     @property
     def name(self) -> str:
@@ -30,12 +47,12 @@ class Place(Protocol):
 
     @property
     def title(self) -> str:
-        """What a collection from here is called."""
+        """The name of a collection from here."""
         ...
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """The names of all files at hand, down to one folder below."""
+        """The names of all files, down to one folder below."""
         ...
 
     def source(self, name: str) -> TextSource:
@@ -106,11 +123,7 @@ class ArchivePlace:
 
     @cached_property
     def _root(self) -> str:
-        """The folder of the highest files that look like parts.
-
-        Raises:
-            InputError: If several folders hold such files: nobody knows which is meant.
-        """
+        """The folder of the highest files that look like parts."""
         known = [
             PurePosixPath(name)
             for name in self.archive.members
@@ -137,16 +150,82 @@ class ArchivePlace:
         return "" if folder == "." else f"{folder}/"
 
     def source(self, name: str) -> TextSource:
-        """One of the members.
-
-        Raises:
-            InputError: If it is locked, or claims to be far longer than text can be.
-        """
-        member = self.member(name)
+        """One of the members."""
+        member = self._root + name
         size = self.archive.size(member)
         opening = partial(self.archive.opened, member)
         return TextSource(f"{self.name}!{member}", opening, size, self.archive.path)
 
-    def member(self, name: str) -> str:
-        """The name of one of the files, as it is in the archive."""
-        return self._root + name
+
+def splits_of(place: Place) -> dict[str, str]:
+    """The judgments in ``qrels/``: name of the split to name of the file."""
+    found = {}
+    for name in sorted(place.files):
+        path = PurePosixPath(name)
+        end = next((end for end in _JUDGED if path.name.endswith(end)), None)
+        if path.parent.as_posix() == _FOLDER and end is not None:
+            found[path.name.removesuffix(end)] = name
+    return found
+
+
+def judgments_named(place: Place, split: str | None) -> str | None:
+    """The file of judgments in a place: of this split, of ``test``, or the only one."""
+    splits = splits_of(place)
+    if split is not None and split not in splits:
+        raise InputError(
+            f"there are no judgments of a split {split!r}", where=place.name,
+            fix=f"there are: {', '.join(splits)}" if splits else f"give qrels/{split}.tsv",
+        )  # fmt: skip
+    if split is not None or _SPLIT in splits:
+        return splits[split or _SPLIT]
+    if len(splits) > 1:
+        raise InputError(
+            f"there are judgments of {len(splits)} splits, and none is called test",
+            where=place.name, fix=f"choose one, as split=...: {', '.join(splits)}",
+        )  # fmt: skip
+    if splits:
+        return next(iter(splits.values()))
+    return next((name for name in FLAT if name in place.files), None)
+
+
+def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource, str]:
+    """The file of judgments in a folder of BEIR, or in its folder ``qrels``; and a note on it."""
+    folder = Path(os.fsdecode(path))
+    place = FolderPlace(folder.parent if folder.resolve().name == _FOLDER else folder)
+    chosen = judgments_named(place, split)
+    if chosen is None:
+        raise InputError(
+            "this is a folder, and there are no judgments in it: neither qrels/test.tsv nor "
+            "qrels.txt",
+            where=place.name, fix="name a file in it",
+        )  # fmt: skip
+    return place.source(chosen), _note(place, chosen)
+
+
+def pairs_in_archive(
+    archive: Archive, layout: Layout, split: str | None = None
+) -> tuple[TextSource, str]:
+    """The only file of an archive, or the judgments of the collection in it; and a note on it."""
+    sole = archive.sole()
+    if sole is not None and split is None:
+        return TextSource(f"{archive.name}!{sole}", partial(archive.opened, sole)), ""
+    place = ArchivePlace(archive)
+    if layout is RUN:
+        known = [name for name in place.files if name.startswith(_TEXTS)]
+        if known:
+            raise InputError(
+                f"this is a collection ({', '.join(sorted(known))}): it holds judgments, and no "
+                "run",
+                where=archive.name, fix="give the run, a file with a score for each document found",
+            )  # fmt: skip
+        raise archive.several()
+    chosen = judgments_named(place, split)
+    if chosen is None:
+        raise archive.several()
+    return place.source(chosen), _note(place, chosen)
+
+
+def _note(place: Place, chosen: str) -> str:
+    others = ", ".join(name for name, file in splits_of(place).items() if file != chosen)
+    also = f"; there are also: {others}" if others else ""
+    return f"{place.name}: judgments from {chosen}{also}"

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.names import PACKINGS, BrokenPackError, Packing
+from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, format_named
 
 if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
@@ -28,9 +28,10 @@ __all__ = [
     "beginning",
     "blank_runs",
     "decoded",
-    "first_bytes",
     "gathered",
     "is_columnar",
+    "is_content",
+    "is_plain_file",
     "is_zip",
     "line_parts",
     "mistaken_for",
@@ -56,7 +57,7 @@ _FRAME = "read it with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
 # How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
-_NAMED_COLUMNAR = (".parquet", ".pq", ".parq", ".arrow", ".feather", ".ipc")
+_NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffixes
 # How files start that are no text, what they are, and what to do about it.
 _STRANGE = (
     (b"\xff\xfe", *_UTF16),
@@ -157,8 +158,8 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
             from rankgauge.formats.compression import unpacking
 
             yield unpacking(buffered, packing, name)
-        if source == "-":
-            _leave(buffered, raw)
+        if source == "-" and buffered is not raw:
+            buffered.detach()  # closing our wrapper would close standard input
     finally:
         if source != "-":
             raw.close()
@@ -168,6 +169,11 @@ def is_columnar(start: bytes, name: str) -> bool:
     """Whether a file that starts so is one of columns; its name alone does not make it one."""
     named = b"\0" in start and name.lower().endswith(_NAMED_COLUMNAR)
     return start.startswith(COLUMNAR) or named
+
+
+def is_plain_file(stream: BinaryIO) -> bool:
+    """Whether a stream is a file itself, not compressed and no member of an archive."""
+    return type(stream) is io.BufferedReader
 
 
 def is_zip(start: bytes) -> bool:
@@ -180,18 +186,13 @@ def archive_of(stream: BinaryIO, source: Source) -> Archive:
     from rankgauge.formats.archives import Archive
 
     name = source_name(source)
-    if isinstance(stream, io.BufferedReader) and os.path.isfile(source):  # noqa: PTH113
+    if is_plain_file(stream) and os.path.isfile(source):  # noqa: PTH113
         return Archive(name, name)
     return Archive(name, content=all_of(stream, name))
 
 
 def all_of(stream: BinaryIO, name: str) -> bytes:
-    """All bytes of a stream.
-
-    Raises:
-        FormatError: If compressed data is broken or ends early.
-        InputError: If reading fails.
-    """
+    """All bytes of a stream."""
     return beginning(stream, name, -1)
 
 
@@ -222,11 +223,7 @@ def start_of(stream: BinaryIO) -> bytes:
 
 
 def refuse(start: bytes, name: str) -> None:
-    """Refuse what starts as no text does.
-
-    Raises:
-        FormatError: Naming what it is, and what to do about it.
-    """
+    """Refuse what starts as no text does."""
     for magic, what, fix in _STRANGE:
         if start.startswith(magic):
             raise FormatError(f"this is {what}, wanted plain text", path=name, fix=fix)
@@ -243,12 +240,6 @@ def refuse(start: bytes, name: str) -> None:
             "this is a tar archive, wanted plain text", path=name,
             fix="unpack it (tar -xf FILE), and name a file in it",
         )  # fmt: skip
-
-
-def _leave(buffered: io.BufferedReader, raw: BinaryIO) -> None:
-    # Closing our wrapper would close standard input.
-    if buffered is not raw:
-        buffered.detach()
 
 
 def _standard_input() -> BinaryIO:
@@ -316,6 +307,11 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
         raise _fault(error, name, number, line) from None
 
 
+def is_content(line: bytes) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    return bool(line.strip()) and not line.lstrip().startswith(b"#")
+
+
 def line_parts(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of a stream, long ones in parts, so that a file of one line fits into memory."""
     while part := stream.readline(_PART):
@@ -324,12 +320,7 @@ def line_parts(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
-    """The lines of a stream, many blank ones as one, so that a small file is not millions of them.
-
-    Args:
-        stream: The lines; it can be looked at ahead.
-        joins: Whether blank lines may be joined here.
-    """
+    """The lines of a stream, many blank ones as one: a small file may be millions of them."""
     for line in stream:
         if not line.isspace() or not joins():
             yield line
@@ -337,19 +328,6 @@ def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
         ahead = cast("io.BufferedReader", stream).peek()
         blank = ahead[: len(ahead) - len(ahead.lstrip())]
         yield line + stream.read(blank.rfind(b"\n") + 1)
-
-
-def first_bytes(stream: io.BufferedReader[Any], name: str) -> bytes:
-    """How the text begins, without a byte order mark and blanks; nothing is consumed.
-
-    Raises:
-        FormatError: If compressed data is broken.
-        InputError: If reading fails.
-    """
-    try:
-        return stream.peek(_LOOK).removeprefix(_UTF8_BOM).lstrip()
-    except _FAULTS as error:
-        raise _fault(error, name) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,8 +391,8 @@ def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
 
 def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
     """Read some bytes into this room, how many; 0 at the end."""
-    if isinstance(stream, io.BufferedReader):
-        return stream.readinto(room.data)
+    if is_plain_file(stream):
+        return cast("io.BufferedReader", stream).readinto(room.data)
     # As little at a time as reading by lines takes: what is read before a fault must be the same.
     part = getattr(stream, "read1", stream.read)(_PACKED)
     room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
@@ -444,16 +422,7 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
 
 
 def decoded(piece: bytes, name: str, number: int) -> str:
-    """The text of some lines.
-
-    Args:
-        piece: They.
-        name: Their file, for a message.
-        number: The number of the first of them.
-
-    Raises:
-        FormatError: Naming the line that is not UTF-8.
-    """
+    """The text of some lines."""
     try:
         return piece.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,21 +1,28 @@
-"""Parquet and Arrow files: three of their columns, at the speed of columns."""
+"""Parquet and Arrow files: three of their columns, read and written."""
 
 from __future__ import annotations
 
 import io
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
-from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, MissingExtra
-from rankgauge.formats.compression import exploded, too_many
-from rankgauge.formats.layout import Columns, Layout, columns_of, wrong_columns
-from rankgauge.formats.lines import all_of
-from rankgauge.formats.memory import from_frame
+import numpy as np
 
-__all__ = ["column_names", "columnar_frame", "read_columnar"]
+from rankgauge.core.ids import Ids, show_id
+from rankgauge.core.pair_table import PairTable
+from rankgauge.errors import FormatError, InputError, MissingExtra
+from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.compression import exploded, too_many
+from rankgauge.formats.frames import from_frame
+from rankgauge.formats.lines import all_of, is_plain_file, start_of
+from rankgauge.formats.rows import OnError
+
+__all__ = ["column_names", "read_columnar", "write_columns"]
+
+# Rows that are turned into columns at a time; a group of rows in Parquet.
+_ROWS = 1 << 20
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
 # Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
@@ -39,25 +46,16 @@ _SAID = 200
 _Held: TypeAlias = str | io.BytesIO
 
 
-def read_columnar(stream: BinaryIO, name: str, layout: Layout) -> PairTable:
-    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
-    frame, columns = columnar_frame(stream, name, layout)
-    # What was chosen among all columns: not all of them were read.
-    table = from_frame(frame, layout, name, columns=columns)
-    if not len(table):
-        raise FormatError(
-            "there is no row to read", path=name, fix=f"give rows of {', '.join(layout.columns)}"
-        )
-    return table
-
-
-def columnar_frame(stream: BinaryIO, name: str, layout: Layout) -> tuple[Any, Columns | None]:
-    """The columns of such a file that hold queries, documents and numbers, and what was chosen.
+def read_columnar(
+    stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
+) -> PairTable:
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream.
 
     Args:
         stream: The file, at its beginning.
         name: Its name for messages.
         layout: Judgments or run.
+        on_error: Where given, gets the rows whose number is missing or not finite.
 
     Raises:
         FormatError: If it is broken, or its columns do not fit.
@@ -71,7 +69,12 @@ def columnar_frame(stream: BinaryIO, name: str, layout: Layout) -> tuple[Any, Co
         frame = _by_polars(held, size, start, choice)
     else:
         frame = _by_pyarrow(held, size, start, choice)
-    return frame, choice.columns
+    # What was chosen among all columns: not all of them were read.
+    table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
+    if not len(table):
+        fix = f"give rows of {', '.join(layout.columns)}"
+        raise FormatError("there is no row to read", path=name, fix=fix)
+    return table
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
@@ -99,8 +102,8 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
 def _held(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
     """The path of the file or its bytes, how many they are, and the first of them."""
     path = getattr(stream, "name", None)
-    if isinstance(stream, io.BufferedReader) and isinstance(path, str | bytes):
-        start = stream.peek(len(_FILE))
+    if is_plain_file(stream) and isinstance(path, str | bytes):
+        start = start_of(stream)[: len(_FILE)]
         if os.path.isfile(path):  # noqa: PTH113 - it may be bytes
             return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
     content = all_of(stream, name)
@@ -115,11 +118,7 @@ class _Choice:
         self.columns: Columns | None = None
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, whose types are named beside.
-
-        Raises:
-            FormatError: If they are not all there, stand twice, or hold lists and the like.
-        """
+        """The columns among these, whose types are named beside."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
@@ -315,3 +314,77 @@ def _kind(kind: Any) -> str:
     """A type of polars in the words of Arrow, as far as they matter."""
     said = str(kind).lower()
     return "string" if said.startswith(("categorical", "enum")) else said
+
+
+def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO) -> None:
+    """Write three columns: query and document as text, the number as 64-bit float.
+
+    Args:
+        table: What to write.
+        layout: Judgments or run: it names the columns.
+        form: ``parquet`` or ``arrow`` (a file of Arrow IPC, which is Feather).
+        stream: Where to.
+
+    Raises:
+        InputError: If an id is not UTF-8.
+        MissingExtra: If pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra(
+            f"writing {'Parquet' if form == 'parquet' else 'Arrow'} needs the library pyarrow",
+            fix='pip install "rankgauge[arrow]", or write another format',
+        ) from None
+
+    kinds = (pa.string(), pa.string(), pa.float64())
+    schema = pa.schema(list(zip(layout.columns, kinds, strict=True)))
+    batches = (pa.record_batch(list(columns), schema=schema) for columns in _columns(table, pa))
+    if form == "arrow":
+        with pa.ipc.new_file(stream, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(stream, schema, compression="snappy") as writer:
+        for batch in batches:
+            writer.write_batch(batch, row_group_size=_ROWS)
+
+
+def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Query, document and number of so many rows at a time."""
+    names = _texts(table.queries, pa)
+    numbers = table.query_numbers()
+    for start in range(0, len(table), _ROWS):
+        here = slice(start, start + _ROWS)
+        queries = names.take(pa.array(numbers[here]))
+        yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here])
+
+
+def _texts(ids: Ids, pa: Any) -> Any:
+    """A column of text over the bytes of these ids, side by side."""
+    side_by_side = ids.compact()
+    ends = np.zeros(len(ids) + 1, dtype=np.int32)
+    np.cumsum(ids.lengths, out=ends[1:])
+    column = pa.StringArray.from_buffers(
+        len(ids), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(side_by_side.data))
+    )
+    try:
+        column.validate(full=True)
+    except ValueError:
+        first = next(value for value in ids.tolist() if not _is_text(value))
+        raise InputError(
+            f"id '{show_id(first)}' is not UTF-8, so it cannot be written as text "
+            f"({ids.not_text()} ids are not)",
+            fix="write TREC format, which keeps the bytes",
+        ) from None
+    return column
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

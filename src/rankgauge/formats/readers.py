@@ -1,22 +1,25 @@
-"""Which reader a file gets: by its name, else by its first line."""
+"""Reading judgments and runs: files, folders, archives, datasets; which reader a file gets."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.detection import guess_format, has_header, is_doubtful, refuse_lookalike
 from rankgauge.formats.fast_trec import quick_blocks, quick_table
-from rankgauge.formats.layout import RUN, Layout, columns_of
 from rankgauge.formats.lines import (
     AROUND,
     Source,
     Text,
+    archive_of,
     gathered,
     is_columnar,
+    is_content,
     is_zip,
     numbered_lines,
     opened,
@@ -25,86 +28,177 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
-from rankgauge.formats.names import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
-from rankgauge.formats.trec import is_line, places_of, read_trec
+from rankgauge.formats.registry import (
+    QRELS_FORMATS,
+    RUN_FORMATS,
+    InFormat,
+    format_named,
+    format_of,
+    load,
+)
+from rankgauge.formats.rows import OnError, Rows
+from rankgauge.formats.trec import THIRD_COLUMNS, read_third_column, read_trec
 
-__all__ = ["path_and_format", "read_blocks", "read_ids", "read_stream"]
+if TYPE_CHECKING:
+    from rankgauge.formats.texts import TextSource
 
-# Lines looked at for the first that says something: they are kept, and a line takes memory.
+__all__ = ["read_blocks", "read_ids", "read_judgments", "read_stream", "read_table"]
+
+# Lines looked at for the first with content: they are kept, and a line takes memory.
 _HEAD = 1 << 12
-# What has fields and no names: between blanks, or between tabs.
-_FIELDS = ("trec", "cells", "msmarco", "trec3")
-_THREE = 3
+# The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
+_CELLS = "cells"
+_FIELDS = ("trec", _CELLS, *THIRD_COLUMNS)
 _TAB, _BLANK = 9, 32
+_DATASETS = ("ir_datasets:", "hf:")
 
 
-def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
-    """Return the path of a source and its format, None if none is given.
+def read_table(
+    source: Source,
+    layout: Layout,
+    form: str | None = None,
+    *,
+    split: str | None = None,
+    ranks: bool = False,
+    on_error: OnError | None = None,
+) -> PairTable:
+    """Read a file (``-`` is standard input), or the judgments of a collection.
+
+    Args:
+        source: The path, alone or with its format, of a file, a zip archive, or, for judgments, a
+            folder of BEIR; ``archive.zip!member``; or the id of a dataset, as
+            ``ir_datasets:NAME``, ``hf:NAME``.
+        layout: Judgments or run.
+        form: The format; found by name and first line if neither says it.
+        split: Which judgments, where a collection has several.
+        ranks: Whether to read the ranks beside the scores, too.
+        on_error: Where given, gets the rows that do not fit, which are left out.
 
     Raises:
-        UnknownName: If nothing of this kind comes in such a format.
+        UnknownName: If there is no such format.
+        InputError: If the file cannot be read.
     """
+    source, form = _path_and_format(source, layout, form)
+    # Without pathlib, here and below: loading it takes longer than to read a small file.
+    if isinstance(source, str) and source.startswith(_DATASETS) and not os.path.exists(source):  # noqa: PTH110
+        from rankgauge.formats.datasets import read_dataset
+
+        return read_dataset(source, layout, split)
+    if os.path.isdir(source):  # noqa: PTH112
+        from rankgauge.formats.folders import judgments_in_folder
+
+        if layout is RUN:
+            raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
+        chosen, note = judgments_in_folder(source, split)
+        return read_judgments(chosen, form, on_error=on_error).said(note)
+    with opened_bytes(source) as stream:
+        if is_zip(start_of(stream)):
+            from rankgauge.formats.folders import pairs_in_archive
+
+            chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
+            with chosen.open() as member:
+                table = read_stream(
+                    member, chosen.name, layout, form, ranks=ranks, on_error=on_error
+                )
+            return table.said(*([note] if note else []), source=chosen.name)
+        if split is not None:
+            raise InputError(
+                f"got split={split!r}, and this is one file", where=source_name(source),
+                fix="leave the split out, or name the folder that holds qrels/",
+            )  # fmt: skip
+        return read_stream(
+            stream, source_name(source), layout, form, ranks=ranks, on_error=on_error
+        )
+
+
+def read_judgments(
+    source: TextSource, form: str | None = None, *, on_error: OnError | None = None
+) -> PairTable:
+    """Judgments from a file or from a member of an archive."""
+    with source.open() as stream:
+        table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
+    return table.said(source=source.name)
+
+
+def _path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
     if isinstance(source, InFormat):
         form = form or source.format
         source = source.path
     known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
     if form is not None and form not in known:
         raise UnknownName(
-            f"no format is called {form!r}",
-            where="format",
+            f"no format is called {form!r}", where="format",
             fix=f"choose one of: {', '.join(known)}",
-        )
+        )  # fmt: skip
     return source, form
 
 
 def read_stream(
-    stream: BinaryIO, name: str, layout: Layout, form: str | None = None, *, ranks: bool = False
+    stream: BinaryIO,
+    name: str,
+    layout: Layout,
+    form: str | None = None,
+    *,
+    ranks: bool = False,
+    on_error: OnError | None = None,
 ) -> PairTable:
-    """Read what is open already, such as a member of an archive; `name` is for messages."""
+    """Read an open file, such as a member of an archive; as :func:`read_table`."""
     start = start_of(stream)
     if is_columnar(start, name):
         from rankgauge.formats.parquet import read_columnar
 
-        return read_columnar(stream, name, layout)
+        return read_columnar(stream, name, layout, on_error)
     refuse(start, name)
     lines = numbered_lines(stream, name)
     head = list(_head(lines))
-    first = head[-1][1].strip() if head else b""
+    number, line = head[-1] if head else (0, b"")
+    first = line.strip()
     if b"\0" in first:
         raise FormatError(
             "the line holds a NUL byte: this is UTF-16 or no text at all", path=name,
-            line=head[-1][0], fix="save it as UTF-8 text",
+            line=number, fix="save it as UTF-8 text",
         )  # fmt: skip
     given = form
-    form = form or format_of(name) or _guess(first, layout)
-    if form == "tsv" and _headless(first, layout):
-        form = "cells"
+    form = form or format_of(name) or guess_format(first, layout)
+    if form == "tsv" and not has_header(first, layout):
+        form = _CELLS
+    rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
+    if on_error is not None:
+        lines = _up_to_fault(lines, rows)
     if form not in _FIELDS:
-        return _read(itertools.chain(head, lines), name, layout, form)
+        table: PairTable = load(format_named(form).reader)(itertools.chain(head, lines), rows)
+        return table
     if given is None:
-        _refuse_others(head, name, layout)
-    elif form != "trec":
-        _refuse_width(first, name, form)
-    table = _read_trec(
-        (head, lines, stream), name, layout, b"\t" if form == "cells" else None, ranks=ranks
-    )
-    return _third(table, name, given) if layout is RUN and _width(first, form) == _THREE else table
+        refuse_lookalike(line, name, number, layout)
+    elif form in THIRD_COLUMNS and len(first.split()) != 3:
+        raise FormatError(
+            f"got {len(first.split())} fields, wanted 3: {THIRD_COLUMNS[form]}", path=name,
+            fix="name another format, or leave it out: name and first line mostly say it",
+        )  # fmt: skip
+    separator = b"\t" if form == _CELLS else None
+    if on_error is None and not _is_cut(head):
+        table = _read_quickly(head, stream, rows, separator)
+    else:
+        table = read_trec(itertools.chain(head, lines), rows, separator)
+    if layout is RUN and _width(first, form) == 3:
+        return read_third_column(table, name, None if given == "trec" else given)
+    return table
 
 
 def read_blocks(
     source: Source, layout: Layout, *, ranks: bool = False
 ) -> Iterator[PairTable | None]:
-    """Read a file in tables of whole queries; None, and no more, if that is not to be had.
+    """Read a file in tables of whole queries; ends with None for a file that must be read whole.
 
-    Then `read_table` reads it, or says what is wrong with it. A table is good until the next
-    is asked for.
+    Then `read_table` reads it, or says what is wrong with it. A table is valid until the next is
+    asked for.
 
     Args:
         source: The path, alone or with its format.
         layout: Judgments or run.
-        ranks: Whether the ranks are wanted too, and the number of each line.
+        ranks: Whether to read the ranks, too, and the number of each line.
     """
-    source, given = path_and_format(source, layout, None)
+    source, given = _path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
         # What is no file of its own, such as a pipe, can be read once only.
@@ -116,116 +210,63 @@ def read_blocks(
             yield None
             return
         refuse(begin, name)
-        lines = numbered_lines(stream, name)
-        head = list(_head(lines))
-        start = head[-1][1] if head else b""
-        form = given or format_of(name) or _guess(start.strip(), layout)
-        if not start or form not in _FIELDS or b"\0" in start or _cut_up(head):
+        head = list(_head(numbered_lines(stream, name)))
+        number, start = head[-1] if head else (0, b"")
+        form = given or format_of(name) or guess_format(start.strip(), layout)
+        three = form in _FIELDS and _width(start, form) == 3
+        if (
+            not start
+            or b"\0" in start
+            or _is_cut(head)
+            or (form != "trec" and not three)
+            or (given is None and is_doubtful(start))
+        ):
             yield None
             return
-        three = _width(start, form) == _THREE
-        if (given is None and _doubtful(start)) or (form != "trec" and not three):
-            # All of it is read, or refused in words.
-            yield None
-            return
-        line = head[-1][0] if ranks else None
-        blocks = quick_blocks(stream, start, name, layout, line=line)
-        yield from _thirds(blocks, name, given) if three and layout is RUN else blocks
+        third = None if given == "trec" else given
+        for block in quick_blocks(stream, start, name, layout, line=number if ranks else None):
+            found = block
+            if block is not None and three and layout is RUN:
+                try:
+                    found = read_third_column(block, name, third)
+                except FormatError:
+                    found = None
+            yield found
+            if found is None:
+                return
 
 
-def _thirds(
-    blocks: Iterator[PairTable | None], name: str, form: str | None
-) -> Iterator[PairTable | None]:
-    """The blocks of a run of three columns; None, and no more, where nobody knows the third."""
-    for block in blocks:
-        try:
-            found = None if block is None else _third(block, name, form)
-        except FormatError:
-            found = None
-        yield found
-        if found is None:
-            return
-
-
-def _third(table: PairTable, name: str, form: str | None) -> PairTable:
-    from rankgauge.formats.three_columns import read_third
-
-    return read_third(table, name, None if form == "trec" else form)
+def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tuple[int, bytes]]:
+    """The lines; where compressed data ends early, that is reported as the last fault."""
+    try:
+        yield from lines
+    except FormatError as error:
+        rows.report(error)
 
 
 def _width(line: bytes, form: str) -> int:
-    return len(line.rstrip(b"\r\n").split(b"\t") if form == "cells" else line.split())
+    return len(line.rstrip(b"\r\n").split(b"\t") if form == _CELLS else line.split())
 
 
-def _doubtful(first: bytes) -> bool:
-    """Whether the line may be one of something else: cheap, and wrong at times."""
-    if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
-        return True
-    return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
-
-
-def _refuse_others(head: list[tuple[int, bytes]], name: str, layout: Layout) -> None:
-    """Refuse what begins like something else.
-
-    Raises:
-        FormatError: If it does.
-    """
-    number, first = head[-1] if head else (0, b"")
-    if _doubtful(first) or first.count(b"\t") == 1:
-        from rankgauge.formats.lookalikes import refuse
-
-        refuse(first, name, number, layout)
-
-
-def _refuse_width(first: bytes, name: str, form: str) -> None:
-    """Refuse a line of other than three fields, where such are asked for.
-
-    Raises:
-        FormatError: If it is one.
-    """
-    width = len(first.split())
-    if form in {"msmarco", "trec3"} and width != _THREE:
-        from rankgauge.formats.three_columns import THIRDS
-
-        raise FormatError(
-            f"got {width} fields, wanted 3: {THIRDS[form]}",
-            path=name,
-            fix="name another format, or leave it out: name and first line mostly say it",
-        )
-
-
-def _cut_up(head: list[tuple[int, bytes]]) -> bool:
+def _is_cut(head: list[tuple[int, bytes]]) -> bool:
     """Whether a line ends with a lone carriage return: its rest may be in the iterator of lines."""
     return any(line.endswith(b"\r") for _, line in head)
 
 
-_Begun: TypeAlias = tuple[list[tuple[int, bytes]], Iterator[tuple[int, bytes]], BinaryIO]
-
-
-def _read_trec(
-    begun: _Begun, name: str, layout: Layout, separator: bytes | None = None, *, ranks: bool
+def _read_quickly(
+    head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
-    """Read it as whole arrays if it is as simple as that, else line by line.
-
-    Args:
-        begun: What was read of it, and what is left.
-        name: The name of the file.
-        layout: Judgments or run.
-        separator: What stands between fields; blanks and tabs if left out.
-        ranks: Whether ranks are wanted, too.
-    """
-    head, lines, stream = begun
-    start = b"".join(line for _, line in head)
-    if _cut_up(head):
-        return read_trec(itertools.chain(head, lines), name, layout, separator)
-    text = gathered(stream, start)
-    before = sum(len(line) for _, line in head[:-1])
+    """Read fields as whole arrays if all lines are alike, else line by line."""
+    text = gathered(stream, b"".join(line for _, line in head))
     found = None
     if head and text.fault is None:
-        found = quick_table(text, name, layout, skip=before, line=head[-1][0], ranks=ranks)
+        before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]
+        found = quick_table(
+            text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
+        )
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # From the start: only what is read line by line says what is wrong with which.
-        return read_trec(numbered_lines(text.lines(), name), name, layout, separator)
+        # From the start: only the plain reader says what is wrong with which line.
+        return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
     return found
 
 
@@ -237,100 +278,15 @@ def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
 
 
 def _head(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first that says something, or so many that nobody wrote them by hand."""
+    """The lines up to the first with content, or so many that nobody wrote them by hand."""
     for number, line in lines:
         yield number, line
-        if number == _HEAD or (line.strip() and not line.lstrip().startswith(b"#")):
+        if number == _HEAD or is_content(line):
             return
 
 
-def _read(lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, form: str) -> PairTable:
-    if form in {"smart", "npl", "letor"}:
-        from rankgauge.formats.classic import read_classic
-
-        return read_classic(lines, name, form)
-    from rankgauge.formats.tables import read_delimited, read_json, read_json_lines
-
-    match form:
-        case "csv" | "tsv":
-            return read_delimited(lines, name, layout, form)
-        case "jsonl":
-            return read_json_lines(lines, name, layout)
-        case _:
-            return read_json(lines, name, layout)
-
-
-def _headless(first: bytes, layout: Layout) -> bool:
-    """Whether this line between tabs is to be read by the place of its cells: it is no header."""
-    cells = first.split(b"\t")
-    if _columns(cells, layout) or _table(first, layout):
-        return False
-    # A line of the right width that has no number is a header in words we do not know.
-    return places_of(cells, layout) is None or is_line(cells, layout)
-
-
-def _columns(cells: list[bytes], layout: Layout) -> bool:
-    names = [cell.decode("utf-8", "replace") for cell in cells]
-    return columns_of(names, layout) is not None
-
-
-def _guess(first: bytes, layout: Layout) -> str:
-    """The format that begins with this line."""
-    if layout is not RUN and (old := _old(first)):
-        return old
-    if is_line(first.split(), layout):
-        return "trec"
-    if first.startswith((b"{", b"[")):
-        return "jsonl" if _is_row(first, layout) else "json"
-    if _columns(first.split(b"\t"), layout):
-        return "tsv"
-    return "csv" if _table(first, layout) else "trec"
-
-
-def _table(first: bytes, layout: Layout) -> bool:
-    """Whether this is the header of a table, other than of one with tabs."""
-    return any(by in first and _columns(first.split(by), layout) for by in (b",", b";", b"|"))
-
-
-def _old(first: bytes) -> str:
-    """The format of judgments that begin with this line, if it is an old one; else empty."""
-    fields = first.split(None, 3)
-    looks = len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
-    if not looks:
-        return ""
-    from rankgauge.formats.classic import begins_letor, begins_npl, begins_smart
-
-    if begins_letor(first):
-        return "letor"
-    if begins_npl(first):
-        return "npl"
-    return "smart" if begins_smart(first) else ""
-
-
-def _is_row(first: bytes, layout: Layout) -> bool:
-    import json
-
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
-        return False  # an object of many lines, or broken: the reader says so
-    if not isinstance(value, dict):
-        return False
-    columns = columns_of(value, layout)
-    if columns is not None:
-        return not isinstance(value[columns.query], list | dict)
-    from rankgauge.formats.nested_rows import Nested
-
-    nested = Nested.of(value, "", layout)
-    return nested is not None and not isinstance(value[nested.columns.query], list | dict)
-
-
 def read_ids(source: Source) -> list[bytes]:
-    """Ids, one a line; empty lines are passed over.
-
-    Raises:
-        InputError: If the file cannot be read, or holds no id.
-    """
+    """Ids, one a line; empty lines are skipped."""
     name = source_name(source)
     with opened(source) as stream:
         lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]

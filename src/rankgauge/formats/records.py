@@ -7,21 +7,21 @@ stands. What the parts mean for a measure is decided in :mod:`rankgauge.data.rec
 from __future__ import annotations
 
 import difflib
-import io
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.lines import Source, first_bytes, numbered_lines, opened, source_name
-from rankgauge.formats.memory import frame_columns, is_frame, is_list, labelled, listed, short
-from rankgauge.formats.names import format_of
-from rankgauge.formats.tables import json_document, json_lines
+from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.json_files import json_document, objects
+from rankgauge.formats.lines import Source, numbered_lines, opened, source_name, start_of
+from rankgauge.formats.mappings import is_list, labelled
+from rankgauge.formats.registry import format_of
 
 __all__ = ["FIELDS", "Record", "RecordRows", "read_records"]
 
@@ -42,6 +42,7 @@ _NEAR = 0.86
 _PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
 _EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
+_LIST = f"a list of records: [{_EXAMPLE}, ...]"
 
 _ID = (str, bytes, int, np.integer)
 
@@ -120,7 +121,7 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     raise InputError(
         f"got {type(source).__name__} where records were wanted",
         where=name,
-        fix=f"give a list of records: [{_EXAMPLE}, ...]",
+        fix=f"give {_LIST}",
     )
 
 
@@ -131,20 +132,14 @@ def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
     with opened(source) as stream:
-        readable = io.BufferedReader(cast("io.RawIOBase", stream))
-        try:
-            # Records are mostly one a line; a list says that it is one.
-            begins = first_bytes(readable, name)
-            if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
-                lines = numbered_lines(readable, name)
-                wanted = f"a list of records: [{_EXAMPLE}, ...]"
-                yield from _from_json(json_document(lines, name, wanted), name)
-            else:
-                for line, row in json_lines(readable, name):
-                    yield f"{name}, line {line}", row
-        finally:
-            # Closing the wrapper would close standard input.
-            readable.detach()
+        # Records are mostly one a line; a list says that it is one.
+        begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
+        lines = numbered_lines(stream, name)
+        if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
+            yield from _from_json(json_document(lines, name, _LIST), name)
+        else:
+            for line, row in objects(lines, name):
+                yield f"{name}, line {line}", row
 
 
 def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:

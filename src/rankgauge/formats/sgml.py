@@ -132,9 +132,6 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
     It ends with its closing tag, wherever in a line; tags in comments and CDATA are none. What
     :func:`parts_of` refuses is a piece, too: an element that is not closed before the next one, a
     closing tag without an element, a comment that is not closed, and text between documents.
-
-    Args:
-        lines: The number and the offset of each line or part of a line, and it.
     """
     tokens = _Tokens(lines)
     opened: _Token | None = None
@@ -157,12 +154,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 def _between(
     tokens: _Tokens, *, closed: bool
 ) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
-    """The faults before the next document or topic, as pieces, and the tag that begins it.
-
-    Args:
-        tokens: What follows.
-        closed: Whether it begins with the end of a closing tag.
-    """
+    """The faults before the next document or topic, as pieces, and the tag that begins it."""
     gap: list[_Token] = []
     size = 0
     for token in tokens:
@@ -269,11 +261,7 @@ def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    """Id, title, text and fields of a document or a topic.
-
-    Raises:
-        FormatError: If it has no id or, a topic, no text; if it is not closed, or not UTF-8.
-    """
+    """Id, title, text and fields of a document or a topic."""
     mark = _MARK.match(piece)
     what = fix = element = ""
     if mark is not None and mark[0] == _COMMENT:

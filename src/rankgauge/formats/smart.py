@@ -1,22 +1,87 @@
-"""Documents and queries in the mark-up of SMART: ``.I 1``, ``.T``, ``.W``, a section to each."""
+"""Old collections: judgments of SMART and NPL, and the mark-up of SMART for texts.
+
+* SMART judgments (CISI, CACM, MED, CRAN): ``query document 0 0.000000``; each pair is relevant.
+* NPL (``rlv-ass``): a line with the number of the query, lines of document numbers, a line ``/``.
+* Texts: ``.I 1``, ``.T``, ``.W``, a section to each.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
+from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded
+from rankgauge.formats.rows import Rows
 
-__all__ = ["begins", "parts_of", "pieces"]
+__all__ = [
+    "begins_npl", "begins_smart", "begins_text", "parts_of", "pieces", "read_npl", "read_smart",
+]  # fmt: skip
 
+_SMART = 4
+_END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)
-# Sections that say something of a text; others, such as references, are left.
+# Sections that say something of a text; others, such as references, are not read.
 _NAMES = {"A": "author", "B": "source", "K": "keywords", "N": "note"}
 
 
-def begins(line: bytes) -> bool:
-    """Whether a text begins with this line."""
+def begins_smart(line: bytes) -> bool:
+    """Whether this line is one of SMART: in TREC format its document would be called 0."""
+    fields = line.split()
+    return len(fields) == _SMART and fields[2] == b"0" and fields[3].strip(b"0") == b"."
+
+
+def begins_npl(line: bytes) -> bool:
+    """Whether this line holds a number and nothing else."""
+    return line.strip().isdigit()
+
+
+def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read judgments of SMART."""
+    for number, line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != _SMART or b"".join(fields[2:]).strip(b"0.") != b"":
+            what = f"got {len(fields)} fields, wanted: query document 0 0.000000"
+            fix = "give lines of SMART only, or judgments of TREC: q1 0 d1 2"
+            rows.refuse(number, what, fix, text=line)
+            continue
+        rows.add(number, fields[0], fields[1], 1.0)
+    said = f"{rows.name}: read as SMART judgments: a pair that is there is relevant (grade 1)"
+    return rows.table().said(said, source=rows.name)
+
+
+def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
+    """Read judgments of NPL."""
+    query, begun = b"", 0
+    for number, line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        if not query and len(fields) == 1 and fields[0] != _END:
+            query, begun = fields[0], number
+        elif query and fields == [_END]:
+            query = b""
+        elif query:
+            for doc in fields:
+                rows.add(number, query, doc, 1.0)
+        else:
+            what = f"got {len(fields)} fields where the number of a query was wanted"
+            fix = "give a line with the query, lines of its documents, and a line with /"
+            rows.refuse(number, what, fix, text=line)
+    if query:
+        raise FormatError(
+            "what begins here is not closed by a line with /", path=rows.name, line=begun,
+            fix="write / behind the documents; judgments of TREC have lines such as: q1 0 d1 2",
+        )  # fmt: skip
+    said = f"{rows.name}: read as rlv-ass judgments: a document that is named is relevant (grade 1)"
+    return rows.table().said(said, source=rows.name)
+
+
+def begins_text(line: bytes) -> bool:
+    """Whether a text in the mark-up of SMART begins with this line."""
     return line.startswith(b".I ")
 
 
@@ -25,7 +90,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
     kept: list[bytes] = []
     number = offset = 0
     for at, place, line in lines:
-        if begins(line):
+        if begins_text(line):
             if kept:
                 yield number, offset, b"".join(kept)
             kept, number, offset = [], at, place
@@ -35,11 +100,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, str]]:
-    """Id, title, text and fields.
-
-    Raises:
-        FormatError: If it has no id or no text, or is not UTF-8.
-    """
+    """Id, title, text and fields."""
     text = decoded(piece, name, number).replace("\r\n", "\n")
     found = list(_SECTION.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]

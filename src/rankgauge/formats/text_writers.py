@@ -20,9 +20,8 @@ from rankgauge.formats import sgml
 from rankgauge.formats.lines import mistaken_for
 from rankgauge.formats.texts import IDS, TextRow
 
-__all__ = ["TEXT_FORMS", "Profile", "Unheld", "text_lines"]
+__all__ = ["Profile", "Unheld", "text_lines"]
 
-TEXT_FORMS = ("jsonl", "csv", "tsv", "trec")
 _TITLE_WORDS = {"title", "heading"}
 _TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
 # Readers of CSV, Python's among them, stop at cells that are longer.
@@ -71,11 +70,7 @@ class Unheld:
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
-        """One more, or the error.
-
-        Raises:
-            InputError: If nothing may be lost.
-        """
+        """One more, or the error."""
         if not self.lossy:
             raise InputError(
                 f"{self.form} cannot hold {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
@@ -97,7 +92,7 @@ def text_lines(
 
     Args:
         rows: The texts.
-        form: One of `TEXT_FORMS`.
+        form: ``jsonl``, ``csv``, ``tsv`` or ``trec``.
         kind: ``queries`` or ``documents``.
         of: What the texts have, and where to count what cannot be held.
 

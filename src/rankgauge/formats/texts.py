@@ -1,24 +1,35 @@
-"""Files of texts: documents and queries, with an id each, some with a title and other fields."""
+"""Texts (documents and queries): reading them, in memory or where they are.
+
+Texts have an id each, some have a title and other fields. Long files stay on disk: they are read
+again each time, and a text is found by an index of hashes.
+"""
 
 from __future__ import annotations
 
-import io
+import hashlib
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 from rankgauge.core.ids import id_text
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
 from rankgauge.formats.delimited import check_header, check_width, decoded_line, rows_of
+from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import (
     Source,
     blank_runs,
+    is_plain_file,
     line_parts,
     numbered_lines,
     opened,
@@ -26,14 +37,14 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )  # fmt: skip
-from rankgauge.formats.names import format_of, packing_of
-from rankgauge.formats.tables import objects
+from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
 
 __all__ = [
-    "IDS", "QUESTIONS", "TEXT_SOURCES", "Faults", "Placed", "Reader", "TextReader", "TextRow",
-    "TextSource",
-    "each_once", "id_of", "no_text", "read_texts", "repeated", "row_of",
+    "IDS", "QUESTIONS", "Faults", "HashIndex", "Placed", "Reader", "StoredTexts", "Streamed",
+    "TextReader", "TextRow", "TextSource", "id_of", "kept", "read_texts", "row_of",
 ]  # fmt: skip
+
+T_co = TypeVar("T_co", covariant=True)
 
 # The names of each part, the one to recommend first.
 IDS = (
@@ -46,12 +57,10 @@ _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
-# The formats of texts, and how each is read.
-TEXT_SOURCES = {
-    "jsonl": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "trec": "sgml", "smart": "smart",
-}  # fmt: skip
 # How many times as long packed texts are, about.
 _PACKED = 4
+# Bytes of texts: what has less is held in memory.
+_SMALL = 32 << 20
 
 # The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
 _Piece: TypeAlias = tuple[int, int, Any]
@@ -161,19 +170,19 @@ class TextReader:
     Args:
         source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
             topics of TREC in SGML or XML; or either in the mark-up of SMART.
-        form: Its format, one of `TEXT_SOURCES`, where name and first line mislead.
+        form: Its format, one of `TEXT_FORMATS`, where name and first line mislead.
 
     Raises:
         UnknownName: If there is no such format.
     """
 
     def __init__(self, source: TextSource, form: str | None = None) -> None:
-        if form is not None and form not in TEXT_SOURCES:
+        if form is not None and form not in TEXT_FORMATS:
             raise UnknownName(
                 f"no texts are in the format {form!r}", where=source.name,
-                fix=f"choose one of: {', '.join(TEXT_SOURCES)}",
+                fix=f"choose one of: {', '.join(TEXT_FORMATS)}",
             )  # fmt: skip
-        self._given = None if form is None else TEXT_SOURCES[form]
+        self._given = None if form is None else {"json": "jsonl", "trec": "sgml"}.get(form, form)
         self.source = source
         self.name, self.seekable = source.name, False
         self.size = source.size
@@ -197,11 +206,10 @@ class TextReader:
         """
         name = self.name
         with self.source.open() as stream:
-            self.seekable = isinstance(stream, io.BufferedReader) and bool(self.source.path)
-            start = 0
-            if isinstance(stream, io.BufferedReader) and stream.peek(3).startswith(_BOM):
-                start = len(_BOM)
-            head = start_of(stream).removeprefix(_BOM)
+            self.seekable = is_plain_file(stream) and bool(self.source.path)
+            head = start_of(stream)
+            start = len(_BOM) if is_plain_file(stream) and head.startswith(_BOM) else 0
+            head = head.removeprefix(_BOM)
             marked = sgml.begins(head) if self._given is None else self._given == "sgml"
             lines = self._lines(stream, start, parts=marked)
             first = next((line for line in lines if line[-1].strip()), None)
@@ -339,16 +347,16 @@ def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Ite
         InputError: If the file cannot be read.
     """
     found = source if isinstance(source, TextSource) else TextSource.of(source)
-    return each_once(TextReader(found), faults)
+    return _each_once(TextReader(found), faults)
 
 
-def each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
+def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
     """The texts that a reader reads, each id once; as :func:`read_texts`."""
     seen: dict[str, int] = {}
     for placed in reader.rows(faults):
         key = placed.row.id
         if key in seen:
-            error = repeated(key, (seen[key], placed.number), reader.name)
+            error = _repeated(key, (seen[key], placed.number), reader.name)
             if faults is None:
                 raise error
             faults.add(error)
@@ -356,10 +364,10 @@ def each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]
         seen[key] = placed.number
         yield placed.row
     if not seen and faults is None:
-        raise no_text(reader.name)
+        raise _no_text(reader.name)
 
 
-def repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
+def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
     """The error for an id that stands twice."""
     return FormatError(
         f"id {key!r} stands in line {lines[0]}, too", path=name, line=lines[1],
@@ -367,17 +375,13 @@ def repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
     )  # fmt: skip
 
 
-def no_text(name: str) -> FormatError:
+def _no_text(name: str) -> FormatError:
     """The error for a file that holds nothing."""
     return FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
-    """The text that an object holds under the usual names.
-
-    Raises:
-        FormatError: If it has no id or no text, or they are none.
-    """
+    """The text that an object holds under the usual names."""
     key = next((key for key in IDS if key in found), None)
     body = next((key for key in _TEXTS if key in found), None)
     if key is None or body is None:
@@ -411,18 +415,14 @@ def _form_of(name: str, first: bytes) -> str:
     start = first.lstrip()[:1]
     if start == b"<" and sgml.begins(first):
         return "sgml"
-    if smart.begins(first):
+    if smart.begins_text(first):
         return "smart"
     form = format_of(name) or ("jsonl" if start == b"{" else "tsv")
     return "jsonl" if form == "json" else form
 
 
 def id_of(value: Any, name: str, number: int) -> str:
-    """An id in a line of a file.
-
-    Raises:
-        FormatError: If it is none.
-    """
+    """An id in a line of a file."""
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
@@ -443,3 +443,182 @@ def _text(value: Any, name: str, number: int) -> str:
             f"got {value!r:.60} for a text", path=name, line=number, fix="give text in quotes"
         )
     return value
+
+
+class Streamed(Mapping[str, T_co]):
+    """A mapping that holds one value at a time when it is gone through."""
+
+    @abstractmethod
+    def stream(self) -> Iterator[tuple[str, T_co]]:
+        """Every id with its value, in order."""
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self.stream())
+
+    def values(self) -> ValuesView[T_co]:
+        """The values, one at a time."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, T_co]:
+        """Ids and values, one pair at a time."""
+        return _Items(self)
+
+
+class _Values(ValuesView[Any]):
+    _mapping: Streamed[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._mapping.stream())
+
+
+class _Items(ItemsView[str, Any]):
+    _mapping: Streamed[Any]
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return self._mapping.stream()
+
+
+class HashIndex:
+    """Where each id stands: 16 bytes for each, whatever its length.
+
+    A hash of 64 bits proposes places; whoever asks looks whether the id is there.
+
+    Args:
+        ids: The ids, in order.
+    """
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        hashes = np.frombuffer(array("Q", map(_hash, ids)), dtype=np.uint64)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def places(self, key: str) -> list[int]:
+        """Where it may stand, from 0."""
+        wanted = np.uint64(_hash(key))
+        low = int(np.searchsorted(self._hashes, wanted, side="left"))
+        high = int(np.searchsorted(self._hashes, wanted, side="right"))
+        return [int(place) for place in self._order[low:high]]
+
+    def suspects(self) -> frozenset[int]:
+        """Places whose hash stands at another place, too: the same id, or by chance."""
+        equal = np.flatnonzero(self._hashes[1:] == self._hashes[:-1])
+        return frozenset(self._order[np.union1d(equal, equal + 1)].tolist())
+
+
+def _hash(key: str) -> int:
+    raw = key.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
+
+
+class StoredTexts(Streamed[TextRow]):
+    """The texts of a file, which stay there. Made with one pass through it, which checks them all.
+
+    In memory are 24 bytes for each text. A text is found by its place in a plain file. In a packed
+    file it is found by reading on from the last one that was looked for, or from the beginning.
+
+    Args:
+        reader: Reads a file, a member of an archive, or whatever holds rows.
+        faults: Where given, what does not fit is counted there and passed over.
+
+    Raises:
+        FormatError: With the first line that does not fit, or for an id that stands twice.
+    """
+
+    def __init__(self, reader: Reader, faults: Faults | None = None) -> None:
+        self._reader, self._skips = reader, faults is not None
+        self._stamp = reader.stamp()
+        offsets, numbers = array("q"), array("q")
+
+        def ids() -> Iterator[str]:
+            for placed in self._reader.rows(faults):
+                offsets.append(placed.offset)
+                numbers.append(placed.number)
+                yield placed.row.id
+
+        self._index = HashIndex(ids())
+        self._offsets = offsets if self._reader.seekable else array("q")
+        self._dropped = self._repeats(numbers, faults)
+        if not len(self._index) and faults is None:
+            raise _no_text(reader.name)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._cursor: Iterator[TextRow] = iter(())
+        self._next = len(self._index)
+
+    def _repeats(self, numbers: array[int], faults: Faults | None) -> frozenset[int]:
+        """The places of texts whose id stood before."""
+        suspects = self._index.suspects()
+        if not suspects:
+            return frozenset()
+        first: dict[str, int] = {}
+        dropped = set()
+        for place, row in enumerate(self._rows()):
+            if place not in suspects:
+                continue
+            if row.id in first:
+                error = _repeated(
+                    row.id, (numbers[first[row.id]], numbers[place]), self._reader.name
+                )
+                if faults is None:
+                    raise error
+                faults.add(error)
+                dropped.add(place)
+            first.setdefault(row.id, place)
+        return frozenset(dropped)
+
+    def _rows(self) -> Iterator[TextRow]:
+        if self._reader.stamp() != self._stamp:
+            raise InputError(
+                "the file is not the one that was read at first", where=self._reader.name,
+                fix="load the collection again, and leave its files alone meanwhile",
+            )  # fmt: skip
+        passed = Faults() if self._skips else None
+        return (placed.row for placed in self._reader.rows(passed))
+
+    def stream(self) -> Iterator[tuple[str, TextRow]]:
+        """Every text, in the order of the file."""
+        for place, row in enumerate(self._rows()):
+            if place not in self._dropped:
+                yield row.id, row
+
+    def __len__(self) -> int:
+        return len(self._index) - len(self._dropped)
+
+    def __getitem__(self, key: str) -> TextRow:
+        if isinstance(key, str):
+            for place in self._index.places(key):
+                row = self._at(place)
+                if row is not None and row.id == key:
+                    return row
+        raise KeyError(key)
+
+    def _at(self, place: int) -> TextRow | None:
+        if self._offsets:
+            return self._reader.at(self._offsets[place])
+        with self._lock:
+            if place < self._next:
+                self._cursor, self._next = self._rows(), 0
+            row = None
+            while self._next <= place:
+                row = next(self._cursor, None)
+                self._next += 1
+            return row
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in {"_lock", "_cursor", "_next"}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+
+def kept(reader: Reader, faults: Faults | None = None) -> Mapping[str, TextRow]:
+    """Texts: in memory if they are short or can be read only once, else where they are."""
+    if reader.size is None or reader.size <= _SMALL:
+        return {row.id: row for row in _each_once(reader, faults)}
+    return StoredTexts(reader, faults)

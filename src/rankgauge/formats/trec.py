@@ -1,49 +1,54 @@
 """TREC runs and judgments: the plain reader, one line at a time, and the writer.
 
-Fields stand between blanks or tabs. Blank lines and lines that start with ``#`` are passed over.
+Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
 Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
 every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: :mod:`rankgauge.formats.three_columns` says what it is). The rank
-is not read where there is a score: the score decides.
+(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank beside a score is
+not read: the score decides.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError
-from rankgauge.formats.layout import (
-    JUDGMENTS,
-    RUN,
-    Layout,
-    lost_number,
-    number_text,
-    read_number,
-    table_of,
-)
-from rankgauge.formats.lines import mistaken_for, shorten
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.lines import is_content, mistaken_for, shorten
+from rankgauge.formats.numbers import lost_number, number_text, read_number
+from rankgauge.formats.rows import Rows
 
-__all__ = ["as_read", "is_line", "places_of", "rank_place", "read_trec", "trec_lines"]
+__all__ = [
+    "THIRD_COLUMNS", "as_read", "is_line", "msmarco_lines", "places_of", "rank_place",
+    "ranked_rows", "read_third_column", "read_trec", "trec_lines",
+]  # fmt: skip
 
-# Where query, document and number stand, by the number of fields.
+# The places of query, document and number, by the number of fields.
 _PLACES = {
     "judgments": {4: (0, 2, 3), 3: (0, 1, 2)},
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
+# The place of a rank beside the score.
+_RANKS = {"run": {6: 3, 5: 3}}
+# The formats of three columns, and what their third one is.
+THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
 # Rows that are written at once.
 _AT_ONCE = 1 << 16
-# Where a rank stands beside the score.
-_RANKS = {"run": {6: 3, 5: 3}}
+# Lines that tell how many fields the others have, where some are broken.
+_LOOK = 1000
 
 
 def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] | None:
-    """Where query, document and number stand among such fields; None if they do not fit."""
+    """The places of query, document and number among such fields; None if they do not fit."""
     # Five fields may also lack another one than the tag: then a rank would be taken for a score.
     if layout is RUN and len(fields) == _TAGLESS and fields[1].upper() != b"Q0":
         return None
@@ -51,7 +56,7 @@ def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] |
 
 
 def rank_place(width: int, layout: Layout) -> int:
-    """Where the rank stands beside a score in so many fields; -1 where there is none."""
+    """The place of the rank beside a score among so many fields; -1 where there is none."""
     return _RANKS.get(layout.name, {}).get(width, -1)
 
 
@@ -62,24 +67,16 @@ def is_line(fields: list[bytes], layout: Layout) -> bool:
 
 
 def read_trec(
-    lines: Iterable[tuple[int, bytes]], name: str, layout: Layout, separator: bytes | None = None
+    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
-    """Read numbered lines.
-
-    Args:
-        lines: The lines with their numbers.
-        name: The name of the file.
-        layout: Judgments or run.
-        separator: What stands between fields; blanks and tabs if left out.
+    """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`.
 
     Raises:
         FormatError: With line, column and the line itself, for the first line that does not fit.
     """
-    queries: list[bytes] = []
-    docs: list[bytes] = []
-    values: list[float] = []
-    numbers: list[int] = []
-    width, places, longer = 0, (0, 0, 0), 0
+    name, layout = rows.name, rows.layout
+    lines, width, places = _usual_fields(lines, rows, separator)
+    longer = 0
     for number, line in lines:
         parts = line.split() if separator is None else line.rstrip(b"\r\n").split(separator)
         if not parts or not parts[0] + parts[-1] or parts[0].startswith(b"#"):
@@ -88,46 +85,57 @@ def read_trec(
             longer += 1
             parts = parts[:_RUN]
         if len(parts) != width:
-            found = None if width else places_of(parts, layout)
-            if found is None:
-                what, fix = _miscounted(parts, width, layout)
-                raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
+            found = places_of(parts, layout)
+            if width or found is None:
+                rows.refuse(number, *_miscounted(parts, width, layout), text=line)
+                continue
             width, places = len(parts), found
         query, doc, column = places
         value = _number(parts[column])
         if not math.isfinite(value):
-            what, fix = _unusable(parts[column], layout)
-            raise FormatError(
-                what, path=name, line=number, column=column + 1, text=shorten(line), fix=fix
-            )
-        queries.append(parts[query])
-        docs.append(parts[doc])
-        values.append(value)
-        numbers.append(number)
-    if not queries:
+            what, fix, not_finite = _unusable(parts[column], layout)
+            rows.refuse(
+                number, what, fix, column=column + 1, text=line,
+                ids=(parts[query], parts[doc]), not_finite=not_finite,
+            )  # fmt: skip
+            continue
+        rows.add(number, parts[query], parts[doc], value)
+        if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
+            rows.ranks.append(_number(parts[rank]))
+    if not rows.lines:
         fix = f"give lines such as: {layout.example}"
         raise FormatError("there is no line to read", path=name, fix=fix)
-
-    def blame(column: int) -> Blame:
-        return lambda row, what, fix: FormatError(
-            what, path=name, line=numbers[row], column=column + 1, fix=fix
-        )
-
-    table = table_of(
-        Ids.of(queries, "query id", blame(places[0])),
-        Ids.of(docs, "document id", blame(places[1])),
-        np.array(values),
-        layout,
-        source=name,
-        lines=numbers,
-    )
+    table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
         table = table.said(f"{name}: {longer} lines go on behind the tag: what follows is not read")
     return as_read(table, name)
 
 
+_Lines: TypeAlias = Iterable[tuple[int, bytes]]
+
+
+def _usual_fields(
+    lines: _Lines, rows: Rows, separator: bytes | None
+) -> tuple[_Lines, int, tuple[int, int, int]]:
+    """The lines, and where errors are reported how many fields most have, and which are read."""
+    fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
+    if rows.on_error is None:
+        return lines, 0, fitting[0]
+    lines = iter(lines)
+    head = list(itertools.islice(lines, _LOOK))
+    widths: Counter[int] = Counter()
+    for _, line in head:
+        parts = line.strip().split(separator)
+        places = places_of(parts, rows.layout) if is_content(line) else None
+        if places is not None:
+            fitting[len(parts)] = places
+            widths[len(parts)] += 1
+    width = max(widths, key=widths.__getitem__, default=0)
+    return itertools.chain(head, lines), width, fitting[width]
+
+
 def _tag_goes_on(parts: Sequence[bytes]) -> bool:
-    """Whether a blank stands in the tag alone: with one in an id, other fields would be numbers."""
+    """Whether a blank is in the tag alone: with one in an id, other fields would be numbers."""
     return (
         parts[1].upper() == b"Q0"
         and parts[3].isdigit()
@@ -137,7 +145,7 @@ def _tag_goes_on(parts: Sequence[bytes]) -> bool:
 
 
 def as_read(table: PairTable, name: str) -> PairTable:
-    """The table with its source, and with what is to be said of its ids."""
+    """The table with its source, and a note on ids that are not UTF-8."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
         return table.said(source=name)
@@ -152,23 +160,24 @@ def _number(field: bytes) -> float:
         return math.nan
 
 
-def _unusable(field: bytes, layout: Layout) -> tuple[str, str]:
+def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
+    """What is wrong with a number, the fix, and whether it is one that is not finite."""
     lost = lost_number(field, layout)
     if lost is not None:
-        return lost
+        return *lost, False
     shown = f"{layout.value} {shorten(field)!r}"
     try:
         read_number(field)
     except ValueError:
-        return f"{shown} is not a number", f"write the {layout.value} as a number"
-    return f"{shown} is not a finite number", layout.mend
+        return f"{shown} is not a number", f"write the {layout.value} as a number", False
+    return f"{shown} is not a finite number", layout.fix, True
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
     """What is wrong with a line of so many fields, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
-        return f"got {got}, wanted {width} as before", "mend the line, or remove it"
+        return f"got {got}, wanted {width} as before", "fix the line, or remove it"
     wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"
     fix = f"write lines such as: {layout.example}"
     if layout is RUN and len(parts) > _RUN:
@@ -188,7 +197,54 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     return f"got {got}, wanted {wanted}: {layout.fields}", fix
 
 
-def trec_lines(table: PairTable, layout: Layout, tag: str) -> Iterator[bytes]:
+def read_third_column(table: PairTable, name: str, form: str | None) -> PairTable:
+    """A run of three columns, with its third column read as a rank or as a score.
+
+    Args:
+        table: The run, the third column as its scores.
+        name: The name of the file.
+        form: One of `THIRD_COLUMNS`, where it is known.
+
+    Raises:
+        FormatError: If it is not known, and the column does not count 1 to n in every query.
+    """
+    if form == "trec3":
+        return table
+    strange = _uncounted(table)
+    if strange is None or form == "msmarco":
+        said = f"{name}: the third column is read as a rank: the documents stand in that order"
+        if form is None:
+            said = (
+                f"{name}: the third column counts 1 to n in every query, so it is read as a rank "
+                "(--format trec3 reads it as a score)"
+            )
+        return replace(table, values=-table.values).said(said)
+    count = int(table.offsets[strange + 1] - table.offsets[strange])
+    ranks = f"1 to {count}" if count > 1 else "1"
+    raise FormatError(
+        "got 3 fields, and the third may be a rank or a score: for query "
+        f"'{show_id(table.queries[strange])}' it does not count {ranks}",
+        path=name,
+        fix="say which: --format msmarco (query document rank) or --format trec3 (query document "
+        "score); in Python, format='msmarco' or format='trec3'",
+    )
+
+
+def _uncounted(table: PairTable) -> int | None:
+    """The first query whose numbers are not 1 to n, in any order."""
+    counts = np.diff(table.offsets)
+    values = table.values
+    fits = (values >= 1) & (values <= np.repeat(counts, counts)) & (values == np.floor(values))
+    seen = np.zeros(len(values), dtype=bool)
+    # Numbers that fit and all differ leave no place empty.
+    seen[np.repeat(table.offsets[:-1], counts)[fits] + values[fits].astype(np.int64) - 1] = True
+    missed = np.flatnonzero(~seen)
+    if not len(missed):
+        return None
+    return int(np.searchsorted(table.offsets, missed[0], side="right")) - 1
+
+
+def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[bytes]:
     """A file in TREC format, query by query; runs best score first, with their rank.
 
     Raises:
@@ -222,29 +278,49 @@ def trec_lines(table: PairTable, layout: Layout, tag: str) -> Iterator[bytes]:
             yield "".join(lines).encode("latin-1")
 
 
-def _doc_texts(table: PairTable, rows: IntArray) -> list[str]:
-    """The documents of these rows, each byte as the character of its number.
+def msmarco_lines(table: PairTable, *_: object) -> Iterator[bytes]:
+    """A run of MS MARCO: ``query TAB document TAB rank``.
 
     Raises:
         InputError: If an id has white space.
     """
+    _refuse_blanks(table.queries, "query id")
+    rows = ranked_rows(table)
+    for query, start, stop in zip(
+        table.queries.tolist(), table.offsets[:-1].tolist(), table.offsets[1:].tolist(), strict=True
+    ):
+        docs = _doc_texts(table, rows[start:stop])
+        named = query.decode("latin-1")
+        lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
+        yield "".join(lines).encode("latin-1")
+
+
+def ranked_rows(table: PairTable) -> IntArray:
+    """The rows in ranked order, query by query: equal scores by document id, descending."""
+    numbers = table.query_numbers()
+    by_score = np.lexsort((-table.values, numbers))
+    values, queries = table.values[by_score], numbers[by_score]
+    new = np.ones(len(by_score), dtype=bool)
+    new[1:] = (values[1:] != values[:-1]) | (queries[1:] != queries[:-1])
+    if new.all():
+        return by_score
+    return by_score[table.docs.descending(by_score, np.cumsum(new))]
+
+
+def _doc_texts(table: PairTable, rows: IntArray) -> list[str]:
+    """The documents of these rows, each byte as the character of its number."""
     given = table.docs.take(rows).tolist()
     joined = b"\n".join(given)
     if joined.split() != given:
         _refuse_blanks(table.docs, "document id")
-    return joined.decode("latin-1").split("\n")
+    return joined.decode("latin-1").split("\n") if given else []
 
 
 def _refuse_blanks(ids: Ids, what: str) -> None:
-    """Refuse ids with white space.
-
-    Raises:
-        InputError: Naming the first, and how many there are.
-    """
     blank = dict.fromkeys(value for value in ids.tolist() if value.split() != [value])
     if blank:
         others = "" if len(blank) == 1 else f" ({len(blank)} ids have some)"
-        raise _unwritable(next(iter(blank)), what, f"in TREC format blanks separate fields{others}")
+        raise _unwritable(next(iter(blank)), what, f"blanks separate fields{others}")
 
 
 def _unwritable(value: bytes, what: str, why: str) -> InputError:

@@ -1,11 +1,12 @@
-"""Which writer a file gets, by its name or by a word; the whole of it is written or nothing."""
+"""Writing judgments, runs and collections: the whole of a file or nothing."""
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
@@ -14,19 +15,20 @@ from rankgauge.core.files import write_atomically
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.layout import JUDGMENTS, Layout
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, source_name
-from rankgauge.formats.names import TARGET_FORMATS, packing_of, unpacked
-from rankgauge.formats.trec import trec_lines
+from rankgauge.formats.registry import (
+    TARGET_FORMATS,
+    Format,
+    ending,
+    format_named,
+    load,
+    packing_of,
+    target_format,
+)
 
-__all__ = ["refuse_ending", "target_format", "write_table", "written"]
+__all__ = ["pair_lines", "refuse_ending", "write_collection", "write_table", "written"]
 
-# The ends of names of files to be written.
-_SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
-    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
-    ".ipc": "arrow",
-}  # fmt: skip
 # Names of what is no text: under them nobody would look for lines.
 _NOT_WRITTEN = frozenset(
     {
@@ -34,28 +36,14 @@ _NOT_WRITTEN = frozenset(
         ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
     }
 )  # fmt: skip
-# Without any grade these have no place for a query.
-_BY_ROWS = tuple(form for form in TARGET_FORMATS if form not in {"json", "rank-eval", "opensearch"})
-
-
-def target_format(name: str) -> str | None:
-    """The format that the name of a file to be written stands for; None if it says nothing."""
-    end = os.path.splitext(unpacked(name))[1]  # noqa: PTH122 - a name, and pathlib loads long
-    return _SUFFIXES.get(end.lower())
+# The first day that a zip archive can name: the same input gives the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a name that says another kind of file than can be written.
-
-    Args:
-        target: The file to be written.
-        form: The format that was asked for, if any: but for an archive it may have any name.
-
-    Raises:
-        InputError: If its ending is that of an archive, a spreadsheet, a database, ...
-    """
+    """Refuse a name that says another kind of file than can be written."""
     name = source_name(target)
-    end = os.path.splitext(unpacked(name))[1].lower()  # noqa: PTH122 - a name
+    end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
         return
     fix = "end it in .csv, .json or .parquet, or say the format: --to (in Python target_format=...)"
@@ -65,12 +53,7 @@ def refuse_ending(target: Source, form: str | None) -> None:
 
 
 def write_table(
-    table: PairTable,
-    target: Source,
-    layout: Layout,
-    tag: str = "",
-    *,
-    form: str | None = None,
+    table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
     """Write a file: the whole of it or, if something fails, nothing.
 
@@ -92,42 +75,84 @@ def write_table(
     if form not in TARGET_FORMATS:
         fix = f"choose one of: {', '.join(TARGET_FORMATS)}"
         raise UnknownName(f"no format is called {form!r}", where="format", fix=fix)
+    if form not in {"parquet", "arrow"}:
+        with written(target) as stream:
+            # Not every packer can write lines.
+            for chunk in pair_lines(table, layout, form, name=name, tag=tag):
+                stream.write(chunk)
+        return
+    from rankgauge.formats.parquet import write_columns
+
+    _refuse_unheld(table, layout, format_named(form), name)
+    packing = packing_of(name)
+    if packing is not None:
+        fix = f"leave {packing.suffix} off the name"
+        raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
+    with written(target) as stream:
+        write_columns(table, layout, form, stream)
+
+
+def pair_lines(
+    table: PairTable, layout: Layout, form: str, *, name: str, tag: str = ""
+) -> Iterator[bytes]:
+    """The bytes of a text file of judgments or of a run, piece by piece.
+
+    Raises:
+        InputError: If the format cannot hold it: a run or judgments at all, a grade, an id, a
+            query without judgments, a pair that occurs twice.
+    """
+    declared = format_named(form)
+    _refuse_unheld(table, layout, declared, name)
+    if form == "opensearch" and ".csv" in name.lower():
+        declared = format_named("quepid")
+    chunks: Iterable[bytes | str] = load(declared.writer)(table, layout, tag)
+    return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
+
+
+def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) -> None:
+    if ("run" if layout is RUN else "qrels") not in form.writes:
+        got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
+        raise InputError(
+            f"{form.name} holds {holds}, got {got}",
+            fix="choose another format, such as trec, csv, json or parquet",
+        )
     empty = np.flatnonzero(np.diff(table.offsets) == 0)
-    if layout is JUDGMENTS and len(empty) and form in _BY_ROWS:
+    if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
             f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
             where=name,
             fix="drop the query, or write JSON: give a path that ends in .json",
         )
-    if form in {"parquet", "arrow"}:
-        from rankgauge.formats.parquet_writers import write_columns
+    if form.largest_grade:
+        _refuse_grades(table, form)
+    repeats = table.repeats() if form.unique else []
+    if repeats:
+        fix = f"keep one of them, or write another format than {form.name}"
+        raise table.repeat_error(repeats[0], fix=fix)
 
-        packing = packing_of(name)
-        if packing is not None:
-            fix = f"leave {packing.suffix} off the name"
-            raise InputError(f"{form} is packed inside, column by column", where=name, fix=fix)
-        with written(target) as stream:
-            write_columns(table, layout, form, stream)
+
+def _refuse_grades(table: PairTable, form: Format) -> None:
+    """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
+    values = table.values
+    # A zero with a sign is no whole number, either: it would lose the sign.
+    beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
+    bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
+    if not len(bad):
         return
-    with written(target) as stream:
-        # Not every packer can write lines.
-        for chunk in _chunks(table, layout, form, (tag, name)):
-            stream.write(chunk)
+    row = int(bad[0])
+    query = table.queries[int(table.query_numbers()[row])]
+    others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
+    raise InputError(
+        f"{form.name} holds whole grades up to {form.largest_grade}, got {float(values[row])!r} "
+        f"for document '{show_id(table.docs[row])}' of query '{show_id(query)}'{others}",
+        fix="multiply the grades so that all are whole, or write csv, json, parquet or trec",
+    )
 
 
 @contextmanager
 def written(target: Source) -> Iterator[BinaryIO]:
-    """A stream into a file that is there, whole, when the block ends without an error.
-
-    Args:
-        target: The path; ``-`` is standard output, which gets nothing before all of it is made.
-
-    Raises:
-        InputError: If the file cannot be written.
-        MissingExtra: If the library that packs it is not installed.
-    """
+    """A stream into a file that is there, whole, when the block ends without an error."""
     if target == "-":
-        import shutil
         import tempfile
 
         with tempfile.TemporaryFile() as made:
@@ -152,22 +177,58 @@ def written(target: Source) -> Iterator[BinaryIO]:
         raise InputError(error.what, where=name, fix=error.fix) from None
 
 
-def _chunks(table: PairTable, layout: Layout, form: str, said: tuple[str, str]) -> Iterator[bytes]:
-    tag, name = said
-    match form:
-        case "trec":
-            return trec_lines(table, layout, tag)
-        case "csv" | "tsv" | "json" | "jsonl":
-            from rankgauge.formats import tables
+def write_collection(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
+    """Write the files of a collection as BEIR lays them out: all of them or nothing.
 
-            if form == "json":
-                texts = tables.json_text(table, layout)
-            elif form == "jsonl":
-                texts = tables.json_lines_text(table, layout)
-            else:
-                texts = tables.delimited_text(table, layout, form)
-            return (text.encode() for text in texts)
-        case _:
-            from rankgauge.formats.exchange import exchange_text
+    Args:
+        target: A folder that is not there yet, or is empty; or an archive, by its name ``.zip``.
+        parts: The bytes of each file, by its path inside.
 
-            return (text.encode() for text in exchange_text(table, layout, form, name))
+    Raises:
+        InputError: If there is something in that folder, or it cannot be written.
+    """
+    if source_name(target).lower().endswith(".zip"):
+        _write_zip(target, parts)
+    else:
+        _write_folder(Path(target), parts)
+
+
+def _write_zip(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    with written(target) as stream, ZipFile(stream, "w") as archive:
+        for name, chunks in parts.items():
+            member = ZipInfo(name, _DATE)
+            member.compress_type = ZIP_DEFLATED
+            member.external_attr = 0o644 << 16
+            with archive.open(member, "w", force_zip64=True) as inside:
+                for chunk in chunks:
+                    inside.write(chunk)
+
+
+def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
+    import secrets
+
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise InputError(
+            "there is something already", where=str(target), fix="name a new folder, or empty it"
+        )
+    # Beside the target, so that the last step is one rename.
+    made = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        for name, chunks in parts.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as stream:
+                for chunk in chunks:
+                    stream.write(chunk)
+        if target.exists():
+            target.rmdir()
+        made.replace(target)
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror or error}", where=str(target),
+            fix="check that the folder above is there and may be written to",
+        ) from None  # fmt: skip
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

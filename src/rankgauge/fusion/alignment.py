@@ -12,7 +12,7 @@ from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.model import Run
 
-__all__ = ["Aligned", "Block", "align"]
+__all__ = ["Alignment", "Block", "align"]
 
 # Rows of all runs that are aligned at once: small enough for the cache.
 _ROWS = 1 << 17
@@ -22,7 +22,7 @@ _QUERIES = 1 << (64 - _HASH_BITS)
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class Alignment:
     """R runs side by side: Q queries with U pairs of query and document, each once.
 
     Attributes:
@@ -92,7 +92,7 @@ class Block:
         return np.bincount(self.query, minlength=len(self.retrieved))
 
 
-def align(runs: Sequence[Run]) -> Aligned:
+def align(runs: Sequence[Run]) -> Alignment:
     """Put runs side by side.
 
     Args:
@@ -118,7 +118,7 @@ def align(runs: Sequence[Run]) -> Aligned:
     rows = [part[0] for part in parts] or [np.zeros((0, len(tables)), dtype=np.int64)]
     heads = [part[1] for part in parts] or [none]
     counts = [part[2] for part in parts] or [none]
-    return Aligned(
+    return Alignment(
         tables=tables,
         queries=queries,
         offsets=offsets_of(np.concatenate(counts)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,20 +18,20 @@ from rankgauge.core.grammar import plain_key, unknown
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.model import Run
+from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
-from rankgauge.fusion.alignment import Aligned, Block, align
+from rankgauge.fusion.alignment import Alignment, Block, align
 
 __all__ = [
     "FUSION_METHODS",
     "FUSION_NORMS",
     "METHODS",
     "Fusion",
+    "find_method",
     "fuse",
-    "fused",
-    "method_named",
-    "prepared",
+    "fuse_aligned",
+    "rank_runs",
 ]
 
 # Far above any scale, and sums of products of two are still numbers.
@@ -88,7 +87,7 @@ class Fusion:
             UnknownName: For a method or a norm nobody knows.
             InputError: For a value that is not possible, or a parameter the method does not read.
         """
-        name = method_named(method)
+        name = find_method(method)
         declared = METHODS[name]
         for word, value in given.items():
             if value is not None and word not in declared.reads:
@@ -133,7 +132,7 @@ def fuse(
     """Fuse runs into one.
 
     For each query every document that any run retrieved gets one score, from its rank r or its
-    normalised score s in each of the N runs that retrieved it:
+    normalized score s in each of the N runs that retrieved it:
 
     ============= ============================================ ======================
     method        score                                        source
@@ -194,14 +193,14 @@ def fuse(
         >>> {doc: round(score, 4) for doc, score in run["q1"].items()}
         {'d3': 0.75, 'd2': 0.6667, 'd1': 0.5}
     """
-    named = prepared(runs, ties)
+    named = rank_runs(runs, ties)
     names = [run.name for run in named]
     given = {"norm": norm, "weights": weights, "k": k, "phi": phi}
     how = Fusion.of(method, names, given)
-    return fused(align(named), how, name=how.method if name is None else name, runs=names)
+    return fuse_aligned(align(named), how, name=how.method if name is None else name, runs=names)
 
 
-def method_named(method: Any) -> str:
+def find_method(method: Any) -> str:
     """The name of a method, from any spelling of case and joints.
 
     Raises:
@@ -210,37 +209,23 @@ def method_named(method: Any) -> str:
     return _spelled(method, "fusion method", METHODS)
 
 
-def prepared(runs: Any, ties: Order) -> list[Run]:
-    """The runs given, each in the order of its ranks.
+def rank_runs(runs: Any, ties: Order) -> list[Run]:
+    """Return the runs, each in the order of its ranks.
 
     Raises:
         InputError: If there are fewer than two, or a document stands twice in a ranking.
     """
     order_of(ties)
-    if isinstance(runs, Mapping):
-        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        named = [Run.of(run) for run in runs]
-    else:
-        raise InputError(
-            f"got {type(runs).__name__} where runs were wanted", where="runs",
-            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
-        )  # fmt: skip
-    if len(named) < 2:
-        raise InputError(
-            f"got {len(named)} run{'s' * (len(named) != 1)}, wanted two or more", where="runs",
-            fix="give another",
-        )  # fmt: skip
-    return [ranked(run, ties=ties) for run in named]
+    return [ranked(run, ties=ties) for run in named_runs(runs)]
 
 
-def fused(aligned: Aligned, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
+def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[str]) -> Run:
     """The run that comes of aligned runs, by document score descending, then id descending."""
     weights = np.ones(len(aligned.tables)) if how.weights is None else np.array(how.weights)
     chosen = np.flatnonzero(weights > 0)
     columns: list[FloatArray] = []
     if how.norm is not None:
-        columns = [_normalised(aligned.tables[run], how.norm) for run in chosen.tolist()]
+        columns = [_normalized(aligned.tables[run], how.norm) for run in chosen.tolist()]
     scores = np.zeros(len(aligned.docs))
     taken = np.zeros(len(aligned.docs), dtype=bool)
     for block in aligned.blocks(chosen):
@@ -333,8 +318,8 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
 # ---- scores made comparable
 
 
-def _normalised(table: PairTable, norm: str) -> FloatArray:
-    """The scores of a run that is in rank order, normalised within each query."""
+def _normalized(table: PairTable, norm: str) -> FloatArray:
+    """The scores of a run that is in rank order, normalized within each query."""
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
@@ -369,7 +354,7 @@ def _normalised(table: PairTable, norm: str) -> FloatArray:
 
 
 def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
-    """(U, R) the normalised scores of a block, 0 where a run lacks a document."""
+    """(U, R) the normalized scores of a block, 0 where a run lacks a document."""
     scores = np.zeros(block.rows.shape)
     for column, values in enumerate(columns):
         found = block.found[:, column]
@@ -386,7 +371,7 @@ class _Task:
 
     Attributes:
         block: Queries, with the rank of each document in each run.
-        scores: (U, R) normalised scores; 0 where missing, and for methods that read ranks.
+        scores: (U, R) normalized scores; 0 where missing, and for methods that read ranks.
         weights: (R,) the weight of each run.
         how: The parameters.
     """

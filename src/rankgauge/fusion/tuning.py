@@ -23,10 +23,18 @@ from rankgauge.data.subsets import drawn, given_ids, of_queries, only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.fusion.alignment import Aligned, align
-from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, fused, method_named, prepared
+from rankgauge.fusion.alignment import Alignment, align
+from rankgauge.fusion.fusion import (
+    FUSION_NORMS,
+    METHODS,
+    Fusion,
+    find_method,
+    fuse_aligned,
+    rank_runs,
+)
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["Fold", "TunedFusion", "tune_fusion", "weight_grid"]
 
@@ -47,7 +55,7 @@ class Fold:
         chosen: The parameters.
         train: The queries they were chosen on.
         test: The queries that were fused with them.
-        train_value: The mean over the first; it was chosen to be the best, so it flatters.
+        train_value: The mean over the first; chosen to be the best, so too optimistic.
         test_value: The mean over the second.
     """
 
@@ -59,21 +67,21 @@ class Fold:
 
 
 @dataclass(frozen=True, repr=False)
-class TunedFusion:
+class TunedFusion(Result):
     """A fused run in which no query saw parameters chosen on it.
 
-    Made by :func:`tune_fusion`. Shows itself as a table in a notebook.
+    Made by :func:`tune_fusion`. Displays itself as a table in a notebook.
 
     Attributes:
         run: The fused run.
-        measure: What was tuned for.
-        candidates: Every choice of parameters that was tried, in the order of the grid.
-        folds: Which were chosen for which queries.
-        seed: What decided the folds; None for a fixed list of queries to train on.
+        measure: The measure that was tuned for.
+        candidates: All choices of parameters, in the order of the grid.
+        folds: The parameters chosen for each fold.
+        seed: The seed of the folds; None for a fixed list of queries to train on.
         evaluation: The fused run by the measure, over the queries of all folds.
         others: The same for the first candidate and for each of the runs that were fused, by name.
-        sentences: What was done, and what came of it.
-        warnings: What speaks against it.
+        sentences: How it was tuned, and the result.
+        warnings: Reasons to doubt it.
     """
 
     run: Run
@@ -105,8 +113,9 @@ class TunedFusion:
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
         )
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return ". ".join(self.sentences[:2])
 
     def __repr__(self) -> str:
         return f"<TunedFusion {self.run.name!r}: {len(self.folds)} folds by {self.measure}>"
@@ -208,7 +217,7 @@ def tune_fusion(
             f"{wanted} is neither better high nor low", where="measure",
             fix="tune for another, such as nDCG@10 or AP",
         )  # fmt: skip
-    named = prepared(runs, ties)
+    named = rank_runs(runs, ties)
     names = [run.name for run in named]
     candidates = _candidates(method, names, grid)
     known = set().union(*(run.query_index for run in named))
@@ -218,19 +227,19 @@ def tune_fusion(
             fix="give judgments of the queries that the runs have",
         )  # fmt: skip
     splits = _folds(truth, folds, seed) if train is None else [_fixed(truth, train)]
-    work = _Work(truth, wanted, ties, tuple(named), candidates)
-    made = work.folds(splits)
-    run, rest = work.run(made)
-    evaluation = work.evaluation(run, made)
-    others = {
-        f"untuned {candidates[0]}": work.untuned(made),
-        **{
-            name: work.mean_of(work.evaluation(one, made))
-            for name, one in zip(_apart(names), named, strict=True)
-            if len(only(one, work.tested(made)))
-        },
-    }
-    said = _Said(work, made, evaluation, others)
+    search = _Search(truth, wanted, ties, tuple(named), candidates)
+    made = tuple(search.fold(*split) for split in splits)
+    queries = [query for _, test in splits for query in test]
+    run, rest = search.run(made)
+    evaluation = search.evaluation(run, queries)
+    others = {f"untuned {candidates[0]}": search.mean(0, queries)}
+    for place, one in enumerate(named, start=1):
+        label = f"{one.name} ({place})" if names.count(one.name) > 1 else one.name
+        if len(only(one, queries)):
+            others[label] = search.evaluation(one, queries).mean()[str(wanted)]
+    mean = evaluation.mean()[str(wanted)]
+    compared = ", ".join(f"{name} {value:.4f}" for name, value in others.items())
+    unseen = many(len(queries), "query")
     return TunedFusion(
         run=run,
         measure=wanted,
@@ -239,8 +248,20 @@ def tune_fusion(
         seed=seed if train is None else None,
         evaluation=evaluation,
         others=others,
-        sentences=tuple(said.sentences(seed if train is None else None, rest)),
-        warnings=tuple(said.warnings()),
+        sentences=(
+            f"tried: {_tried(candidates)}",
+            *_method_sentences(made, wanted, len(queries), seed if train is None else None),
+            *([rest] if rest else []),
+            f"{wanted} over {unseen} it was not chosen on: {mean:.4f}; {compared}",
+        ),
+        warnings=(
+            *_doubts(made, candidates),
+            *(
+                f"{name} has the better {wanted} on the same queries"
+                for name, value in others.items()
+                if value != mean and wanted.best([mean, value]) == (1,)
+            ),
+        ),
     )
 
 
@@ -248,7 +269,7 @@ def tune_fusion(
 
 
 def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
-    name = method_named(method)
+    name = find_method(method)
     given = _given(grid)
     tried: dict[str, list[Any]] = {}
     if name == "rrf":
@@ -340,12 +361,12 @@ def _fixed(truth: Qrels, train: Any) -> _Split:
     return chosen, others
 
 
-# ---- the work
+# ---- the search
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
-    """Runs, and what is tried on them."""
+class _Search:
+    """Runs, and the values of every candidate fusion of them."""
 
     truth: Qrels
     measure: Measure
@@ -362,15 +383,14 @@ class _Work:
     def values(self) -> Values:
         """(Q, C) the value of each judged query by each candidate: one fusion each serves all."""
         judged = align([only(run, self.rows) for run in self.runs])
-        columns = [
-            evaluate(self.truth, self.fused(judged, how), self.measure, ties=self.ties).per_query
-            for how in self.candidates
-        ]
-        return np.concatenate(columns, axis=1)
+        runs = (self.fuse(judged, how) for how in self.candidates)
+        return np.concatenate(
+            [evaluate(self.truth, run, self.measure, ties=self.ties).per_query for run in runs],
+            axis=1,
+        )
 
-    def fused(self, aligned: Aligned, how: Fusion) -> Run:
-        """One fusion."""
-        return fused(aligned, how, name=how.method, runs=[run.name for run in self.runs])
+    def fuse(self, aligned: Alignment, how: Fusion) -> Run:
+        return fuse_aligned(aligned, how, name=how.method, runs=[run.name for run in self.runs])
 
     def best(self, queries: Iterable[bytes]) -> int:
         """The first of the best candidates on these queries."""
@@ -384,45 +404,26 @@ class _Work:
         rows = sorted(self.rows[query] for query in queries)
         return self.measure.mean(self.values[rows, candidate].tolist(), None, skip_undefined=False)
 
-    def mean_of(self, evaluation: Evaluation) -> float:
-        """The mean of the one measure."""
-        return evaluation.mean()[str(self.measure)]
-
-    def folds(self, splits: Sequence[_Split]) -> tuple[Fold, ...]:
-        """Each with what is best on its queries to train on."""
-        made = []
-        for train, test in splits:
-            best = self.best(train)
-            made.append(
-                Fold(
-                    chosen=self.candidates[best],
-                    train=tuple(map(show_id, train)),
-                    test=tuple(map(show_id, test)),
-                    train_value=self.mean(best, train),
-                    test_value=self.mean(best, test),
-                )
-            )
-        return tuple(made)
-
-    def tested(self, folds: Sequence[Fold]) -> tuple[str, ...]:
-        """The queries of all folds."""
-        return tuple(query for fold in folds for query in fold.test)
-
-    def untuned(self, folds: Sequence[Fold]) -> float:
-        """The mean of the first candidate over the queries of all folds."""
-        shown = {show_id(query): query for query in self.rows}
-        return self.mean(0, [shown[query] for query in self.tested(folds)])
+    def fold(self, train: Sequence[bytes], test: Sequence[bytes]) -> Fold:
+        best = self.best(train)
+        return Fold(
+            chosen=self.candidates[best],
+            train=tuple(map(show_id, train)),
+            test=tuple(map(show_id, test)),
+            train_value=self.mean(best, train),
+            test_value=self.mean(best, test),
+        )
 
     def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
-        """The run of all folds, and what was done with queries that are not judged."""
+        """The run of all folds, and a sentence about queries that are not judged."""
         parts = [(fold.chosen, fold.test) for fold in folds]
         known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
-        trained = set().union(*(fold.train for fold in folds)) | set(self.tested(folds))
-        rest = tuple(query for query in known if query not in trained)
+        used = {query for fold in folds for query in (*fold.train, *fold.test)}
+        rest = tuple(query for query in known if query not in used)
         said = ""
         if rest:
-            shown = {show_id(query): query for query in self.rows}
-            everything = {shown[query] for fold in folds for query in fold.train}
+            trained = {query for fold in folds for query in fold.train}
+            everything = [query for query in self.rows if show_id(query) in trained]
             overall = self.candidates[self.best(everything)]
             parts.append((overall, rest))
             said = (
@@ -430,10 +431,9 @@ class _Work:
                 f"{many(len(everything), 'query')}"
             )
         tables = [
-            self.fused(align([only(run, queries) for run in self.runs]), how).table
+            self.fuse(align([only(run, queries) for run in self.runs]), how).table
             for how, queries in parts
         ]
-        table = _together(tables, list(known))
         method = self.candidates[0].method
         settings = {
             "method": method,
@@ -441,16 +441,16 @@ class _Work:
             "chosen": [how.settings() for how, _ in parts],
             "runs": [run.name for run in self.runs],
         }
+        table = _joined(tables, list(known))
         return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), said
 
-    def evaluation(self, run: Run, folds: Sequence[Fold]) -> Evaluation:
-        """A run by the measure, over the queries of all folds."""
-        tested = set(self.tested(folds))
-        chosen = [query for query in self.rows if show_id(query) in tested]
+    def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
+        """A run by the measure, over these queries in the order of the judgments."""
+        chosen = sorted(queries, key=self.rows.__getitem__)
         return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
 
 
-def _together(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
+def _joined(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
     """Tables of different queries as one, in this order of queries."""
     queries = Ids.joined([table.queries for table in tables])
     table = PairTable(
@@ -464,69 +464,41 @@ def _together(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
     return of_queries(table, np.array([place[q] for q in order if q in place], dtype=np.int64))
 
 
-def _apart(names: Sequence[str]) -> list[str]:
-    """The names of runs, with their place where two have the same."""
-    return [
-        f"{name} ({place})" if names.count(name) > 1 else name
-        for place, name in enumerate(names, start=1)
-    ]
+# ---- sentences
 
 
-# ---- what there is to say
+def _method_sentences(
+    folds: Sequence[Fold], measure: Measure, tested: int, seed: int | None
+) -> Iterator[str]:
+    if seed is None:
+        yield (
+            f"chosen on {many(len(folds[0].train), 'query')} that were given; the run "
+            f"holds the others only: evaluate it on these, not on all that are judged"
+        )
+    else:
+        yield (
+            f"{many(len(folds), 'fold')} of the {many(tested, 'judged query')}, seed "
+            f"{seed}: each was fused with what is best by {measure} on the others, so that "
+            "no query was fused with parameters chosen on it"
+        )
+    if len(folds) > 1:
+        counts = Counter(str(fold.chosen) for fold in folds)
+        yield "chosen: " + ", ".join(
+            f"{how} for {many(count, 'fold')}" for how, count in counts.most_common()
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class _Said:
-    """What is said of a tuned fusion."""
-
-    work: _Work
-    folds: Sequence[Fold]
-    evaluation: Evaluation
-    others: Mapping[str, float]
-
-    def sentences(self, seed: int | None, rest: str) -> Iterator[str]:
-        """What was done, and what came of it."""
-        measure, tested = self.work.measure, len(self.evaluation.query_ids)
-        yield f"tried: {_tried(self.work.candidates)}"
-        if seed is None:
-            yield (
-                f"chosen on {many(len(self.folds[0].train), 'query')} that were given; the run "
-                f"holds the others only: evaluate it on these, not on all that are judged"
-            )
-        else:
-            yield (
-                f"{many(len(self.folds), 'fold')} of the {many(tested, 'judged query')}, seed "
-                f"{seed}: each was fused with what is best by {measure} on the others, so that "
-                "no query was fused with parameters chosen on it"
-            )
-        counts = Counter(str(fold.chosen) for fold in self.folds)
-        if len(self.folds) > 1:
-            yield "chosen: " + ", ".join(
-                f"{how} for {many(count, 'fold')}" for how, count in counts.most_common()
-            )
-        if rest:
-            yield rest
-        others = ", ".join(f"{name} {value:.4f}" for name, value in self.others.items())
-        mean = self.work.mean_of(self.evaluation)
-        yield f"{measure} over {many(tested, 'query')} it was not chosen on: {mean:.4f}; {others}"
-
-    def warnings(self) -> Iterator[str]:
-        """What speaks against it."""
-        fewest = min(len(fold.train) for fold in self.folds)
-        if fewest < _FEW:
-            yield f"{many(fewest, 'query')} are few to choose parameters on"
-        mean = self.work.mean_of(self.evaluation)
-        lower = self.work.measure.declaration.better == "lower"
-        for name, value in self.others.items():
-            if value != mean and (value < mean) == lower:
-                yield f"{name} has the better {self.work.measure} on the same queries"
-        for word in ("k", "phi"):
-            tried = [getattr(how, word) for how in self.work.candidates]
-            if len(set(tried)) < 2:
-                continue
-            ends = {min(tried), max(tried)} & {getattr(f.chosen, word) for f in self.folds}
-            for end in sorted(ends):
-                yield f"{word}={end:g} is an end of the grid: the best may lie beyond it"
+def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:
+    fewest = min(len(fold.train) for fold in folds)
+    if fewest < _FEW:
+        yield f"{many(fewest, 'query')} are few to choose parameters on"
+    for word in ("k", "phi"):
+        tried = [getattr(how, word) for how in candidates]
+        if len(set(tried)) < 2:
+            continue
+        ends = {min(tried), max(tried)} & {getattr(fold.chosen, word) for fold in folds}
+        for end in sorted(ends):
+            yield f"{word}={end:g} is an end of the grid: the best may lie beyond it"
 
 
 def _tried(candidates: Sequence[Fusion]) -> str:

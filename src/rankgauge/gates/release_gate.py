@@ -17,7 +17,7 @@ from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.gates.baseline import Baseline, Noise, faults
+from rankgauge.gates.baseline import Baseline, Noise, input_faults
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
@@ -104,7 +104,9 @@ def gate(
         return GateResult(Run.of(run).name, (_refused("ids-do-not-match", why),))
     new = Baseline.of_values(evaluation, truth, found)
     repeats = [_repeat(one, truth, measures) for one in noise]
-    known = Noise.of(repeats) if repeats else given["baseline"].noise if baseline else None
+    known = Noise.of(repeats) if repeats else None
+    if known is None and "baseline" in given:
+        known = given["baseline"].noise
     _refuse_within(known, wanted)
     faulty = list(_faults(new, evaluation, wanted))
     if faulty:
@@ -146,7 +148,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         why = f"{failure}: the run is broken or incomplete, and "
         yield _refused("queries without a ranking", why)
         return
-    for fault in faults(evaluation):
+    for fault in input_faults(evaluation):
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any, Literal, TypeAlias
 
-from rankgauge.core.escaping import for_json, for_terminal
+from rankgauge.core.escaping import for_terminal
 from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss"]
 
@@ -111,7 +110,7 @@ class GateCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class GateResult:
+class GateResult(Result):
     """The verdict of a gate, and every check that it follows from.
 
     Made by :func:`gate`. Displays itself as tables in a notebook.
@@ -122,6 +121,8 @@ class GateResult:
         notes: How it was decided, and notes on interpretation.
         warnings: Reasons to doubt the verdict.
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     checks: tuple[GateCheck, ...]
@@ -178,21 +179,18 @@ class GateResult:
         columns = ("check", "query", "before", "now", "relevant documents that fell")
         return Table(columns, tuple(rows), title="Queries that lost most", digits=3)
 
-    def to_json(self) -> str:
-        """The result as JSON by the published schema ``gate-1.json``; NaN and infinity are null."""
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": metadata.version("rankgauge"),
+    def _data(self) -> dict[str, Any]:
+        return {
             "run": self.run_name,
             "verdict": self.verdict,
             "checks": [_plain(check) for check in self.checks],
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table()) + to_html(self.losers_table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return f"{self.verdict}: {self.run_name}. {'. '.join(self.sentences()[:1])}"
 
     def __repr__(self) -> str:
         return f"<GateResult {self.run_name!r}: {self.verdict}, {many(len(self.checks), 'check')}>"

@@ -1,4 +1,4 @@
-"""The rules of a gate: what is held, by which margin; read from TOML, refused where they err."""
+"""The rules of a gate: measures with their margins, contracts, limits; read from TOML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -48,14 +48,14 @@ class GatedMeasure:
 
 @dataclass(frozen=True)
 class Contract:
-    """What must hold for one query, whatever the means say.
+    """A condition on one query, whatever the means are.
 
     Attributes:
         query: The query.
         must_rank_at_most: Document to the lowest rank that it may have.
-        must_include: Documents that must stand in the first `k`.
-        forbidden: Documents that must not stand in the first `k`.
-        k: How deep the last two look; 10 if not given.
+        must_include: Documents that must be in the first `k`.
+        forbidden: Documents that must not be in the first `k`.
+        k: The cut-off of the last two; 10 if not given.
     """
 
     query: str
@@ -67,11 +67,11 @@ class Contract:
 
 @dataclass(frozen=True)
 class GateRules:
-    """What :func:`gate` goes by. Made by :meth:`of`; written before looking at the data.
+    """The rules of :func:`gate`. Made by :meth:`of`; written before looking at the data.
 
     Attributes:
-        measures: What is gated; without any given, nDCG@10 with a margin of 0.02.
-        contracts: What must hold for single queries.
+        measures: The gated measures; without any given, nDCG@10 with a margin of 0.02.
+        contracts: Conditions on single queries.
         queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
             both are compared.
         depth: ``same``: rankings must be cut alike; ``any``: their lengths may differ.
@@ -79,7 +79,7 @@ class GateRules:
         latency: Largest ratio, new to baseline, of a quantile of the latency (``p50``, ``p95``).
         baseline: Path of the baseline.
         anchor: Path of a second baseline that stays where it is, such as that of a release.
-        source: Where the rules were read.
+        source: The file of the rules.
 
     Example:
         >>> rules = GateRules.of({"measures": {"nDCG@10": {"margin": 0.03}, "R@100": {}}})
@@ -99,7 +99,7 @@ class GateRules:
 
     @classmethod
     def of(cls, source: Any = None) -> GateRules:
-        """Rules from whatever holds them.
+        """Read rules.
 
         Args:
             source: Nothing (the defaults), a mapping with the keys of the file, the path of a TOML
@@ -108,18 +108,15 @@ class GateRules:
         Raises:
             FormatError: If the file is not valid TOML.
             InputError: If there is no such file or table, or a value is not possible.
-            UnknownName: For a key or a measure nobody knows, with the nearest ones.
+            UnknownName: For an unknown key or measure, with the nearest ones.
         """
         if isinstance(source, GateRules):
             return source
-        if source is None:
-            return _rules({}, _Place("rules"), Path())
-        if isinstance(source, Mapping):
-            return _rules(source, _Place("rules"), Path())
+        if source is None or isinstance(source, Mapping):
+            return _rules(source or {}, _Place("rules"), Path())
         if isinstance(source, str | os.PathLike):
             path = Path(source)
-            place = _Place(str(path))
-            return _rules(_table(path), place, path.parent)
+            return _rules(_table(path), _Place(str(path)), path.parent)
         raise InputError(
             f"got {type(source).__name__} for the rules", where="rules",
             fix='give a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
@@ -127,10 +124,10 @@ class GateRules:
 
     @classmethod
     def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
-        """The rules in the ``pyproject.toml`` of a folder; the defaults if it has none.
+        """Read the rules in the ``pyproject.toml`` of a folder; the defaults if it has none.
 
         Raises:
-            UnknownName: If ``[tool.rankgauge]`` has a table nobody knows, such as ``gates``.
+            UnknownName: If ``[tool.rankgauge]`` has an unknown table, such as ``gates``.
         """
         path = Path(folder) / "pyproject.toml"
         if path.is_file() and _inner(_read(path), path) is not None:
@@ -140,7 +137,7 @@ class GateRules:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in the rules we are, for messages."""
+    """A place in the rules, for messages."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -162,7 +159,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise FormatError(
             f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}",
             path=str(path), line=line, column=column,
-            fix='mend the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
+            fix='fix the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
         ) from None  # fmt: skip
 
 
@@ -219,46 +216,45 @@ def _number(value: Any, place: _Place, fix: str) -> float:
     return float(value)
 
 
-def _choice(value: Any, choices: tuple[str, ...], place: _Place) -> Any:
-    if value not in choices:
-        raise _impossible(value, place, f"choose one of: {', '.join(choices)}")
-    return value
-
-
 def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
     table = _mapping(given, place, "measures = { ... }")
-    names = [name for name in GateRules.__dataclass_fields__ if name != "source"]
-    _known(table, names, place)
-    measures = _mapping(
-        table.get("measures", {_DEFAULT_MEASURE: {}}), place.at("measures"),
-        '[measures], then "nDCG@10" = { margin = 0.02 }',
-    )  # fmt: skip
-    failed = _number(table.get("max_failed", MAX_FAILED), place.at("max_failed"), "write 0.05, say")
+    _known(table, [name for name in GateRules.__dataclass_fields__ if name != "source"], place)
+    example = '[measures], then "nDCG@10" = { margin = 0.02 }'
+    here = place.at("measures")
+    measures = _mapping(table.get("measures", {_DEFAULT_MEASURE: {}}), here, example)
+    here = place.at("max_failed")
+    failed = _number(table.get("max_failed", MAX_FAILED), here, "write 0.05, say")
     if not 0 <= failed < 1:
-        raise _impossible(failed, place.at("max_failed"), "write a share of at least 0, below 1")
-    anchor = _path(table.get("anchor"), place.at("anchor"), folder)
+        raise _impossible(failed, here, "write a share of at least 0, below 1")
+    baseline = _path(table, "baseline", place, folder)
     return GateRules(
         measures=_gated(measures, place.at("measures")),
-        contracts=_contracts(table.get("contracts", ()), place.at("contracts")),
-        queries=_choice(
-            table.get("queries", "same"), ("same", "intersection"), place.at("queries")
-        ),
-        depth=_choice(table.get("depth", "same"), ("same", "any"), place.at("depth")),
+        contracts=tuple(_contracts(table.get("contracts", ()), place.at("contracts"))),
+        queries=_choice(table, "queries", ("same", "intersection"), place),
+        depth=_choice(table, "depth", ("same", "any"), place),
         max_failed=failed,
         latency=_latency(table.get("latency", {}), place.at("latency")),
-        baseline=_path(table.get("baseline"), place.at("baseline"), folder)
-        or str(folder / _DEFAULT_BASELINE),
-        anchor=anchor,
+        baseline=baseline or str(folder / _DEFAULT_BASELINE),
+        anchor=_path(table, "anchor", place, folder),
         source=place.name if given else "defaults",
     )
 
 
-def _path(value: Any, place: _Place, folder: Path) -> str | None:
+def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place: _Place) -> Any:
+    """One of the choices, the first by default."""
+    value = table.get(key, choices[0])
+    if value not in choices:
+        raise _impossible(value, place.at(key), f"choose one of: {', '.join(choices)}")
+    return value
+
+
+def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> str | None:
     """A path beside the file of the rules."""
+    value = table.get(key)
     if value is None:
         return None
     if not isinstance(value, str) or not value:
-        raise _impossible(value, place, 'write a path: "gate-baseline.json"')
+        raise _impossible(value, place.at(key), 'write a path: "gate-baseline.json"')
     return str(folder / value)
 
 
@@ -275,24 +271,25 @@ def _gated(table: Mapping[str, Any], place: _Place) -> tuple[GatedMeasure, ...]:
         except RankgaugeError as error:
             raise UnknownName(error.what, where=str(here), fix=error.fix) from None
         if measure in found:
-            raise InputError(f"{measure} stands here twice", where=str(here), fix="remove one")
-        found[measure] = _gated_measure(
-            measure, _mapping(entry, here, f'"{name}" = {{ margin = 0.02 }}'), here
-        )
+            raise InputError(f"duplicate measure {measure}", where=str(here), fix="remove one")
+        values = _mapping(entry, here, f'"{name}" = {{ margin = 0.02 }}')
+        found[measure] = _gated_measure(measure, values, here)
     return tuple(found.values())
 
 
 def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) -> GatedMeasure:
     _known(entry, ("margin", "floor"), place)
     declared = measure.declaration
-    if declared.better == "neither" or declared.mean == "geometric":
-        other = "AP" if declared.mean == "geometric" else "nDCG@10"
-        why = (
-            "has a geometric mean: differences of queries do not add up to it"
-            if declared.mean == "geometric"
-            else "counts something: neither higher nor lower is better"
-        )
-        raise InputError(f"{measure} {why}", where=str(place), fix=f"gate {other} instead")
+    if declared.mean == "geometric":
+        raise InputError(
+            f"{measure} has a geometric mean: differences of queries do not add up to it",
+            where=str(place), fix="gate AP instead",
+        )  # fmt: skip
+    if declared.better == "neither":
+        raise InputError(
+            f"{measure} counts something: neither higher nor lower is better", where=str(place),
+            fix="gate nDCG@10 instead",
+        )  # fmt: skip
     low, high = declared.bounds
     usual = declared.better == "higher" and (low, high) == (0.0, 1.0)
     if "margin" not in entry and not usual:
@@ -304,31 +301,26 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
     margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
     most = (high - low) / 2
     if not 0 < margin <= most:
-        wanted = (
-            "above 0" if math.isinf(most) else f"above 0, at most {most:g}, usually 0.01 to 0.05"
-        )
+        wanted = "" if math.isinf(most) else f", at most {most:g}, usually 0.01 to 0.05"
         percent = f"; for {margin:g}% write {margin / 100:g}" if 1 <= margin <= 100 * most else ""
         raise InputError(
             f"a margin of {margin:g} is not possible: a margin is the loss of the mean that you "
-            f"accept, and {measure} lies between {low:g} and {high:g}",
-            where=str(place.at("margin")), fix=f"write a number {wanted}{percent}",
+            f"accept, and {measure} is between {low:g} and {high:g}",
+            where=str(place.at("margin")), fix=f"write a number above 0{wanted}{percent}",
         )  # fmt: skip
     floor = entry.get("floor")
     if floor is not None:
         floor = _number(floor, place.at("floor"), "write a number: 0.5")
         if not low <= floor <= high:
-            raise _impossible(
-                floor, place.at("floor"), f"{measure} lies between {low:g} and {high:g}"
-            )
+            fix = f"{measure} is between {low:g} and {high:g}"
+            raise _impossible(floor, place.at("floor"), fix)
     return GatedMeasure(measure, margin, floor)
 
 
-def _contracts(given: Any, place: _Place) -> tuple[Contract, ...]:
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise _impossible(given, place, 'write [[contracts]], then query = "q1", ...')
-    return tuple(
-        _contract(entry, place.at(str(number))) for number, entry in enumerate(given, start=1)
-    )
+def _contracts(given: Any, place: _Place) -> Iterator[Contract]:
+    entries = _list(given, place, 'write [[contracts]], then query = "q1", ...')
+    for number, entry in enumerate(entries, start=1):
+        yield _contract(entry, place.at(str(number)))
 
 
 def _contract(entry: Any, place: _Place) -> Contract:
@@ -336,16 +328,13 @@ def _contract(entry: Any, place: _Place) -> Contract:
     _known(table, Contract.__dataclass_fields__, place)
     if "query" not in table:
         raise InputError("names no query", where=str(place), fix='write query = "q1"')
-    ranks = _mapping(
-        table.get("must_rank_at_most", {}), place.at("must_rank_at_most"), '{ "d1" = 3 }'
-    )
+    here = place.at("must_rank_at_most")
+    ranks = _mapping(table.get("must_rank_at_most", {}), here, '{ "d1" = 3 }')
     found = Contract(
         query=_id(table["query"], place.at("query")),
-        must_rank_at_most={
-            doc: _rank(rank, place.at("must_rank_at_most", doc)) for doc, rank in ranks.items()
-        },
-        must_include=_ids(table.get("must_include", ()), place.at("must_include")),
-        forbidden=_ids(table.get("forbidden", ()), place.at("forbidden")),
+        must_rank_at_most={doc: _rank(rank, here.at(doc)) for doc, rank in ranks.items()},
+        must_include=_ids(table, "must_include", place),
+        forbidden=_ids(table, "forbidden", place),
         k=_rank(table.get("k", _K), place.at("k")),
     )
     if not (found.must_rank_at_most or found.must_include or found.forbidden):
@@ -362,16 +351,22 @@ def _contract(entry: Any, place: _Place) -> Contract:
     return found
 
 
+def _list(given: Any, place: _Place, fix: str) -> Iterable[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise _impossible(given, place, fix)
+    return given
+
+
 def _id(value: Any, place: _Place) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise _impossible(value, place, 'write an id: "q1"')
     return str(value)
 
 
-def _ids(given: Any, place: _Place) -> tuple[str, ...]:
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise _impossible(given, place, 'write a list of ids: ["d1", "d2"]')
-    return tuple(_id(value, place) for value in given)
+def _ids(table: Mapping[str, Any], key: str, place: _Place) -> tuple[str, ...]:
+    here = place.at(key)
+    given = _list(table.get(key, ()), here, 'write a list of ids: ["d1", "d2"]')
+    return tuple(_id(value, here) for value in given)
 
 
 def _rank(value: Any, place: _Place) -> int:

@@ -1,8 +1,8 @@
 """Evaluations over time: a store that keeps them, compares any two, and follows a measure."""
 
 from rankgauge.history.comparison import HistoryComparison
-from rankgauge.history.entries import HistoryEntry
+from rankgauge.history.entries import HistoryEntries, HistoryEntry
 from rankgauge.history.history import History
 from rankgauge.history.trend import Trend, TrendPoint
 
-__all__ = ["History", "HistoryComparison", "HistoryEntry", "Trend", "TrendPoint"]
+__all__ = ["History", "HistoryComparison", "HistoryEntries", "HistoryEntry", "Trend", "TrendPoint"]

@@ -11,7 +11,7 @@ from rankgauge.comparison.conclusions import units
 from rankgauge.comparison.differences import (
     Design,
     Difference,
-    described,
+    describe_difference,
     differences,
     seed_of,
     select,
@@ -21,7 +21,8 @@ from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = ["HistoryComparison", "compare_saved", "difference_between", "obstacles"]
 
@@ -31,7 +32,7 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True, repr=False)
-class HistoryComparison:
+class HistoryComparison(Result):
     """Two saved evaluations side by side. Made by :meth:`History.compare`.
 
     Attributes:
@@ -112,8 +113,9 @@ class HistoryComparison:
             ),
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        return self.sentence
 
     def __repr__(self) -> str:
         pair = f"{self.before.name} and {self.after.name}"
@@ -179,7 +181,7 @@ def compare_saved(
     for own, its in pairs:
         sides = _aligned(one, other, own, its)
         if found:
-            found.append(described(sides[1], sides[0], own, _LEVEL))
+            found.append(describe_difference(sides[1], sides[0], own, _LEVEL))
         else:
             design = replace(design, seed=seed_of(sides, [own]))
             found.append(next(differences(sides, design)))
@@ -268,7 +270,7 @@ def difference_between(
     None where they share fewer than two queries that have a value.
     """
     before, after = _aligned(one, other, measure, measure)
-    found = described(after, before, measure, level)
+    found = describe_difference(after, before, measure, level)
     return None if found.queries < 2 else found
 
 

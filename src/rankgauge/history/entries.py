@@ -17,11 +17,15 @@ import numpy as np
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import parse
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Table
 
 __all__ = [
+    "HistoryEntries",
     "HistoryEntry",
     "Packed",
     "pack",
@@ -38,7 +42,7 @@ LEFT_OUT = "left_out"
 
 
 @dataclass(frozen=True, repr=False)
-class HistoryEntry:
+class HistoryEntry(Result):
     """The metadata of a saved evaluation, without its values per query.
 
     Attributes:
@@ -102,9 +106,44 @@ class HistoryEntry:
         """The commit, shortened, with a star if files were changed since; empty if not known."""
         return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
 
+    def table(self) -> Table:
+        """One line a measure: its mean."""
+        return Table(
+            ("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes
+        )
+
+    def summary(self) -> str:
+        """Return its name and the means, in one sentence."""
+        means = ", ".join(f"{name} {value:.4f}" for name, value in self.means.items())
+        return f"{self.name}: {means} over {many(self.queries, 'query')}"
+
+    def _data(self) -> dict[str, Any]:
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return parts | {"time": self.time.isoformat(), "policies": self.policies.said()}
+
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
         return f"<HistoryEntry {self.id} {self.run!r}, {self.time:%Y-%m-%d %H:%M}: {means}>"
+
+
+class HistoryEntries(Result, tuple[HistoryEntry, ...]):
+    """Saved evaluations in the order in which they were saved. Made by :meth:`History.entries`."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """One line an evaluation."""
+        rows = tuple((one.id, f"{one.time:%Y-%m-%d}", one.run, one.label) for one in self)
+        return Table(("id", "date", "run", "label"), rows)
+
+    def summary(self) -> str:
+        """Return how many there are, and the latest."""
+        if not self:
+            return "nothing is saved"
+        return f"{many(len(self), 'saved evaluation')}, the latest {self[-1].summary()}"
+
+    def _data(self) -> dict[str, Any]:
+        return {"entries": list(self)}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,15 @@ from rankgauge.data.records import Records
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import HistoryComparison, compare_saved
-from rankgauge.history.entries import VALUES, HistoryEntry, pack, read_entry, unpack, unpack_ids
+from rankgauge.history.entries import (
+    VALUES,
+    HistoryEntries,
+    HistoryEntry,
+    pack,
+    read_entry,
+    unpack,
+    unpack_ids,
+)
 from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
 
@@ -98,11 +106,9 @@ class History:
         (0.5, 'better', True)
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    @classmethod
-    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+    def __init__(
+        self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE
+    ) -> None:
         """Open a store; a new one is created by the first evaluation that is added, not here.
 
         Args:
@@ -129,14 +135,12 @@ class History:
                 where="history",
                 fix='give text: History.open("history.db")',
             )
-        return cls(
-            Database(
-                os.fspath(place),
-                history_schema(),
-                patience=wait,
-                missing=_FIRST,
-            )
-        )
+        self._database = Database(os.fspath(place), history_schema(), patience=wait, missing=_FIRST)
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
+        """Open a store, as the constructor does."""
+        return cls(where, wait=wait)
 
     @property
     def where(self) -> str:
@@ -260,7 +264,7 @@ class History:
 
     def entries(
         self, *, run: str | None = None, measure: str | Measure | None = None
-    ) -> tuple[HistoryEntry, ...]:
+    ) -> HistoryEntries:
         """Return the metadata of all evaluations, in the order in which they were added.
 
         Args:
@@ -271,11 +275,11 @@ class History:
             InputError: If there is no store yet, or it cannot be read.
         """
         with self._database.reading() as connection:
-            found = tuple(self._entries(connection, run))
+            found = HistoryEntries(self._entries(connection, run))
         if measure is None:
             return found
         name = str(parse(measure))
-        return tuple(entry for entry in found if name in entry.means)
+        return HistoryEntries(entry for entry in found if name in entry.means)
 
     def entry(self, which: int | HistoryEntry) -> HistoryEntry:
         """Return the metadata of one evaluation.

@@ -18,7 +18,8 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import difference_between, obstacles
 from rankgauge.history.entries import HistoryEntry
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 if TYPE_CHECKING:
     from rankgauge.rendering.plotting import Plot
@@ -52,7 +53,7 @@ class TrendPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class Trend:
+class Trend(Result):
     """A measure over time. Made by :meth:`History.trend`.
 
     Attributes:
@@ -200,8 +201,14 @@ class Trend:
             ),
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        if self.warnings:
+            return self.warnings[0]
+        if not self.points:
+            return f"no saved evaluation has {self.measure}"
+        last = self.points[-1]
+        return f"{self.measure} of {last.entry.name}: {last.mean:.4f}"
 
     def __repr__(self) -> str:
         return f"<Trend of {self.measure}: {many(len(self.points), 'evaluation')}>"

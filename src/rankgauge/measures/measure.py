@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import VOCABULARY, Spelled, Value, plain_key, spell, split
+from rankgauge.core.grammar import VOCABULARY, ParsedName, Value, format_name, plain_key, split_name
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
@@ -91,8 +91,8 @@ class Measure:
         for name, params in declared.shown.items():
             if params.items() <= bound.items():
                 rest = [(word, value) for word, value in self.params if word not in params]
-                return spell(name, rest, declared.at)
-        return spell(self.name, self.params, declared.at)
+                return format_name(name, rest, declared.at)
+        return format_name(self.name, self.params, declared.at)
 
     def __repr__(self) -> str:
         return str(self)
@@ -399,25 +399,25 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """The measures of a name; kept, since a loop over runs asks for the same ones each time."""
     if dialect is not None:
-        return _translated(text, dialect) or _named(text, None)
+        return _translate(text, dialect) or _named(text, None)
     try:
         found, failed = _plain(text), None
     except UnknownName as error:
         found, failed = None, error
     # Most names are plain: the tables of other tools are read when one is not.
-    found = found or _translated(text, None)
+    found = found or _translate(text, None)
     if found is None:
-        from rankgauge.measures.other_names import no_such_name
+        from rankgauge.measures.translation import no_such_name
 
-        raise failed or no_such_name(split(text))
+        raise failed or no_such_name(split_name(text))
     return found
 
 
-def _translated(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
+def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
     """The measures of a name of another tool; None if no tool has it."""
-    from rankgauge.measures.other_names import no_such_name, translated
+    from rankgauge.measures.translation import no_such_name, translate
 
-    names = translated(text, dialect)
+    names = translate(text, dialect)
     if names is None:
         return None
     found: list[Measure] = []
@@ -425,7 +425,7 @@ def _translated(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
         parts = _plain(name)
         if parts is None:
             # One of a list, such as the second of P.5,x: the others must not hide it.
-            raise no_such_name(split(name))
+            raise no_such_name(split_name(name))
         found += parts
     return tuple(found)
 
@@ -435,7 +435,7 @@ def _plain(text: str) -> tuple[Measure, ...] | None:
     twin = _trec_twin(text.strip())
     if twin is not None:
         return _expanded(twin)
-    spelled = split(text)
+    spelled = split_name(text)
     key = plain_key(spelled.name)
     if key not in NAMES:
         return None
@@ -443,7 +443,7 @@ def _plain(text: str) -> tuple[Measure, ...] | None:
     return _expanded(_bound(text, name, params, spelled))
 
 
-def _bound(text: str, name: str, params: Mapping[str, Value], spelled: Spelled) -> Measure:
+def _bound(text: str, name: str, params: Mapping[str, Value], spelled: ParsedName) -> Measure:
     bare = Measure(name)(**params)
     at = bare.declaration.at
     given: dict[str, Any] = dict(spelled.params)

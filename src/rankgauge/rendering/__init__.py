@@ -15,11 +15,15 @@ if TYPE_CHECKING:
         plot_measures as plot_measures,
     )
     from rankgauge.rendering.plotting import Panel as Panel, Plot as Plot, Series as Series
+    from rankgauge.rendering.result import Result as Result
+    from rankgauge.rendering.tables import Table as Table, render_table as render_table
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "charts": "PLOTS PlotKind plot plot_history plot_measures",
         "plotting": "Panel Plot Series",
+        "result": "Result",
+        "tables": "Table render_table",
     },
 )

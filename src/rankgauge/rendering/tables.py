@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 
 from rankgauge.core.escaping import (
     for_csv,
-    for_json,
     for_latex,
     for_markdown,
     for_terminal,
@@ -24,9 +23,9 @@ from rankgauge.core.escaping import (
 __all__ = [
     "BEST",
     "Cell",
-    "Form",
+    "Format",
     "Table",
-    "render",
+    "render_table",
     "to_csv",
     "to_html",
     "to_json",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 Cell: TypeAlias = str | float | None
-Form: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
+Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 
 _NONE = "–"
 _STAR = "*"
@@ -129,23 +128,6 @@ class Table:
 
 def _is_nan(cell: Cell) -> bool:
     return isinstance(cell, float) and math.isnan(cell)
-
-
-def render(table: Table, form: str, *, color: bool = False) -> str:
-    """A table in one of the forms of `Form`, ending with a line feed."""
-    match form:
-        case "markdown":
-            return to_markdown(table)
-        case "latex":
-            return to_latex(table)
-        case "html":
-            return to_html(table)
-        case "csv":
-            return to_csv(table)
-        case "json":
-            return to_json(table) + "\n"
-        case _:
-            return to_terminal(table, color=color)
 
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
@@ -343,16 +325,9 @@ def _csv_cell(cell: Cell) -> str:
 
 def to_json(table: Table) -> str:
     """A list of objects, one a row; NaN becomes null."""
-    import json
+    from rankgauge.core.json_text import dump_json
 
-    rows = [
-        {
-            name: None if _is_nan(cell) else cell
-            for name, cell in zip(table.columns, row, strict=True)
-        }
-        for row in table.rows
-    ]
-    return for_json(json.dumps(rows, ensure_ascii=False, allow_nan=False))
+    return dump_json([dict(zip(table.columns, row, strict=True)) for row in table.rows]) + "\n"
 
 
 _HTML = """\
@@ -385,3 +360,20 @@ _HTML = """\
 def to_html(table: Table) -> str:
     """A table element with its notes; every text escaped."""
     return templates().from_string(_HTML).render(table=table)
+
+
+_RENDERERS: dict[str, Callable[[Table], str]] = {
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "html": to_html,
+    "csv": to_csv,
+    "json": to_json,
+}
+
+
+def render_table(table: Table, format: str, *, color: bool = False) -> str:
+    """A table in one of the formats of `Format`, ending with a line feed."""
+    if format == "table":
+        return to_terminal(table, color=color)
+    text = _RENDERERS[format](table)
+    return text if text.endswith("\n") else f"{text}\n"

@@ -2,69 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args
 
 from rankgauge.benchmark.comparison import BenchmarkComparison, cost_table
+from rankgauge.benchmark.exploration import Exploration
 from rankgauge.benchmark.run import BenchmarkRun
 from rankgauge.comparison.comparison import Comparison
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.diagnosis.diagnosis import Diagnosis
-from rankgauge.rendering.tables import BEST, Cell, Form, Table, render
-from rankgauge.reports.comparisons import report_comparison
-from rankgauge.reports.diagnoses import report_diagnosis
+from rankgauge.rendering.tables import BEST, Cell, Table
+from rankgauge.reports.comparisons import comparison_tables
+from rankgauge.reports.diagnoses import diagnosis_tables
+from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 
-__all__ = ["benchmark_section", "report_benchmark", "report_costs"]
+__all__ = ["REPORTS", "benchmark_section"]
 
 _WIDTH = 100
 
 
-def report_benchmark(
-    found: BenchmarkComparison,
-    form: str = "table",
-    *,
-    diagnosis: Diagnosis | None = None,
-    full: bool = False,
-    color: bool = False,
-) -> str:
-    """Runs of a benchmark side by side as text: means, conclusion, warnings, likely cause.
-
-    Args:
-        found: Made by :meth:`Benchmark.compare`.
-        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (a line for
-            each run: means, latency, cost) or ``json`` (all of it, see
-            :meth:`BenchmarkComparison.to_json`).
-        diagnosis: The diagnosis of one of the runs; ``csv`` and ``json`` leave it out.
-        full: Also every difference, latency and cost, and the whole diagnosis; ``csv`` and ``json``
-            are whole anyway.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    if form == "json":
-        return found.to_json() + "\n"
-    if form == "csv":
-        return render(_data(found), form)
-    if not full:
-        return _overview(found, diagnosis, form, color=color)
+def _blocks(found: BenchmarkComparison, format: str, options: Options) -> Iterator[Table]:
+    """Everything, or the means with the median latency and what decides, on one screen."""
+    if not options.full:
+        yield _overview(found, options.diagnosis, format)
+        return
     costs = found.cost_table()
-    costs = replace(costs, notes=(*costs.notes, *found.notes))
-    parts = [report_comparison(found.comparison, form, color=color)]
-    parts.append(render(costs, form, color=color))
-    if diagnosis is not None:
-        parts.append(report_diagnosis(diagnosis, form, color=color, full=True))
-    return "\n".join(parts)
+    yield from comparison_tables(found.comparison, format, options)
+    yield replace(costs, notes=(*costs.notes, *found.notes))
+    if options.diagnosis is not None:
+        yield from diagnosis_tables(options.diagnosis)
 
 
-def _overview(
-    found: BenchmarkComparison, diagnosis: Diagnosis | None, form: str, *, color: bool
-) -> str:
+def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: str) -> Table:
     """The means with the median latency, and below them what decides, on one screen."""
     means, costs, first = found.table(), found.cost_table(), found.runs[0]
     rows = means.rows
@@ -80,8 +50,8 @@ def _overview(
     lines = [*_conclusions(found.comparison), *found.notes]
     if diagnosis is not None:
         lines.append(diagnosis.summary())
-    marks = (BEST, *means.notes) if form == "table" else means.notes
-    table = replace(
+    marks = (BEST, *means.notes) if format == "table" else means.notes
+    return replace(
         means,
         rows=rows,
         title=title,
@@ -89,7 +59,6 @@ def _overview(
         width=_WIDTH,
         right=frozenset(range(1, len(means.columns))),
     )
-    return render(table, form, color=color)
 
 
 def _conclusions(comparison: Comparison) -> Iterator[str]:
@@ -106,24 +75,6 @@ def _conclusions(comparison: Comparison) -> Iterator[str]:
         yield f"{many(more, 'more warning')}: --full"
 
 
-def report_costs(runs: Sequence[BenchmarkRun], form: str = "table", *, color: bool = False) -> str:
-    """Latency, index and cost of runs as text, with what was seen when they were run.
-
-    Args:
-        runs: Made by :meth:`Benchmark.run`.
-        form: As for :func:`report_benchmark`, but for ``json``.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    table = cost_table(runs)
-    notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
-    return render(replace(table, notes=(*table.notes, *notes)), form, color=color)
-
-
 def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
     """Latency and cost as a part of a report, see :func:`html_report`.
 
@@ -137,7 +88,7 @@ def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Sect
     return Section("Latency and cost", (table, *drawn, *found.notes))
 
 
-def _data(found: BenchmarkComparison) -> Table:
+def _data(found: BenchmarkComparison, _options: Options) -> Table:
     """A row for each run, in plain numbers: seconds, bytes."""
     measures = [str(measure) for measure in found.comparison.evaluations[0].measures]
     rows: list[tuple[Cell, ...]] = []
@@ -166,3 +117,29 @@ def _data(found: BenchmarkComparison) -> Table:
         "index_bytes", "cost_per_1000_queries", "failed", "pareto",
     )  # fmt: skip
     return Table(columns=("run", *measures, *heads), rows=tuple(rows), digits=6)
+
+
+def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
+    """Latency, index and cost, with what was seen when the retrievers were run."""
+    table = cost_table(runs)
+    notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
+    yield replace(table, notes=(*table.notes, *notes))
+
+
+def _exploration(found: Exploration, _format: str, options: Options) -> Iterator[Table]:
+    """What was tried, what the best does on other queries, and one setting changed at a time."""
+    yield found.table()
+    if found.comparison is not None:
+        title = f"best and before on {len(found.test)} test queries"
+        yield replace(found.comparison.differences_table(), title=title)
+        yield found.before_after(options.collection, k=options.k)
+    ablation = found.ablation()
+    if ablation.rows:
+        yield ablation
+
+
+REPORTS = {
+    BenchmarkComparison: Report(_blocks, _data),
+    BenchmarkRun: Report(_costs, lambda runs, _options: cost_table(runs), several=True),
+    Exploration: Report(_exploration),
+}

@@ -10,22 +10,18 @@ from itertools import groupby
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.measures.declaration import Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
-from rankgauge.measures.other_names import written
-from rankgauge.rendering.tables import Table, render
+from rankgauge.measures.translation import tool_names
+from rankgauge.rendering.tables import Table
 
-__all__ = ["describe", "elsewhere", "over_ties", "report_measures"]
+__all__ = ["describe", "elsewhere", "measures_table", "over_ties"]
 
 
-def report_measures(form: str = "table", *, color: bool = False) -> str:
-    """All measures, one a line.
-
-    Args:
-        form: ``table``, ``markdown``, ``latex``, ``html``, ``csv`` or ``json``.
-        color: Whether a table may use the colours of a terminal.
+def measures_table() -> Table:
+    """Return all measures, one a line.
 
     Example:
-        >>> "nDCG" in report_measures("csv")
-        True
+        >>> measures_table().columns
+        ('measure', 'what it says', 'better', 'trec_eval twin')
     """
     rows = tuple(
         (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
@@ -36,7 +32,7 @@ def report_measures(form: str = "table", *, color: bool = False) -> str:
         "a twin is the measure of trec_eval that gives the same number",
     )
     columns = ("measure", "what it says", "better", "trec_eval twin")
-    return render(Table(columns, rows, notes=notes), form, color=color)
+    return Table(columns, rows, notes=notes)
 
 
 def describe(name: str | Measure) -> str:
@@ -143,7 +139,7 @@ def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
         >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]
         ['RetrievalRecall', 'retrieval_recall']
     """
-    for tool, rows in groupby(written(), key=lambda row: row.tool):
+    for tool, rows in groupby(tool_names(), key=lambda row: row.tool):
         named = []
         for row in rows:
             if re.split(r"[(@]", row.means)[0] == declared.name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias, get_args
 
 from rankgauge.checks.kinds import FINDING_KINDS
 from rankgauge.checks.result import CheckResult
@@ -12,12 +11,11 @@ from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Effect, Finding, FindingKind, Location, Severity
 from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
-from rankgauge.rendering.tables import Table, render
+from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["explain_problem", "report_check", "report_problem_kinds"]
-
-CheckForm: TypeAlias = Literal["text", "markdown", "html", "csv", "json", "github"]
+__all__ = ["REPORTS", "explain_problem", "finding_kinds_table"]
 
 _WIDE = 88
 _INDENT = " " * 11
@@ -33,47 +31,12 @@ _FIXES = {
 }
 
 
-def report_check(result: CheckResult, form: str = "text", *, color: bool = False) -> str:
-    """What a check found, as text.
-
-    Args:
-        result: Made by :func:`check`.
-        form: ``text`` (for a terminal), ``markdown``, ``html``, ``csv`` (one line a finding),
-            ``json`` (everything) or ``github`` (annotations, at most ten of a kind).
-        color: Whether the text may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
+def finding_kinds_table() -> Table:
+    """Return all kinds of findings, one a line.
 
     Example:
-        >>> from rankgauge import check
-        >>> found = check([("q1", "d1", 1), ("q1", "d1", 2)])
-        >>> report_check(found, "github").split("::")[1]
-        'error title=J102 judged-twice-differently'
-    """
-    match form:
-        case "json":
-            return result.to_json()
-        case "github":
-            return "".join(f"{line}\n" for line in _annotations(result))
-        case "text":
-            return "".join(f"{line}\n" for line in _text(result, color=color))
-        case "markdown" | "html" | "csv":
-            return render(result.table(), form)
-        case _:
-            raise unknown("form", form, get_args(CheckForm))
-
-
-def report_problem_kinds(form: str = "table", *, color: bool = False) -> str:
-    """All kinds of findings, one a line.
-
-    Args:
-        form: ``table``, ``markdown``, ``latex``, ``html``, ``csv`` or ``json``.
-        color: Whether a table may use the colours of a terminal.
-
-    Example:
-        >>> report_problem_kinds("csv").splitlines()[1]
-        'F101,error,unreadable-line,on request'
+        >>> finding_kinds_table().rows[0]
+        ('F101', 'error', 'unreadable-line', 'on request')
     """
     rows = tuple(
         (kind.code, kind.severity, kind.name, kind.automatic) for kind in FINDING_KINDS.values()
@@ -83,7 +46,7 @@ def report_problem_kinds(form: str = "table", *, color: bool = False) -> str:
         "copy: what --fix FOLDER fixes in a copy, safe by itself, on request with --fix-also CODE",
     )
     columns = ("code", "severity", "name", "copy")
-    return render(Table(columns, rows, notes=notes), form, color=color)
+    return Table(columns, rows, notes=notes)
 
 
 def explain_problem(code: str) -> str:
@@ -120,6 +83,14 @@ def _fix(kind: FindingKind) -> str:
 
 
 # ---- for people
+
+
+def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
+    """The table; on a terminal, what was found as text."""
+    if format != "table":
+        yield result.table()
+        return
+    yield "".join(f"{line}\n" for line in _text(result, color=options.color))
 
 
 def _text(result: CheckResult, *, color: bool) -> Iterator[str]:
@@ -260,3 +231,10 @@ def _annotations(result: CheckResult) -> Iterator[str]:
             )
         if len(findings) > len(shown):
             yield annotation(kind, "rankgauge check", f"+{len(findings) - len(shown)} more")
+
+
+def _github(result: CheckResult, _options: Options) -> str:
+    return "".join(f"{line}\n" for line in _annotations(result))
+
+
+REPORTS = {CheckResult: Report(_blocks, formats={"github": _github})}

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import get_args
 
-from rankgauge.core.escaping import for_json
-from rankgauge.core.grammar import unknown
 from rankgauge.corpus.description import CollectionInfo
-from rankgauge.rendering.tables import Cell, Form, Table, render
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["report_collection"]
-
-
-def report_collection(info: CollectionInfo, form: str = "table", *, color: bool = False) -> str:
-    """What is in a collection, as text: counts, lengths, and what bends numbers.
-
-    Args:
-        info: Made by :func:`describe_collection`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.corpus.description import describe_collection
-        >>> from rankgauge.sample import sample_path
-        >>> info = describe_collection(sample_path("qrels.txt").parent)
-        >>> report_collection(info, "csv").splitlines()[:3]
-        ['what,value,of,examples', 'documents,66,,', 'queries,30,,']
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    if form == "json":
-        return for_json(json.dumps(info.to_dict(), ensure_ascii=False, indent=2)) + "\n"
-    if form == "csv":
-        return render(Table(("what", "value", "of", "examples"), tuple(_plain(info))), form)
-    return "\n".join(render(table, form, color=color) for table in _tables(info))
+__all__ = ["REPORTS"]
 
 
 def _counts(info: CollectionInfo) -> Iterator[tuple[str, Cell]]:
@@ -59,8 +29,13 @@ def _plain(info: CollectionInfo) -> Iterator[tuple[Cell, ...]]:
     for name, spread in info.spreads.items():
         for what, number in _numbers(spread).items():
             yield f"{name}: {what}", number, "", ""
-    for remark in info.remarks:
-        yield remark.name, remark.count, remark.of, "; ".join(remark.examples)
+    for found in info.findings:
+        evidence = found.evidence
+        yield found.message, evidence.count, evidence.of, "; ".join(evidence.examples)
+
+
+def _data(info: CollectionInfo, _options: Options) -> Table:
+    return Table(("what", "value", "of", "examples"), tuple(_plain(info)))
 
 
 def _numbers(spread: object) -> dict[str, float]:
@@ -68,7 +43,7 @@ def _numbers(spread: object) -> dict[str, float]:
     return {shown: getattr(spread, name) for name, shown in names.items()}
 
 
-def _tables(info: CollectionInfo) -> Iterator[Table]:
+def _blocks(info: CollectionInfo, _format: str, _options: Options) -> Iterator[Table]:
     notes = list(info.notes)
     if info.judgments is None:
         notes.append("no judgments were given: what they would show was not looked at")
@@ -85,16 +60,19 @@ def _tables(info: CollectionInfo) -> Iterator[Table]:
             ("how long", "min", "median", "mean", "p95", "max"), rows, title="lengths", digits=1
         )
     found: tuple[tuple[Cell, ...], ...] = tuple(
-        (remark.name, remark.count, remark.of, ", ".join(remark.examples))
-        for remark in info.remarks
+        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
+        for one in info.findings
     )
     if found:
         yield Table(
             ("what", "number", "of", "such as"), found, title="what bends numbers",
-            notes=tuple(f"{remark.name}: {remark.effect}" for remark in info.remarks),
+            notes=tuple(f"{one.message}: {one.effect} ({one.code})" for one in info.findings),
         )  # fmt: skip
     else:
         yield Table(
             ("what",), (("nothing was found",),), title="what bends numbers",
             notes=("looked for: empty and repeated texts, ids that are not there, leaks",),
         )  # fmt: skip
+
+
+REPORTS = {CollectionInfo: Report(_blocks, _data)}

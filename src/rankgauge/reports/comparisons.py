@@ -1,53 +1,35 @@
-"""A comparison as text: means side by side, then differences and what they say."""
+"""Comparisons: means side by side, then the differences; and reports of ties."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args
 
 from rankgauge.comparison.comparison import Comparison
-from rankgauge.core.grammar import unknown
-from rankgauge.rendering.tables import BEST, Form, render
+from rankgauge.rendering.tables import BEST, Table
+from rankgauge.reports.registry import Options, Report
+from rankgauge.sensitivity.ties import TieReport
 
-__all__ = ["report_comparison"]
+__all__ = ["REPORTS", "comparison_tables"]
 
 
-def report_comparison(
-    comparison: Comparison,
-    form: str = "table",
-    *,
-    described: bool = True,
-    transposed: bool = False,
-    color: bool = False,
-) -> str:
-    """A comparison as text.
+def comparison_tables(found: Comparison, format: str, options: Options) -> Iterator[Table]:
+    """The means, and the differences with what they say."""
+    means = found.table(transposed=options.transposed)
+    marks = (BEST,) if format == "table" and means.best else ()
+    yield replace(means, notes=(*marks, *means.notes))
+    yield found.differences_table(described=options.described)
 
-    Args:
-        comparison: Made by :func:`compare`.
-        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (the
-            differences only, in plain numbers) or ``json`` (all of it, see
-            :meth:`Comparison.to_json`).
-        described: Whether differences that are not tested are shown too.
-        transposed: Runs down and measures across in the table of means.
-        color: Whether a table may use the colours of a terminal.
 
-    Raises:
-        UnknownName: For another form.
+def _data(found: Comparison, options: Options) -> Table:
+    return found.data_table(described=options.described)
 
-    Example:
-        >>> from rankgauge.comparison.comparison import compare
-        >>> qrels, runs = {"q1": {"d"}, "q2": {"d"}}, {"a": {"q1": ["d"]}, "b": {"q1": ["x", "d"]}}
-        >>> report_comparison(compare(qrels, runs, "RR"), "csv").splitlines()[0][:69] + "..."
-        'run,baseline,measure,mean,baseline_mean,difference,low,high,effect,...'
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    if form == "json":
-        return comparison.to_json() + "\n"
-    if form == "csv":
-        return render(comparison.data_table(described=described), form)
-    means = comparison.table(transposed=transposed)
-    if form == "table" and means.best:
-        means = replace(means, notes=(BEST, *means.notes))
-    tables = (means, comparison.differences_table(described=described))
-    return "\n".join(render(table, form, color=color) for table in tables)
+
+def _ties(found: TieReport, options: Options) -> Table:
+    return found.table(per_query=options.per_query)
+
+
+REPORTS = {
+    Comparison: Report(comparison_tables, _data),
+    TieReport: Report(lambda found, _format, options: (_ties(found, options),), _ties),
+}

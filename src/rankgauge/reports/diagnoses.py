@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import get_args
 
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
-from rankgauge.rendering.tables import Cell, Form, Table, render
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["diagnosis_tables", "report_diagnosis"]
+__all__ = ["REPORTS", "diagnosis_tables"]
 
 _SHOWN = 5
 _SCORES = (
@@ -29,40 +28,6 @@ _KINDS = (
 _WIDTH = 72
 _OF_TERMS = (GAP.name, IGNORED.name)
 _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
-
-
-def report_diagnosis(
-    diagnosis: Diagnosis, form: str = "table", *, color: bool = False, full: bool = False
-) -> str:
-    """A diagnosis as text: bands and their reading, causes, the worst queries, suggested fixes.
-
-    Args:
-        diagnosis: Made by :func:`diagnose`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` (every missed document of
-            every query, one a line) or ``json`` (the whole, by the schema ``diagnosis-1.json``).
-        color: Whether a table may use the colours of a terminal.
-        full: Whether what could be gained by every measure, other cut-offs, thresholds, how the
-            queries spread and means by kind of query follow; ``csv`` and ``json`` are whole anyway.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.diagnosis.diagnosis import diagnose
-        >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
-        >>> print(report_diagnosis(found, "csv"), end="")
-        query,nDCG@10,attainable,primary cause,document,grade,rank,causes,evidence
-        q1,0.6309297535714575,1.0,ranked below k,d1,1.0,2,ranked below k,rank 2
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    if form == "json":
-        return diagnosis.to_json() + "\n"
-    if form == "csv":
-        return render(_missed_table(diagnosis), form)
-    tables = diagnosis_tables(diagnosis, full=full)
-    text = "\n".join(render(table, form, color=color) for table in tables)
-    return text if text.endswith("\n") else text + "\n"
 
 
 def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
@@ -323,7 +288,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     )
 
 
-def _missed_table(found: Diagnosis) -> Table:
+def _missed_table(found: Diagnosis, _options: Options) -> Table:
     """For a program: every missed document, and queries that miss none with what was seen."""
     rows: list[tuple[Cell, ...]] = []
     for one in found.diagnoses:
@@ -341,3 +306,10 @@ def _missed_table(found: Diagnosis) -> Table:
         ),
         rows=tuple(rows),
     )  # fmt: skip
+
+
+def _blocks(found: Diagnosis, _format: str, options: Options) -> Iterator[Table]:
+    return diagnosis_tables(found, full=options.full)
+
+
+REPORTS = {Diagnosis: Report(_blocks, _missed_table)}

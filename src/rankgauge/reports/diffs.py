@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import get_args
 
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
-from rankgauge.core.grammar import unknown
-from rankgauge.rendering.tables import Cell, Form, Table, render
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["report_diff"]
+__all__ = ["REPORTS"]
 
 _WIDE = 100
 # What is left of it for a document on either side, beside ranks, grades and moves.
@@ -28,36 +27,12 @@ _LEGEND = (
 )
 
 
-def report_diff(diff: RunDiff, form: str = "table", *, color: bool = False) -> str:
-    """What changed from one run to another as text.
-
-    Args:
-        diff: Made by :func:`diff`.
-        form: ``table`` (for a terminal, 100 columns wide: what is longer is cut), ``markdown``,
-            ``html``, ``csv`` (one line for each judged query, without rankings) or ``json``
-            (everything, in one document).
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.comparison.run_diff import diff
-        >>> found = diff({"q1": {"d1": 1}}, {"q1": ["d1"]}, {"q1": ["d2", "d1"]}, "RR")
-        >>> print(report_diff(found, "csv"), end="")
-        query,run A,run B,change,RBO,first relevant in run A,first relevant in run B
-        q1,1.0,0.5,-0.5,0.45,1,2
-    """
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-    if form == "json":
-        return diff.to_json() + "\n"
-    if form == "csv":
-        return render(diff.table(), form)
-    narrow = form == "table"
-    tables = [_overview(diff, narrow=narrow)]
-    tables += [_side_by_side(diff, query, narrow=narrow) for query in diff.shown]
-    return "\n".join(render(table, form, color=color) for table in tables)
+def _blocks(diff: RunDiff, format: str, _options: Options) -> Iterator[Table]:
+    """The queries, then both rankings of each; on a terminal what is too long is cut."""
+    narrow = format == "table"
+    yield _overview(diff, narrow=narrow)
+    for query in diff.shown:
+        yield _side_by_side(diff, query, narrow=narrow)
 
 
 def _overview(diff: RunDiff, *, narrow: bool) -> Table:
@@ -152,9 +127,9 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
         elif retrieved == 0:
             yield f"{run} retrieved nothing"
     if query.fell_out:
-        yield f"relevant, fell out of the top {diff.depth}: {_listed(query.fell_out, 'now')}"
+        yield f"relevant, fell out of the top {diff.k}: {_listed(query.fell_out, 'now')}"
     if query.came_in:
-        yield f"relevant, came into the top {diff.depth}: {_listed(query.came_in, 'was')}"
+        yield f"relevant, came into the top {diff.k}: {_listed(query.came_in, 'was')}"
 
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:
@@ -227,3 +202,6 @@ def _middle_cut(text: str, width: int) -> str:
         return text
     begin = width // 3
     return text[:begin] + "…" + text[begin + 1 - width :]
+
+
+REPORTS = {RunDiff: Report(_blocks)}

@@ -5,87 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import get_args
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.grammar import unknown
-from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
-from rankgauge.rendering.tables import BEST, Cell, Form, Table, render, to_csv
+from rankgauge.rendering.tables import BEST, Cell, Table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["FORMS", "report", "report_notes", "tables"]
-
-FORMS = (*get_args(Form), "trec")
+__all__ = ["REPORTS", "notes_of"]
 
 
-def report(
-    evaluations: Evaluation | Sequence[Evaluation],
-    form: str = "table",
-    *,
-    per_query: bool = False,
-    color: bool = False,
-) -> str:
-    """Evaluations as text.
+def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
+    """Return the tables of a report, the last one with the notes.
 
-    Args:
-        evaluations: One or more.
-        form: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv``, ``json`` (one
-            document a run, each on a line of its own) or ``trec`` (as trec_eval prints).
-        per_query: Whether to show every query, not the means only.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> import rankgauge
-        >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
-        >>> print(report(ev, "csv"), end="")
-        run,P@1
-        run,1.0
+    Measures with cut-offs are cut-offs down and measures across, one table a run; otherwise runs
+    down and measures across.
     """
-    many = [evaluations] if isinstance(evaluations, Evaluation) else list(evaluations)
-    if not many:
-        raise InputError("there is no evaluation to report", fix="give at least one")
-    if form not in FORMS:
-        raise unknown("form", form, FORMS)
-    if form == "json":
-        return "".join(evaluation.to_json() + "\n" for evaluation in many)
-    if form == "trec":
-        return "".join(line for one in many for line in _trec_lines(one, per_query=per_query))
-    if form == "csv":
-        return to_csv(_query_table(many) if per_query else _run_table(many))
-    shown = list(tables(many, per_query=per_query))
-    if form == "table" and any(table.best for table in shown):
-        shown[-1] = replace(shown[-1], notes=(BEST, *shown[-1].notes))
-    return "\n".join(render(table, form, color=color) for table in shown)
-
-
-def tables(evaluations: Sequence[Evaluation], *, per_query: bool = False) -> Iterator[Table]:
-    """The tables of a report, the last one with the notes.
-
-    Measures with cut-offs stand as cut-offs down and measures across, one table a run; otherwise
-    runs down and measures across.
-    """
-    if per_query:
+    if options.per_query:
         found = [_query_table(evaluations)]
     elif all(_is_grid(evaluation.measures) for evaluation in evaluations):
         best = _best_of(evaluations)
         found = [t for e, own in zip(evaluations, best, strict=True) for t in _grids(e, own)]
     else:
         found = [_run_table(evaluations)]
-    yield from found[:-1]
-    yield replace(found[-1], notes=tuple(report_notes(evaluations)))
+    marks = [BEST] if format == "table" and any(table.best for table in found) else []
+    found[-1] = replace(found[-1], notes=(*marks, *notes_of(evaluations)))
+    return found
 
 
-def report_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
     """The notes of all runs: what they share once, the others with the name of their run.
 
     Example:
         >>> import rankgauge
         >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
-        >>> report_notes([ev, ev])[0]
+        >>> notes_of([ev, ev])[0]
         '1 query: all that are judged'
     """
     shared = [note for note in evaluations[0].notes if all(note in e.notes for e in evaluations)]
@@ -200,6 +154,16 @@ def _cell(measure: Measure, value: float) -> Cell:
     return int(value) if measure.declaration.mean == "sum" else value
 
 
+def _data(evaluations: Sequence[Evaluation], options: Options) -> Table:
+    return _query_table(evaluations) if options.per_query else _run_table(evaluations)
+
+
+def _trec(evaluations: Sequence[Evaluation], options: Options) -> str:
+    """What trec_eval prints."""
+    lines = (_trec_lines(one, per_query=options.per_query) for one in evaluations)
+    return "".join(line for of_one in lines for line in of_one)
+
+
 def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
     names = [measure.trec_name() or str(measure) for measure in evaluation.measures]
     if per_query:
@@ -217,3 +181,6 @@ def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
     value = 0.0 if math.isnan(value) else value  # trec_eval has no word for undefined
     shown = f"{value:.0f}" if measure.declaration.mean == "sum" else f"{value:6.4f}"
     return f"{name:<22}\t{for_terminal(query)}\t{shown}\n"
+
+
+REPORTS = {Evaluation: Report(_blocks, _data, {"trec": _trec}, several=True)}

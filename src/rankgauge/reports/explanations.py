@@ -6,18 +6,19 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.core.escaping import for_html, for_markdown, for_terminal
-from rankgauge.core.grammar import unknown
+from rankgauge.core.escaping import for_html, for_latex, for_markdown, for_terminal
 from rankgauge.core.text import many
+from rankgauge.explanation.calculation import number
 from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.tables import GAP, UNJUDGED, shown_of
-from rankgauge.explanation.working import number
-from rankgauge.rendering.tables import Table, render
+from rankgauge.rendering.tables import Table, render_table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["report_explanation"]
+__all__ = ["REPORTS", "middle_cut", "notes_text", "steps_text"]
 
-_FORMS = ("table", "markdown", "html", "json")
-_ESCAPES = {"table": for_terminal, "markdown": for_markdown, "html": for_html}
+_ESCAPES = {
+    "table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex
+}  # fmt: skip
 _WIDE = 100
 _BETWEEN = 3
 # However wide the rest is, so much of an id is shown.
@@ -25,51 +26,22 @@ _SHORTEST = 16
 _MISSED = 5
 
 
-def report_explanation(found: Explanation, form: str = "table", *, color: bool = False) -> str:
-    """An explanation as text.
-
-    Args:
-        found: Made by :func:`explain`.
-        form: ``table`` (for a terminal, 100 columns wide), ``markdown``, ``html`` or ``json``
-            (everything, in one document).
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.explanation.explanation import explain
-        >>> print(report_explanation(explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR", "q1")))
-        RR = 0.5000 of query q1 in run
-        rank   document   score   grade   relevant   contribution
-        ─────────────────────────────────────────────────────────
-           1   d1             2       ·
-           2   d2             1       1   yes              0.5000
-        <BLANKLINE>
-          the first relevant document stands at rank 2
-          RR = 1 / 2 = 0.5000
-        <BLANKLINE>
-        • mean over 1 query...
-    """
-    if form not in _FORMS:
-        raise unknown("form", form, _FORMS)
-    if form == "json":
-        return found.to_json() + "\n"
-    tables = found.tables() if found.rows else ()
-    parts = [table_text(table, form, color=color) for table in tables]
-    parts += [steps_text(found.steps, form), notes_text(tuple(_notes(found)), form)]
-    if not tables:
+def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
+    """The ranking, the ideal, the formula with the numbers put in, and notes."""
+    if found.rows:
+        for table in found.tables():
+            yield _table_text(table, color=options.color) if format == "table" else table
+    else:
         text = f"{found.measure} = {number(found.value)} of query {found.query}"
-        parts.insert(0, f"{_ESCAPES[form](text)}\n")
-    return "\n".join(filter(None, parts))
+        yield f"{_ESCAPES[format](text)}\n"
+    yield steps_text(found.steps, format)
+    yield notes_text(tuple(_notes(found)), format)
 
 
-def table_text(table: Table, form: str, *, color: bool = False) -> str:
-    """A table with its lines for what is not shown, which on a terminal run on over the columns."""
-    if form != "table":
-        return render(table, form)
+def _table_text(table: Table, *, color: bool) -> str:
+    """A table with its lines for what is not shown, which run on over the columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
-    lines = render(_narrowed(table, gaps), form, color=color).splitlines()
+    lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
     above = 3 if table.title else 2
     first = max((len(str(row[0])) for row in table.rows), default=0)
     first = max(first, len(table.columns[0]))
@@ -95,12 +67,14 @@ def _narrowed(table: Table, gaps: Container[int]) -> Table:
     return replace(table, rows=tuple(cut))
 
 
-def steps_text(steps: Sequence[str], form: str) -> str:
-    """Lines of a formula, where each form keeps them as they are."""
-    if form == "html":
+def steps_text(steps: Sequence[str], format: str) -> str:
+    """Lines of a formula, where each format keeps them as they are."""
+    if format == "html":
         return "<pre>" + "\n".join(map(for_html, steps)) + "</pre>\n"
+    if format == "latex":
+        return "".join(f"\\noindent {for_latex(step)}\\par\n" for step in steps)
     lines = [for_terminal(step) for step in steps]
-    if form == "markdown":
+    if format == "markdown":
         fence = "```"
         while any(fence in line for line in lines):
             fence += "`"
@@ -108,11 +82,16 @@ def steps_text(steps: Sequence[str], form: str) -> str:
     return "".join(f"{_folded(line)}\n" for line in lines)
 
 
-def notes_text(notes: Sequence[str], form: str) -> str:
+def notes_text(notes: Sequence[str], format: str) -> str:
     """Sentences below tables."""
-    if form == "html":
+    if not notes:
+        return ""
+    if format == "html":
         return "<ul>" + "".join(f"<li>{for_html(note)}</li>" for note in notes) + "</ul>\n"
-    if form == "markdown":
+    if format == "latex":
+        items = "".join(f"  \\item {for_latex(note)}\n" for note in notes)
+        return f"\\begin{{itemize}}\n{items}\\end{{itemize}}\n"
+    if format == "markdown":
         return "".join(f"- {for_markdown(note)}\n" for note in notes)
     return "".join(f"{_wrapped(f'• {for_terminal(note)}')}\n" for note in notes)
 
@@ -155,15 +134,18 @@ def _notes(found: Explanation) -> Iterator[str]:
     )
     if others:
         yield f"others with --query ID: {others}"
-    shown = [row.listed for row in shown_of(found.working)]
+    shown = [row.ranked for row in shown_of(found.calculation)]
     if any(listed.grade is None for listed in shown):
         yield f"grade {UNJUDGED}: not judged, counted as not relevant"
     if any(listed.grade is not None and listed.grade < 0 for listed in shown):
         yield "a grade below 0: nobody judged the document, and it counts as not relevant"
     if any(listed.tied for listed in shown):
         yield f"tie: the ranks of its equal scores; they stand by ties={found.policies.ties}"
-    missed = found.listing.missed()
+    missed = found.ranking.missed()
     if missed:
         names = ", ".join(f"{name} (grade {number(grade)})" for name, grade in missed[:_MISSED])
         more = ", ..." if len(missed) > _MISSED else ""
         yield f"not retrieved: {many(len(missed), 'document')} with a grade above 0: {names}{more}"
+
+
+REPORTS = {Explanation: Report(_blocks)}

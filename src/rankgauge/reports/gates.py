@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias, get_args
 
 from rankgauge.core.escaping import templates
-from rankgauge.core.grammar import unknown
 from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
-from rankgauge.rendering.tables import render
+from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["report_gate"]
+__all__ = ["REPORTS"]
 
-GateForm: TypeAlias = Literal["table", "markdown", "html", "json", "junit", "github"]
-
-_SUMMARY = 1 << 20
-_CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
@@ -26,60 +21,13 @@ _KINDS: dict[GateVerdict, str] = {
 }
 
 
-def report_gate(
-    result: GateResult,
-    form: str = "table",
-    *,
-    strict: bool = False,
-    color: bool = False,
-    room: int = _SUMMARY,
-) -> str:
-    """A result as text.
-
-    Args:
-        result: Made by :func:`gate`.
-        form: ``table`` (for a terminal), ``markdown`` (for the summary of a step), ``html``,
-            ``json``, ``junit`` (XML, one case a check) or ``github`` (annotations, at most ten of
-            a kind).
-        strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
-        color: Whether a table may use the colours of a terminal.
-        room: How many bytes Markdown may take.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge import Baseline, gate
-        >>> qrels = {"q1": {"d1"}, "q2": {"d1"}}
-        >>> old = Baseline.from_run(qrels, {"q1": ["d1"], "q2": ["d1"]})
-        >>> result = gate(qrels, {"q1": ["x"], "q2": ["d1"]}, baseline=old)
-        >>> print(report_gate(result, "github").split(":")[2].split("=")[1])
-        rankgauge baseline nDCG@10
-    """
-    match form:
-        case "json":
-            return result.to_json()
-        case "junit":
-            return _junit(result, strict=strict)
-        case "github":
-            return "".join(f"{line}\n" for line in _annotations(result, strict=strict))
-        case "table" | "markdown" | "html":
-            losers = result.losers_table()
-            tables = [result.table()] + ([losers] if losers.rows else [])
-            text = "\n".join(render(table, form, color=color) for table in tables)
-            return _fitting(text, room) if form == "markdown" else text
-        case _:
-            raise unknown("form", form, get_args(GateForm))
+def _blocks(result: GateResult, _format: str, _options: Options) -> list[Table]:
+    losers = result.losers_table()
+    return [result.table(), losers] if losers.rows else [result.table()]
 
 
-def _fitting(text: str, room: int) -> str:
-    whole = text.encode()
-    if len(whole) <= room:
-        return text
-    kept = whole[: max(0, room - len(_CUT.encode()))].decode("utf-8", "ignore")
-    # At the end of a line, so that no table and no escape is torn.
-    kept = kept[: kept.rfind("\n") + 1]
-    return kept + _CUT if len((kept + _CUT).encode()) <= room else ""
+def _github(result: GateResult, options: Options) -> str:
+    return "".join(f"{line}\n" for line in _annotations(result, strict=options.strict))
 
 
 def _annotations(result: GateResult, *, strict: bool) -> Iterator[str]:
@@ -125,8 +73,8 @@ _JUNIT = """\
 """  # noqa: E501 - as it is printed
 
 
-def _junit(result: GateResult, *, strict: bool) -> str:
-    cases = [_case(check, strict=strict) for check in result.checks]
+def _junit(result: GateResult, options: Options) -> str:
+    cases = [_case(check, strict=options.strict) for check in result.checks]
     counts = [case["as"] for case in cases]
     return (
         templates(keep_trailing_newline=True)
@@ -159,3 +107,6 @@ def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
         "text": text,
         "more": "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost),
     }
+
+
+REPORTS = {GateResult: Report(_blocks, formats={"junit": _junit, "github": _github})}

@@ -3,130 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from rankgauge.core.escaping import for_json
-from rankgauge.core.grammar import unknown
+from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.history import HistoryComparison, HistoryEntry, Trend
+from rankgauge.history import HistoryEntries, HistoryEntry, Trend
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Cell, Form, Table, render
+from rankgauge.rendering.tables import Cell, Table
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["report_change", "report_entries", "report_entry", "report_trend"]
+__all__ = ["REPORTS"]
 
 _PRIMARY = "nDCG@10"
 _SHORT = 8
 
 
-def report_entries(
-    entries: Sequence[HistoryEntry],
-    form: str = "table",
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    last: int | None = None,
-    color: bool = False,
-) -> str:
-    """Saved evaluations, one a line, in the order in which they were saved.
-
-    Args:
-        entries: From :meth:`History.entries`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``. The last two
-            hold whole times, fingerprints and commits.
-        measures: Whose means are shown; nDCG@10, or the first of the latest, if left out.
-        last: Show the latest so many; all if left out.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-        InputError: If no evaluation has one of the measures.
-    """
-    _check(form)
-    names = _names(entries, measures)
-    shown = entries if last is None else entries[-last:]
-    plain = form in {"csv", "json"}
+def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table:
+    """One line an evaluation; plain with whole times, fingerprints and commits."""
+    names = _names(entries, options.measures)
+    shown = entries if options.last is None else entries[-options.last :]
     rows = tuple((_raw_row if plain else _row)(entry, names) for entry in shown)
     ends = ("judgments", "run_fingerprint", "commit", "dirty") if plain else ("judgments", "commit")
     columns = ("id", "time" if plain else "date", "run", "label", "queries", *names, *ends)
     if not plain:
         columns, rows = _without_empty(columns, rows)
-    return render(Table(columns, rows, notes=tuple(_list_notes(entries, shown))), form, color=color)
+    return Table(columns, rows, notes=tuple(_list_notes(entries, shown)))
 
 
-def report_entry(entry: HistoryEntry, form: str = "table", *, color: bool = False) -> str:
-    """All that is known of a saved evaluation, without its values per query.
-
-    Args:
-        entry: From :meth:`History.entry`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-    """
-    _check(form)
+def _entry(entry: HistoryEntry, _format: str, _options: Options) -> Iterator[Table]:
     rows = tuple((name, value) for name, value in _known(entry) if value)
-    means = tuple((name, value) for name, value in entry.means.items())
-    if form == "json":
-        known = {**dict(rows), "means": _no_nan(entry.means)}
-        return for_json(json.dumps(known, ensure_ascii=False)) + "\n"
-    if form == "csv":
-        return render(Table(("what", "value"), (*rows, *means)), form)
-    tables = (
-        Table(("what", "value"), rows, title=entry.name),
-        Table(("measure", "mean"), means, notes=entry.notes),
-    )
-    return "\n".join(render(table, form, color=color) for table in tables)
+    yield Table(("what", "value"), rows, title=entry.name)
+    yield Table(("measure", "mean"), tuple(entry.means.items()), notes=entry.notes)
 
 
-def report_change(change: HistoryComparison, form: str = "table", *, color: bool = False) -> str:
-    """Two saved evaluations compared, one line a measure.
-
-    Args:
-        change: Made by :meth:`History.compare`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-    """
-    _check(form)
-    return render(
-        change.data_table() if form in {"csv", "json"} else change.table(), form, color=color
-    )
-
-
-def report_trend(
-    trend: Trend, form: str = "table", *, last: int | None = None, color: bool = False
-) -> str:
-    """A measure over time, one line an evaluation, with a plot of its intervals.
-
-    Args:
-        trend: Made by :meth:`History.trend`.
-        form: ``table`` (for a terminal), ``markdown``, ``html``, ``csv`` or ``json``. The last two
-            hold every evaluation in plain numbers.
-        last: Show the latest so many; all if left out. Warnings are about all.
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-    """
-    _check(form)
-    table = trend.data_table() if form in {"csv", "json"} else trend.table(last)
-    return render(table, form, color=color)
-
-
-def _check(form: str) -> None:
-    if form not in get_args(Form):
-        raise unknown("form", form, get_args(Form))
-
-
-def _names(
-    entries: Sequence[HistoryEntry], measures: Iterable[str | Measure] | None
-) -> tuple[str, ...]:
+def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -> tuple[str, ...]:
     kept = dict.fromkeys(name for entry in entries for name in entry.means)
-    if measures is None:
+    if not measures:
         return (_PRIMARY,) if _PRIMARY in kept else tuple(entries[-1].means)[:1] if entries else ()
     names = tuple(dict.fromkeys(str(parse(measure)) for measure in measures))
     for name in names:
@@ -194,8 +108,8 @@ def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "label", entry.label
     yield "queries", str(entry.queries)
     yield "policies", ", ".join(f"{name}={value}" for name, value in entry.policies.said().items())
-    yield "settings", _json(entry.settings)
-    yield "settings of the run", _json(entry.run_settings)
+    yield "settings", _settings(entry.settings)
+    yield "settings of the run", _settings(entry.run_settings)
     yield "fingerprint of the judgments", entry.qrels or ""
     yield "fingerprint of the run", entry.ranking or ""
     yield "hash of the query ids", entry.query_set
@@ -203,9 +117,29 @@ def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in entry.versions.items())
 
 
-def _json(settings: Any) -> str:
+def _settings(settings: Any) -> str:
     return json.dumps(dict(settings), ensure_ascii=False) if settings else ""
 
 
-def _no_nan(means: Any) -> dict[str, float | None]:
-    return {name: value if value == value else None for name, value in means.items()}  # noqa: PLR0124 - only NaN differs from itself
+def _json(entries: HistoryEntries, options: Options) -> str:
+    shown = entries if options.last is None else entries[-options.last :]
+    return dump_json({"entries": shown}) + "\n"
+
+
+def _trend(trend: Trend, _format: str, options: Options) -> list[Table]:
+    return [trend.table(options.last)]
+
+
+def _blocks(entries: HistoryEntries, _format: str, options: Options) -> list[Table]:
+    return [_entries(entries, options, plain=False)]
+
+
+def _rows(entries: HistoryEntries, options: Options) -> Table:
+    return _entries(entries, options, plain=True)
+
+
+REPORTS = {
+    HistoryEntries: Report(_blocks, _rows, {"json": _json}),
+    HistoryEntry: Report(_entry),
+    Trend: Report(_trend),
+}

@@ -29,7 +29,7 @@ from rankgauge.rendering.charts import PLOTS, plot, plot_measures
 from rankgauge.rendering.plotting import Plot
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.catalogue import summary
-from rankgauge.reports.evaluations import report_notes
+from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Looked, Queries
 from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
 
@@ -265,7 +265,7 @@ class _Report:
             policies=self.evaluations[0].policies.said(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
             test=self._test(),
-            notes=report_notes(self.evaluations),
+            notes=notes_of(self.evaluations),
             measures=list(self._measures()),
             version=metadata.version("rankgauge"),
             style=_asset("page.css"),

@@ -1,4 +1,4 @@
-"""Why two numbers differ, as text: the steps between them, the queries, one query on both sides."""
+"""Why two numbers differ: the steps between them, the queries, one query on both sides."""
 
 from __future__ import annotations
 
@@ -6,68 +6,35 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
+from rankgauge.explanation.calculation import Step, Term, number
 from rankgauge.explanation.explanation import Explanation
-from rankgauge.explanation.reconciliation import Moved, Reconciliation
+from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
+from rankgauge.explanation.reproduction import Reproduction
 from rankgauge.explanation.tables import UNJUDGED, grade_of, terms_of
-from rankgauge.explanation.working import Term, Worked, number
-from rankgauge.rendering.tables import Cell, Table, render
+from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
+from rankgauge.reports.registry import Options, Report
 
-__all__ = ["parted", "reconciliation_parts", "report_reconciliation"]
+__all__ = ["REPORTS", "parted"]
 
-_FORMS = ("table", "markdown", "html", "json")
 _QUERIES, _RANKS, _MOST = 5, 10, 20
 _DOCUMENT, _STEP, _BY = 20, 44, 44
 _FEWEST, _MANY = 6, 12
+_SHOWN, _WAY, _SAME = 4, 58, 3
 
 
-def report_reconciliation(
-    found: Reconciliation, form: str = "table", *, color: bool = False
-) -> str:
-    """Why two numbers differ, as text.
-
-    Args:
-        found: Made by :func:`reconcile`.
-        form: ``table`` (for a terminal, 100 columns wide), ``markdown``, ``html`` or ``json``
-            (everything, in one document).
-        color: Whether a table may use the colours of a terminal.
-
-    Raises:
-        UnknownName: For another form.
-
-    Example:
-        >>> from rankgauge.explanation.reconciliation import reconcile
-        >>> run = {"q1": {"a": 0.1234567892, "z": 0.1234567891}}
-        >>> found = reconcile({"q1": {"a"}}, run, "RR", "pytrec_eval")
-        >>> print(report_reconciliation(found).split("•")[0].rstrip())
-        RR of run: 1 here, 0.5000 by pytrec_eval
-        step                          mean      change   queries
-        ────────────────────────────────────────────────────────
-        rankgauge                 1.000000
-        32-bit scores             0.500000   -0.500000         1
-        only queries of the run   0.500000   +0.000000         0
-        pytrec_eval               0.500000   -0.500000         1
-    """
-    if form not in _FORMS:
-        raise unknown("form", form, _FORMS)
-    if form == "json":
-        return found.to_json() + "\n"
-    return "\n".join(filter(None, reconciliation_parts(found, form, color=color)))
-
-
-def reconciliation_parts(found: Reconciliation, form: str, *, color: bool) -> Iterator[str]:
+def _blocks(found: Reconciliation, format: str, _options: Options) -> Iterator[Table | str]:
     """The parts of it, one after the other."""
-    yield render(_steps(found), form, color=color)
-    yield notes_text((*found.notes, *_summed_up(found)), form)
+    yield _steps(found)
+    yield notes_text((*found.notes, *_summed_up(found)), format)
     if found.moved:
-        yield render(_queries(found), form, color=color)
+        yield _queries(found)
     if found.sides is not None:
         ours, theirs = found.sides
-        yield render(_side_by_side(ours, theirs), form, color=color)
-        yield steps_text(_formulas(ours, theirs), form)
-        yield notes_text((parted(ours, theirs),), form)
+        yield _side_by_side(ours, theirs)
+        yield steps_text(_formulas(ours, theirs), format)
+        yield notes_text((parted(ours, theirs),), format)
 
 
 def _steps(found: Reconciliation) -> Table:
@@ -131,11 +98,11 @@ def _value(value: float | None) -> str:
     return "left out" if value is None else f"{value:.4f}"
 
 
-def _change(one: Moved) -> str:
+def _change(one: QueryChange) -> str:
     return "" if math.isnan(one.change) else f"{one.change:+.4f}"
 
 
-def _by(one: Moved) -> str:
+def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
         return middle_cut(one.by[0][0], _BY)
     # What moved it most first; of what has no room the number is told.
@@ -177,16 +144,16 @@ def _side_by_side(ours: Explanation, theirs: Explanation) -> Table:
 
 def _head(found: Explanation) -> str:
     place = _contribution(found)
-    return found.working.columns[place] if found.working.columns else "counts"
+    return found.calculation.columns[place] if found.calculation.columns else "counts"
 
 
 def _contribution(found: Explanation) -> int:
     """The term of a document that says most of what it adds."""
-    columns = found.working.columns
+    columns = found.calculation.columns
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
 
-def _cells(found: Explanation, rows: Sequence[Worked | None]) -> list[tuple[str, str, str]]:
+def _cells(found: Explanation, rows: Sequence[Step | None]) -> list[tuple[str, str, str]]:
     place = _contribution(found)
     terms: list[tuple[Term, ...]] = [
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),)
@@ -195,19 +162,19 @@ def _cells(found: Explanation, rows: Sequence[Worked | None]) -> list[tuple[str,
     return [
         ("", "", "")
         if row is None
-        else (middle_cut(row.listed.document, _DOCUMENT), grade_of(row.listed.grade), term)
+        else (middle_cut(row.ranked.document, _DOCUMENT), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
 
-def _same(left: Worked | None, right: Worked | None) -> bool:
+def _same(left: Step | None, right: Step | None) -> bool:
     if left is None or right is None:
         return left is right
     return _seen(left) == _seen(right) and left.counts == right.counts
 
 
-def _seen(row: Worked) -> tuple[str, float | None]:
-    return row.listed.document, row.listed.grade
+def _seen(row: Step) -> tuple[str, float | None]:
+    return row.ranked.document, row.ranked.grade
 
 
 def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
@@ -230,22 +197,74 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
         if left is None or right is None:
             side = "there" if left is None else "here"
             return f"they part at rank {rank}: only {side} it is looked at{also}"
-        if left.listed.document != right.listed.document:
-            tie = " (a tie here)" if left.listed.tied else ""
-            tie += " (a tie there)" if right.listed.tied and not left.listed.tied else ""
+        if left.ranked.document != right.ranked.document:
+            tie = " (a tie here)" if left.ranked.tied else ""
+            tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
             return f"they part at rank {rank}: another document stands there{tie}{also}"
-        if left.listed.grade != right.listed.grade:
+        if left.ranked.grade != right.ranked.grade:
             grades = f"grade {_graded(left)} here, {_graded(right)} there"
             return f"they part at rank {rank}: {grades}{also}"
         if left.terms != right.terms:
             return f"the same ranking, but they part at rank {rank} in what it is worth{also}"
     for place, (one, other) in enumerate(
-        zip_longest(ours.working.ideal, theirs.working.ideal), start=1
+        zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1
     ):
         if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
             return f"the same ranking; the ideal rankings part at place {place}{also}"
     return f"the same ranking{also or ': the same working'}"
 
 
-def _graded(row: Worked) -> str:
-    return UNJUDGED if row.listed.grade is None else number(row.listed.grade)
+def _graded(row: Step) -> str:
+    return UNJUDGED if row.ranked.grade is None else number(row.ranked.grade)
+
+
+# ---- how a number from somewhere else came about
+
+
+def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
+    yield _ways(found)
+    yield notes_text(tuple(_fit_notes(found)), format)
+    yield from _blocks(found.reconciliation, format, options)
+
+
+def _ways(found: Reproduction) -> Table:
+    """The ways that fit best, and ours."""
+    whole = bool(found.given.values)
+    ours = next(fit for fit in found.fits if not fit.deviations or fit.ours)
+    shown = list(found.fits[:_SHOWN])
+    if ours not in shown:
+        shown[-1] = ours
+    digits = max(4, min(found.given.digits, 8))
+    rows: list[tuple[Cell, ...]] = []
+    for fit in shown:
+        said = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
+        off = fit.mean - found.given.mean
+        rows.append((
+            middle_cut(fit.name, _WAY), *((said,) if whole else ()),
+            f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
+        ))  # fmt: skip
+    heads = ("way", *(("reproduced",) if whole else ()), "mean", "off by")
+    return Table(
+        heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))),
+    )  # fmt: skip
+
+
+def _fit_notes(found: Reproduction) -> Iterator[str]:
+    yield f"{found.sure}: {found.why}"
+    if found.tied:
+        yield (
+            f"{found.tied} of the {found.best.missed} values that are missed lie within what some "
+            "order of equal scores can make: a sort that keeps no rule (an unstable one) explains "
+            "them"
+        )
+    yield from found.given.notes
+    if found.sure != "not found":
+        yield f"found: {found.best.name}"
+        if found.best.same:
+            more = len(found.best.same) - _SAME
+            names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
+            yield f"the same values here, so nothing tells them apart: {names}"
+    yield f"{found.tried} ways were tried: other tools, and up to three known deviations at once"
+
+
+REPORTS = {Reconciliation: Report(_blocks), Reproduction: Report(_reproduction)}

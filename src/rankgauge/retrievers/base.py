@@ -15,14 +15,27 @@ from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import search, settings_of
 
 __all__ = [
-    "CompositeRetriever", "Ranking", "batches", "declared", "document_texts", "field_names",
-    "not_indexed", "search_deeper", "top_rows",
+    "CallableDelegate", "CompositeRetriever", "Ranking", "batches", "declared", "document_texts",
+    "field_names", "not_indexed", "search_deeper", "top_rows",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
 Ranking: TypeAlias = list[tuple[str, float]]
 _OWN = frozenset({"title", "text"})
 _STEP = 4
+
+
+class CallableDelegate:
+    """A callable in the place of an object with methods; it has the attributes of the callable."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __getattr__(self, name: str) -> Any:
+        # Such as settings, usage, close.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._call, name)
 
 
 class CompositeRetriever:
@@ -109,11 +122,7 @@ def search_deeper(
 
 
 def field_names(given: Any) -> tuple[str, ...] | None:
-    """The names of the fields that make up the text of a document; None is title and text.
-
-    Raises:
-        InputError: If they are not names.
-    """
+    """The names of the fields that make up the text of a document; None is title and text."""
     if given is None:
         return None
     listed = isinstance(given, Sequence) and not isinstance(given, bytes)

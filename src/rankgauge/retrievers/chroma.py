@@ -28,18 +28,12 @@ class Chroma(VectorStore):
     Chroma's telemetry is switched off, and its own embedding functions are never used. Ties:
     document id ascending.
 
+    Arguments common to all vector stores are described by ``VectorStore``.
+
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
         location: The path of a folder, or the URL of a server; None for a folder that is removed
             by ``close()``.
-        collection: The name of the collection.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
-        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
-        replace: Drop a collection of that name, whoever made it.
         id_field: Where the document id stands in the metadata; None for Chroma's own id.
-        filter_field: Only documents whose field (metadata) of that name equals that of the query;
-            a query without it searches all.
         ef_search: How many candidates the graph is searched for; 100 in Chroma.
         ef_construction: The same while it is made; 100 in Chroma.
         max_neighbors: Edges of a node; 16 in Chroma.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from rankgauge.core.arguments import choice
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.core.redaction import redact
 from rankgauge.corpus.collection import Document, Query
@@ -57,8 +58,8 @@ class Elasticsearch:
         key_env: The environment variable that holds the key: an API key, or ``user:password`` if
             `key_scheme` is ``"Basic"``.
         key_scheme: ``"ApiKey"`` (if left out), ``"Basic"`` or ``"Bearer"``.
-        timeout: Seconds that an answer may take in all.
-        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+        timeout: Seconds that a response may take in all.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
         version: What tells one state of an index that is there from another. Without it its results
             are not reused.
 
@@ -95,8 +96,8 @@ class Elasticsearch:
         max_bytes: int = MAX_BYTES,
         version: str | None = None,
     ) -> None:
-        scheme = self._scheme if key_scheme is None else key_scheme
-        _checked(index, fields, body, scheme)
+        scheme = choice("key_scheme", key_scheme or self._scheme, ("ApiKey", "Basic", "Bearer"))
+        _check(index, fields, body)
         if not create and (replace or definition):
             raise InputError(
                 "an index that is not created cannot be replaced or defined", where=self._type,
@@ -300,7 +301,7 @@ class OpenSearch(Elasticsearch):
     _scheme = "Basic"
 
 
-def _checked(index: Any, fields: Any, body: Any, key_scheme: Any) -> None:
+def _check(index: Any, fields: Any, body: Any) -> None:
     # A name with a star or a comma would be many indexes, and one of them might be deleted.
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
@@ -319,11 +320,6 @@ def _checked(index: Any, fields: Any, body: Any, key_scheme: Any) -> None:
                 "the query is not in the body", where="body",
                 fix='write "{query}": {"query": {"match": {"text": "{query}"}}}',
             )  # fmt: skip
-    if key_scheme not in {"ApiKey", "Basic", "Bearer"}:
-        raise InputError(
-            f"key_scheme={key_scheme!r:.60} is not possible", where="key_scheme",
-            fix='choose "ApiKey", "Basic" or "Bearer"',
-        )  # fmt: skip
 
 
 def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
+from rankgauge.retrievers.base import CallableDelegate
 
 __all__ = [
     "Encoder",
@@ -52,11 +53,7 @@ class Encoder(Protocol):
 
 
 def encoder_of(given: Any) -> Encoder:
-    """An encoder, or a callable from a list of texts to vectors, as an encoder.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """An encoder, or a callable from a list of texts to vectors, as an encoder."""
     if isinstance(given, Encoder):
         return given
     if callable(given):
@@ -68,17 +65,8 @@ def encoder_of(given: Any) -> Encoder:
     )  # fmt: skip
 
 
-class _Called:
-    """A callable, with what it declares."""
-
-    def __init__(self, call: Callable[[list[str]], Any]) -> None:
-        self._call = call
-
-    def __getattr__(self, name: str) -> Any:
-        # What a callable object has besides: settings, usage, close.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._call, name)
+class _Called(CallableDelegate):
+    """A function of texts as an encoder."""
 
     def encode_documents(self, texts: Sequence[str]) -> Any:
         return self._call(list(texts))

@@ -12,15 +12,29 @@ import numpy.typing as npt
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 
-__all__ = ["EmbeddingEndpoint", "RerankEndpoint"]
+__all__ = ["EmbeddingEndpoint", "ModelEndpoint", "RerankEndpoint"]
 
 # What 32 bits can hold.
 _MOST = 1e38
 _COUNTS = {"total_tokens": "tokens", "input_tokens": "tokens", "search_units": "search_units"}
 
 
-class _ModelEndpoint:
-    """A model behind one path of a server, with what it has used up."""
+class ModelEndpoint:
+    """A model behind one path of a server, with what it has used up.
+
+    Args:
+        url: The URL without its last part, such as ``/rerank``: ``http://localhost:8000/v1``.
+        model: The name of the model.
+        key_env: The environment variable that holds the key.
+        key_header: The header it is sent in.
+        headers: Sent with every request.
+        timeout: Seconds that a response may take in all.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
+
+    Raises:
+        MissingExtra: If httpx is not installed.
+        InputError: If the variable is not set, or for a number that is not possible.
+    """
 
     # The path behind the URL, and what the server should have returned.
     _path: str
@@ -54,29 +68,20 @@ class _ModelEndpoint:
         )  # fmt: skip
 
 
-class EmbeddingEndpoint(_ModelEndpoint):
+class EmbeddingEndpoint(ModelEndpoint):
     """Vectors of a model behind ``POST {url}/embeddings``, as OpenAI, vLLM, Ollama, TEI offer it.
 
     Batches of documents are tried again where the server is busy; for queries an error is an error,
     for whoever asks may want to know. Texts that are empty or blank are not sent, for many servers
     refuse them: their vectors are 0.
 
+    Arguments for server, model and key are described by ``ModelEndpoint``.
+
     Args:
-        url: What stands before ``/embeddings``: ``http://localhost:8000/v1``.
-        model: The name of the model.
-        key_env: The environment variable that holds the key.
-        key_header: The header it is sent in.
-        headers: Sent with every request.
         dimensions: The length of the vectors, for models that can shorten them.
         query_prompt: Put before each query.
         document_prompt: Put before each document.
         batch: How many texts are sent at once.
-        timeout: Seconds that an answer may take in all.
-        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
-
-    Raises:
-        MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set, or for a number that is not possible.
     """
 
     _path = "embeddings"
@@ -194,21 +199,10 @@ def _tokens(content: Mapping[str, Any]) -> float:
     return next((float(amount) for amount in told if _fits(amount)), 0.0)
 
 
-class RerankEndpoint(_ModelEndpoint):
+class RerankEndpoint(ModelEndpoint):
     """A reranker behind ``POST {url}/rerank``, as Cohere, Jina, Voyage, vLLM and others offer it.
 
-    Args:
-        url: What stands before ``/rerank``: ``http://localhost:8000/v1``.
-        model: The name of the model.
-        key_env: The environment variable that holds the key.
-        key_header: The header it is sent in.
-        headers: Sent with every request.
-        timeout: Seconds that an answer may take in all.
-        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
-
-    Raises:
-        MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set.
+    Arguments are described by ``ModelEndpoint``.
     """
 
     _path = "rerank"

@@ -47,11 +47,7 @@ class _Loop:
             self._loop.close()
 
     def result(self, found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
-        """What comes of it; interrupted from the keyboard, it is cancelled and waited for.
-
-        Raises:
-            LoopBlocked: If `blocked` says that something in the loop holds it up.
-        """
+        """What comes of it; interrupted from the keyboard, it is cancelled and waited for."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
@@ -92,15 +88,7 @@ _making = threading.Lock()
 
 
 def awaited(found: Awaitable[Any], blocked: Callable[[], bool] | None = None) -> Any:
-    """The result of an awaitable, from code that is not async; also where a loop is running.
-
-    Args:
-        found: What is awaited, in a loop of ours.
-        blocked: Asked again and again meanwhile; where it returns True the loop is left behind.
-
-    Raises:
-        LoopBlocked: If the loop was left behind.
-    """
+    """The result of an awaitable, from code that is not async; also where a loop is running."""
     global _loop  # noqa: PLW0603 - one for the process is the point
     with _making:
         if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own

@@ -116,11 +116,7 @@ def ranking_of(
 
 
 def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
-    """The id of a document: what its data hold under `id_key`; without one, its own, else theirs.
-
-    Raises:
-        InputError: If it has none; with the keys that are there.
-    """
+    """The id of a document: what its data have under `id_key`; else its own, else theirs."""
     if id_key is not None:
         found = data.get(id_key)
     else:

@@ -14,7 +14,8 @@ from typing import Any
 from rankgauge.core.ids import id_bytes, id_text
 from rankgauge.core.redaction import redact
 from rankgauge.errors import InputError
-from rankgauge.formats.layout import RUN, lost_number
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.numbers import lost_number
 
 __all__ = ["Hits", "adapter_hint", "hits_of", "listed_hits", "rows_of_hits", "shown"]
 
@@ -110,16 +111,7 @@ def hits_of(found: Any, k: int) -> Hits:
 
 
 def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
-    """Ids and scores as they came, repeats and all; no scores at all where none were given.
-
-    Args:
-        found: What a retriever returned for one query. An iterator is read to its end, unless that
-            does not come.
-        k: How many hits were asked for.
-
-    Raises:
-        InputError: If it is no ranking.
-    """
+    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
     if type(found) is list and all(type(one) is str and one for one in found):
         _check_ids(found)
         return found.copy(), []
@@ -138,11 +130,7 @@ def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
 
 
 def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
-    """What was found as a list.
-
-    Raises:
-        InputError: If it is an iterator that does not end.
-    """
+    """What was found as a list."""
     if type(found) in {list, tuple}:
         return list(found)
     most = _MOST_HITS + 2 * k

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from rankgauge.core.arguments import choice, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint
 from rankgauge.core.redaction import SECRET_NAME, looks_secret, redact
 from rankgauge.corpus.collection import Document, Query
@@ -37,7 +37,7 @@ class HTTPRetriever:
 
     What is sent is a template: ``{query}`` stands for the text of a query, ``{k}`` for how many
     documents are wanted, ``{id}`` for the id of the query. A value that is exactly ``"{k}"``
-    becomes a number. A path says where something stands in an answer: ``result.hits[0].name``; an
+    becomes a number. A path says where something stands in a response: ``result.hits[0].name``; an
     empty path is the whole of it. Equal scores stand in the order of the server.
 
     Args:
@@ -49,13 +49,13 @@ class HTTPRetriever:
         headers: Sent with every request.
         key_env: The environment variable that holds a key. See :class:`Endpoint`.
         key_header: The header the key is sent in.
-        hits: The path of the list of hits in an answer.
+        hits: The path of the list of hits in a response.
         id: The path of the document id in a hit.
         score: The path of the score in a hit; None to go by the order of the hits.
         score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
             negated.
-        timeout: Seconds that an answer may take in all.
-        max_bytes: How many bytes an answer may have, decompressed; 64 MiB if left out.
+        timeout: Seconds that a response may take in all.
+        max_bytes: How many bytes a response may have, decompressed; 64 MiB if left out.
         version: What tells one state of the server from another, such as the date of its index.
             Without it nobody knows that two answers are of the same, and none is reused.
 
@@ -88,7 +88,7 @@ class HTTPRetriever:
         max_bytes: int = MAX_BYTES,
         version: str | None = None,
     ) -> None:
-        self._method = _chosen("method", str(method).upper(), ("POST", "GET"))
+        self._method = choice("method", method, ("POST", "GET"))
         self._params = {**_query_of(url), **_texts(params)}
         self._body = body
         if body is None and self._method == "POST" and not _places(self._params):
@@ -102,7 +102,7 @@ class HTTPRetriever:
             )  # fmt: skip
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
         self._score = steps(score, "score") if score else None
-        self._sign = 1.0 if _chosen("score_order", score_order, _ORDERS) == "descending" else -1.0
+        self._sign = 1.0 if choice("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
             _bare(url),
             headers=headers,
@@ -202,11 +202,11 @@ def _places(template: Any) -> set[str]:
 
 
 def _query_of(url: Any) -> dict[str, str]:
-    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) if _text(url) else {}
+    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) if _is_text(url) else {}
 
 
 def _bare(url: Any) -> Any:
-    if not _text(url):
+    if not _is_text(url):
         return url
     parts = urlsplit(url)
     if _places(parts.path) or _places(parts.netloc):
@@ -217,7 +217,7 @@ def _bare(url: Any) -> Any:
     return urlunsplit(parts._replace(query=""))
 
 
-def _text(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
@@ -239,15 +239,6 @@ def _texts(params: Any) -> dict[str, str]:
         str(name): str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in params.items()
     }
-
-
-def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
-    if given not in choices:
-        raise InputError(
-            f"{name}={given!r:.60} is not possible", where="http",
-            fix=f"choose {' or '.join(choices)}",
-        )  # fmt: skip
-    return given
 
 
 def visible(template: Any, name: str = "") -> Any:
@@ -310,9 +301,6 @@ def _is_plain(value: Any, name: str) -> bool:
 def steps(path: Any, name: str) -> tuple[str | int, ...]:
     """The steps of a path; none for an empty one.
 
-    Raises:
-        InputError: If it is no path.
-
     Example:
         >>> steps("result.hits[0].id", "hits")
         ('result', 'hits', 0, 'id')
@@ -326,11 +314,7 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
 
 
 def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
-    """What stands at the end of a path.
-
-    Raises:
-        InputError: If it leads to nothing; with the keys that are there.
-    """
+    """What stands at the end of a path."""
     for place, step in enumerate(path):
         known = isinstance(answer, Mapping) and step in answer
         if isinstance(step, int):
@@ -341,7 +325,7 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} leads to nothing: there is no {step!r}{before}, "
                 f"but {type(answer).__name__}{_keys(answer)}",
-                where="http", fix=f"write the path of {name} as it stands in an answer",
+                where="http", fix=f"write the path of {name} as it is in a response",
             )  # fmt: skip
         answer = answer[step]
     return answer
@@ -363,8 +347,7 @@ def _document(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
+    if not is_number(value):
         raise InputError(
             f"the score of a hit is {type(value).__name__}{_keys(value)}, wanted a number",
             where="http", fix="write the path of the score in a hit, or score=None",

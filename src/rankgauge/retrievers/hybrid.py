@@ -10,7 +10,7 @@ from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.model import Run
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import align
-from rankgauge.fusion.fusion import Fusion, fused, prepared
+from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs
 from rankgauge.retrievers.base import CompositeRetriever, declared
 from rankgauge.retrievers.protocol import index_documents, search
 
@@ -94,6 +94,6 @@ class Hybrid(CompositeRetriever):
             rankings = [hits.pairs() for hits in search(one, queries, depth)]
             filled = {p: pairs for p, pairs in zip(places, rankings, strict=True) if pairs}
             runs.append(Run.of(filled, name=name))
-        named = prepared(runs, "input")
-        result = fused(align(named), self._how, name="hybrid", runs=self._names)
+        named = rank_runs(runs, "input")
+        result = fuse_aligned(align(named), self._how, name="hybrid", runs=self._names)
         return [list(result[p].items())[:k] if p in result else [] for p in places]

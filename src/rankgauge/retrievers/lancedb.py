@@ -26,14 +26,10 @@ class LanceDB(VectorStore):
     An existing table that has an index is searched by it. Ties: document id ascending; which of
     several equals stand at rank k is the store's choice.
 
+    Arguments common to all vector stores are described by ``VectorStore``.
+
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
         location: The path of a folder; None for one that is removed by ``close()``.
-        collection: The name of the table.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
-        existing: Search a table that is there, as it is; ``index()`` only looks at it.
-        replace: Drop a table of that name, whoever made it.
         id_field: The column of document ids.
         filter_field: Only documents whose field (column) of that name equals that of the query, as
             text; a query without it searches all.

@@ -29,20 +29,15 @@ _LONGEST_ID = 65_535
 class Milvus(VectorStore):
     """Vectors in Milvus. Ties: document id ascending; which equals stand at rank k is its choice.
 
+    Arguments common to all vector stores are described by ``VectorStore``.
+
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
         location: The path of a file of Milvus Lite (it ends with ``.db``), or the URL of a server;
             None for a file that is removed by ``close()``.
         collection: The name of the collection: letters, digits and underscores.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
         index_type: How vectors are searched: ``"flat"`` compares with every one, ``"hnsw"`` goes
             through a graph, ``"auto"`` is the choice of Milvus.
-        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
-        replace: Drop a collection of that name, whoever made it.
         id_field: The field of document ids.
-        filter_field: Only documents whose field of that name equals that of the query; a query
-            without it searches all.
         vector_field: The field of vectors.
         key_env: The environment variable that holds the token of the server.
 

@@ -34,19 +34,15 @@ class PGVector(VectorStore):
     Without an index every vector is compared, and ties are in the order of document ids. Through an
     index (`hnsw`) the search is not exact, and a filter is applied to what the index found.
 
+    Arguments common to all vector stores are described by ``VectorStore``.
+
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
         location: The URL of the database, ``postgresql://...``; empty for what the variables of
             PostgreSQL say (``PGHOST``, ``PGUSER``, ...).
-        collection: The name of the table.
         schema: The schema it is in; the connection's own if left out.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
         hnsw: Make an index (HNSW) once the table is filled.
         ef_search: How many candidates the index is searched for; if left out `k` of them and at
             least 40, and in an existing table what the server says.
-        existing: Search a table that is there, as it is; ``index()`` only looks at it.
-        replace: Drop a table of that name, whoever made it.
         id_field: The column of document ids.
         filter_field: Only documents whose field (column) of that name equals that of the query, as
             text; a query without it searches all.

@@ -73,11 +73,7 @@ def is_async(retriever: Any) -> bool:
 
 
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
-    """Its settings; None if it declares none.
-
-    Raises:
-        InputError: If they cannot be read.
-    """
+    """Its settings; None if it declares none."""
     try:
         found = getattr(retriever, "settings", None)
     except (RankgaugeError, KeyboardInterrupt):
@@ -159,10 +155,6 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     """Have it take in the documents, if it is one that does.
 
     The very same object of documents that it took in last is not taken in again.
-
-    Raises:
-        InputError: If two parts of it want one retriever to hold different documents, or it is
-            taking in others at this moment.
     """
     if not has_index(retriever):
         return
@@ -207,11 +199,7 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
-    """Ask any retriever, sync or async, from synchronous code: for those made of others.
-
-    Raises:
-        InputError: If it returns what is no ranking, or not one for each query.
-    """
+    """Ask any retriever, sync or async, from synchronous code: for those made of others."""
     found = responses_of(retriever)(queries, k)
     if inspect.isawaitable(found):
         found = awaited(found)
@@ -219,11 +207,7 @@ def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
 
 
 def aligned(found: Any, wanted: int) -> Sequence[Any]:
-    """The rankings of a batch, one for each query.
-
-    Raises:
-        InputError: If there are more or fewer.
-    """
+    """The rankings of a batch, one for each query."""
     if getattr(found, "ndim", 0) > 1:  # ids as an array, a row for each query
         found = list(found)
     listed = isinstance(found, Sequence) and not isinstance(found, str)

@@ -29,17 +29,11 @@ class Qdrant(VectorStore):
     collection is large, unless `exact` is said. Ties: document id ascending; which equals stand
     at rank k is the store's choice.
 
+    Arguments common to all vector stores are described by ``VectorStore``.
+
     Args:
-        encoder: What makes texts vectors: an object with ``encode_documents`` and
-            ``encode_queries``, or a function of texts.
         location: ``":memory:"``, the path of a folder, or the URL of a server.
-        collection: The name of the collection.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
-        existing: Search a collection that is there, as it is; ``index()`` only looks at it.
-        replace: Drop a collection of that name, whoever made it.
         id_field: Where the document id stands in the payload; None for the id of the point.
-        filter_field: Only documents whose field (payload) of that name equals that of the query;
-            a query without it searches all.
         vector_field: The name of the vector, where an existing collection has several.
         exact: Have a server compare with every vector.
         key_env: The environment variable that holds the API key.

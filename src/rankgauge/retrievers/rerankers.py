@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, loading, versions
 from rankgauge.errors import InputError
+from rankgauge.retrievers.base import CallableDelegate
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 
 __all__ = ["CrossEncoderReranker", "Reranker", "reranker_of"]
@@ -26,11 +27,7 @@ class Reranker(Protocol):
 
 
 def reranker_of(given: Any) -> Reranker:
-    """A reranker, or a callable ``(query, texts) -> scores``, as a reranker.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """A reranker, or a callable ``(query, texts) -> scores``, as a reranker."""
     if isinstance(given, Reranker):
         return given
     if callable(given):
@@ -41,16 +38,8 @@ def reranker_of(given: Any) -> Reranker:
     )  # fmt: skip
 
 
-class _Called:
-    """A callable, with what it declares."""
-
-    def __init__(self, call: Callable[[str, list[str]], Any]) -> None:
-        self._call = call
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._call, name)
+class _Called(CallableDelegate):
+    """A function of a query and texts as a reranker."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> Any:
         return self._call(query, list(texts))

@@ -73,13 +73,16 @@ class VectorStore(CompositeRetriever, ABC):
     direction: such a document is not indexed and such a query finds nothing.
 
     Args:
-        encoder: What makes texts vectors.
-        collection: The name of the collection, in the words of the store.
-        similarity: One of `SIMILARITIES`.
-        existing: Search a collection that is there, as it is.
-        replace: Drop a collection of that name that another made.
-        id_field: Where the document id stands; None for the store's own id.
-        filter_field: Only documents whose field of that name equals that of the query.
+        encoder: What makes texts vectors: an object with ``encode_documents`` and
+            ``encode_queries``, or a function of texts.
+        collection: The name of the collection or table.
+        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        existing: Search a collection or table that is there, as it is; ``index()`` only looks at
+            it.
+        replace: Drop a collection or table of that name, whoever made it.
+        id_field: The field of document ids; None for the store's own id.
+        filter_field: Only documents whose field of that name equals that of the query; a query
+            without it searches all.
 
     Raises:
         InputError: For options that contradict each other.
@@ -425,11 +428,7 @@ def _documents_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def secret_of(variable: str | None, where: str) -> str | None:
-    """An API key from the environment.
-
-    Raises:
-        InputError: If the variable is not set.
-    """
+    """An API key from the environment."""
     if variable is None:
         return None
     key = os.environ.get(variable)
@@ -442,11 +441,7 @@ def secret_of(variable: str | None, where: str) -> str | None:
 
 
 def id_in(payload: Any, field: str, where: str) -> str:
-    """A document id from what was stored with a vector.
-
-    Raises:
-        InputError: If it is not there.
-    """
+    """A document id from what was stored with a vector."""
     found = (payload or {}).get(field)
     if found is None:
         known = ", ".join(sorted(payload or {})) or "nothing"

@@ -14,16 +14,18 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.model import Qrels, Run, named_runs
 from rankgauge.data.ranking import ranked
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 __all__ = ["LeftOut", "Reliability", "kendall_tau", "reliability"]
 
 _Pair = tuple[bytes, bytes]
+_Means = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Reliability(Result):
     """What came of leaving out each run's own judgments.
 
     Made by :func:`reliability`. Shows itself as a table in a notebook.
@@ -60,14 +62,14 @@ class Reliability:
         runs: Each run, in the order given.
         tau: For each measure Kendall's tau between two orders of the runs: by all judgments, and
             with each run measured without what only it brought.
-        depth: Down to which rank a run brought documents; None for all of it.
+        k: Down to which rank a run brought documents; None for all of it.
         notes: What a reader has to know.
     """
 
     measures: tuple[Measure, ...]
     runs: tuple[LeftOut, ...]
     tau: Mapping[Measure, float]
-    depth: int | None
+    k: int | None
     notes: tuple[str, ...]
 
     def largest_drop(self, measure: str | Measure) -> tuple[str, float]:
@@ -88,6 +90,14 @@ class Reliability:
         better = -1 if wanted.declaration.better == "lower" else 1
         one = min(self.runs, key=lambda run: better * (run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        run, change = self.largest_drop(self.measures[0])
+        return (
+            f"without the judgments that only it brought, {run} changes most: "
+            f"{self.measures[0]} {change:+.4f}"
+        )
 
     def table(self) -> Table:
         """A line for each run and measure."""
@@ -110,18 +120,13 @@ class Reliability:
             notes=self.notes,
         )  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
-
 
 def reliability(
     qrels: Any,
     runs: Mapping[str, Any] | Iterable[Any],
     measures: str | Measure | Iterable[str | Measure] = ("AP", "nDCG@10"),
     *,
-    depth: int | None = None,
+    k: int | None = None,
     groups: Mapping[str, str] | None = None,
     ties: Ties = "trec",
     queries: Queries = "all",
@@ -139,7 +144,7 @@ def reliability(
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         runs: Name to run, or runs: those of which the pool was made, at least two.
         measures: Names or measures.
-        depth: Down to which rank each run brought documents into the pool; all of it if left out.
+        k: Down to which rank each run brought documents into the pool; all of it if left out.
         groups: Run name to group: what only one group brought is left out for each of its runs.
             Each run is its own if left out.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
@@ -155,100 +160,53 @@ def reliability(
         >>> [(run.run, run.judgments, run.values, run.without) for run in found.runs]
         [('a', 1, (1.0,), (0.5,)), ('b', 0, (0.5,), (0.5,))]
     """
-    named = _named(runs)
-    asked = _Asked(
-        qrels=Qrels.of(qrels),
-        runs=named,
-        group_of=_grouped(named, groups),
-        measures=make_plan(measures).measures,
-        queries=queries if isinstance(queries, str | os.PathLike) else list(queries),
-        ties=ties,
-        duplicates=duplicates,
-    )
-    if depth is not None:
-        VOCABULARY["k"].check(depth, "reliability(depth=...)")
-    brought = asked.brought(depth)
-    left = asked.left_out(brought)
-    tau = {
-        measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
-        for c, measure in enumerate(asked.measures)
-    }
-    found = Reliability(asked.measures, left, tau, depth, ())
-    return replace(found, notes=tuple(_notes(found, asked.qrels, brought)))
+    truth, given = Qrels.of(qrels), named_runs(runs)
+    named = {run.name: run for run in given}
+    if len(named) < len(given):
+        raise InputError(
+            "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
+        )
+    group_of = _grouped(named, groups)
+    asked = make_plan(measures).measures
+    chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
+    if k is not None:
+        VOCABULARY["k"].check(k, "reliability(k=...)")
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is measured, and how."""
-
-    qrels: Qrels
-    runs: Mapping[str, Run]
-    group_of: Mapping[str, str]
-    measures: tuple[Measure, ...]
-    queries: Queries
-    ties: Ties
-    duplicates: Duplicates
-
-    def brought(self, depth: int | None) -> dict[str, set[_Pair]]:
-        """The documents that each group brought into the pool."""
-        brought: dict[str, set[_Pair]] = {}
-        for name, run in self.runs.items():
-            once = Run(run.without_repeats(self.duplicates), name=name)
-            top = ranked(once, ties=order_of(self.ties), depth=depth)
-            brought.setdefault(self.group_of[name], set()).update(_pairs(top))
-        return brought
-
-    def left_out(self, brought: Mapping[str, set[_Pair]]) -> tuple[LeftOut, ...]:
-        """Each run without what only its group brought, in the order given."""
-        whole = self.means(self.qrels)
-        left: dict[str, LeftOut] = {}
-        for group, pairs in brought.items():
-            others = (brought[one] for one in brought if one != group)
-            reduced, judgments, relevant = _without(self.qrels, pairs.difference(*others))
-            # Without judgments of its own every value stays.
-            part = self.means(reduced) if judgments else whole
-            for name in (name for name in self.runs if self.group_of[name] == group):
-                left[name] = LeftOut(
-                    run=name,
-                    judgments=judgments,
-                    relevant=relevant,
-                    values=whole[name],
-                    without=part[name],
-                    ranks=_places(self.measures, whole, name),
-                    ranks_without=_places(self.measures, part, name),
-                )
-        return tuple(left[name] for name in self.runs)
-
-    def means(self, qrels: Qrels) -> dict[str, tuple[float, ...]]:
-        """The means of every run by these judgments."""
+    def means(judgments: Qrels) -> _Means:
         return {
             name: tuple(
                 evaluate(
-                    qrels,
-                    run,
-                    self.measures,
-                    ties=self.ties,
-                    queries=self.queries,
-                    duplicates=self.duplicates,
-                )
-                .mean()
-                .values()
+                    judgments, run, asked, ties=ties, queries=chosen, duplicates=duplicates
+                ).mean().values()
             )
-            for name, run in self.runs.items()
-        }
+            for name, run in named.items()
+        }  # fmt: skip
 
-
-def _named(runs: Any) -> dict[str, Run]:
-    if isinstance(runs, Mapping):
-        named = {str(name): Run.of(run, name=str(name)) for name, run in runs.items()}
-    else:
-        found = [Run.of(run) for run in runs]
-        named = {run.name: run for run in found}
-        if len(named) < len(found):
-            raise InputError(
-                "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
-            )
-    return named
+    brought: dict[str, set[_Pair]] = {}
+    for name, run in named.items():
+        once = Run(run.without_repeats(duplicates), name=name)
+        top = ranked(once, ties=order_of(ties), depth=k)
+        brought.setdefault(group_of[name], set()).update(_pairs(top))
+    whole = means(truth)
+    of_group = {}
+    for group, pairs in brought.items():
+        others = (brought[one] for one in brought if one != group)
+        reduced, judgments, relevant = _without(truth, pairs.difference(*others))
+        # Without judgments of its own every value stays.
+        of_group[group] = means(reduced) if judgments else whole, judgments, relevant
+    left = []
+    for name, group in group_of.items():
+        part, judgments, relevant = of_group[group]
+        ranks, ranks_without = (_ranks(asked, values, name) for values in (whole, part))
+        left.append(
+            LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without)
+        )
+    tau = {
+        measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
+        for c, measure in enumerate(asked)
+    }
+    found = Reliability(asked, tuple(left), tau, k, ())
+    return replace(found, notes=tuple(_notes(found, truth, brought)))
 
 
 def _grouped(named: Mapping[str, Run], groups: Mapping[str, str] | None) -> dict[str, str]:
@@ -290,13 +248,11 @@ def _without(truth: Qrels, pairs: set[_Pair]) -> tuple[Qrels, int, int]:
     return Qrels(table.keep(np.flatnonzero(kept))), gone, relevant
 
 
-def _places(
-    measures: Sequence[Measure], values: Mapping[str, tuple[float, ...]], name: str
-) -> tuple[int, ...]:
+def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
     """The place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(
-            measure.improvements(np.array([one[column] - values[name][column]]))[0] > TOLERANCE
+            measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE
             for one in values.values()
         )
         for column, measure in enumerate(measures)
@@ -327,7 +283,7 @@ def _sign(difference: float) -> int:
 def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
     """The orders, the largest drops, and how much of the judgments no run brought."""
     whose = "run" if len(brought) == len(found.runs) else "group"
-    where = "" if found.depth is None else f" in its first {many(found.depth, 'rank')}"
+    where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
     yield f"own judgments: of documents that no other {whose} has{where}"
     known = set(_pairs(truth))
     nowhere = len(known.difference(*brought.values()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.escaping import for_json
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray, show_id
-from rankgauge.core.pair_table import PairTable
+from rankgauge.core.pair_table import PairTable, distinct
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many
 from rankgauge.data.join import join
@@ -27,7 +25,8 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.rendering.tables import Cell, Table, to_html
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Cell, Table
 
 __all__ = ["TieReport", "TieSpan", "tie_report"]
 
@@ -60,7 +59,7 @@ class TieSpan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TieReport:
+class TieReport(Result):
     """What equal scores in a run touch, and what each measure could be by another order of them.
 
     Made by :func:`tie_report`. Shows itself as a table in a notebook.
@@ -84,6 +83,8 @@ class TieReport:
         >>> span.worst, span.value, span.mean, span.best
         (0.5, 0.5, 0.75, 1.0)
     """
+
+    _schema = _SCHEMA
 
     run_name: str
     ties: Ties
@@ -137,35 +138,26 @@ class TieReport:
         )
 
     def _query_rows(self) -> Iterator[tuple[Cell, ...]]:
+        values = self._values
         for place, query in enumerate(self.evaluations["value"].query_ids):
             for column, span in enumerate(self.spans):
-                values = self._values(place, column)
-                if values["worst"] is not None and values["worst"] != values["best"]:
-                    shown = (values[name] for name in ("value", "worst", "mean", "best"))
-                    yield query, str(span.measure), *shown
+                shown = {name: float(found[place, column]) for name, found in values.items()}
+                if not math.isnan(shown["worst"]) and shown["worst"] != shown["best"]:
+                    yield query, str(span.measure), *shown.values()
 
-    def _values(self, row: int, column: int) -> dict[str, float | None]:
-        """The values of a query by a measure; None where there is none."""
-        measure = self.spans[column].measure
-        found: dict[str, float | None] = {}
-        for name in ("value", "worst", "best", "mean"):
-            evaluation = self.evaluations.get(name)
-            if evaluation is None or measure not in evaluation.measures:
-                found[name] = None
-                continue
-            at = column if name != "mean" else evaluation.measures.index(measure)
-            value = float(evaluation.per_query[row, at])
-            found[name] = None if math.isnan(value) else value
-        return found
+    @property
+    def _values(self) -> dict[str, Values]:
+        """(Q, M) the values of each evaluation; NaN where there is none."""
+        found = {name: self.evaluations[name].per_query for name in ("value", "worst")}
+        found["mean"] = np.full(found["value"].shape, np.nan)
+        if "mean" in self.evaluations:
+            closed = [span.mean is not None for span in self.spans]
+            found["mean"][:, closed] = self.evaluations["mean"].per_query
+        return {**found, "best": self.evaluations["best"].per_query}
 
-    def to_json(self) -> str:
-        """The report as JSON by the published schema ``ties-1.json``; NaN is null."""
-        from importlib.metadata import version
-
-        queries = self.evaluations["value"].query_ids
-        data = {
-            "schema": _SCHEMA,
-            "rankgauge": version("rankgauge"),
+    def _data(self) -> dict[str, Any]:
+        values = self._values
+        return {
             "run": self.run_name,
             "ties": self.ties,
             "counts": dict(self.counts),
@@ -173,26 +165,30 @@ class TieReport:
             "measures": [
                 {
                     "name": str(span.measure),
-                    "value": _null(span.value),
-                    "worst": _null(span.worst),
-                    "best": _null(span.best),
-                    "mean": None if span.mean is None else _null(span.mean),
+                    "value": span.value,
+                    "worst": span.worst,
+                    "best": span.best,
+                    "mean": span.mean,
                     "queries": span.queries,
                     "whole": span.whole,
                 }
                 for span in self.spans
             ],
-            "query_ids": list(queries),
+            "query_ids": list(self.evaluations["value"].query_ids),
             "values": [
-                [self._values(row, column) for column in range(len(self.spans))]
-                for row in range(len(queries))
+                [dict(zip(values, cells, strict=True)) for cells in row]
+                for row in np.stack(list(values.values()), axis=2).tolist()
             ],
             "notes": list(self.notes),
         }
-        return for_json(json.dumps(data, ensure_ascii=False, allow_nan=False))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        c = self.counts
+        return (
+            f"{self.run_name}: breaking ties differently could change {c['deciding']} of "
+            f"{c['queries']} queries"
+        )
 
     def __repr__(self) -> str:
         c = self.counts
@@ -271,14 +267,12 @@ def tie_report(
     )
 
 
-def _null(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
     value, worst, best = (evaluations[name] for name in ("value", "worst", "best"))
     means = {name: evaluation.mean() for name, evaluation in evaluations.items()}
-    apart = ~_alike(worst.per_query, best.per_query)
+    apart = ~np.isclose(
+        worst.per_query, best.per_query, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True
+    )
     for column, measure in enumerate(value.measures):
         name = str(measure)
         yield TieSpan(
@@ -290,11 +284,6 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
             queries=int(np.count_nonzero(apart[:, column])),
             whole=measure.monotone,
         )
-
-
-def _alike(one: Values, other: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether values are the same, up to rounding."""
-    return np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
 
 
 def _counted(
@@ -314,8 +303,8 @@ def _counted(
     sizes, having = np.unique(size, return_counts=True)
     counts = {
         "queries": len(value.query_ids),
-        "tied": _distinct(query),
-        "deciding": _distinct(number),
+        "tied": len(distinct(query)),
+        "deciding": len(distinct(number)),
         "documents": int(np.diff(table.offsets)[wanted].sum()),
         "tied_documents": int(size.sum()),
         "deciding_documents": int(deciding.sum()),
@@ -324,10 +313,6 @@ def _counted(
         "largest": int(size.max(initial=0)),
     }
     return counts, dict(zip(sizes.tolist(), having.tolist(), strict=True))
-
-
-def _distinct(numbers: IntArray) -> int:
-    return len(np.unique(numbers))
 
 
 def _notes(

@@ -23,6 +23,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
+from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats.arrays import check_draws, check_share
 
@@ -86,7 +87,7 @@ class Bootstrapped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class UnjudgedReport:
+class UnjudgedReport(Result):
     """The values of a run under every reading of its unjudged documents.
 
     Made by :func:`unjudged_report`. Shows itself as a table in a notebook.
@@ -125,6 +126,14 @@ class UnjudgedReport:
             rows=tuple(self._rows()),
             title=self.none_relevant.run_name,
             notes=tuple(self._notes()),
+        )
+
+    def summary(self) -> str:
+        """Return the conclusion in one or two sentences."""
+        measure, low, high, *_ = next(self._rows())
+        return (
+            f"{self.none_relevant.run_name}: {measure} is {low:.4f} if no unjudged document is "
+            f"relevant, {high:.4f} if all are"
         )
 
     def _rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -168,11 +177,6 @@ class UnjudgedReport:
                     f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so nearly "
                     "all that is drawn is, too: what is not judged is mostly worse"
                 )
-
-    def _repr_html_(self) -> str:
-        from rankgauge.rendering.tables import to_html
-
-        return to_html(self.table())
 
 
 def unjudged_report(
@@ -227,7 +231,7 @@ def unjudged_report(
     lists = _Lists.of(truth, found, plain)
     top = max([1.0, *truth.table.values.tolist()])
     everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
-    how = drawing or Drawing()
+    how, (grades, _) = drawing or Drawing(), truth.ideal
     asked = [_judged(measure) for measure in plain.measures]
     shares = evaluate(
         truth, found, dict.fromkeys(asked), ties=ties, queries=chosen, duplicates=duplicates
@@ -242,14 +246,8 @@ def unjudged_report(
         bootstrapped={m: lists.bootstrapped(m, how) for m in plain.measures if m.name == "nDCG"},
         drawing=how,
         top=top,
-        relevant_share=_relevant_share(truth),
+        relevant_share=float(np.count_nonzero(grades > 0)) / max(len(grades), 1),
     )
-
-
-def _relevant_share(truth: Qrels) -> float:
-    """The share of grades above 0 among those from 0 on; 0 without any."""
-    grades, _ = truth.ideal
-    return float(np.count_nonzero(grades > 0)) / max(len(grades), 1)
 
 
 def _judged(measure: Measure) -> Measure:
@@ -275,7 +273,7 @@ class _Lists:
             for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // 256))
             for places, block in joined.blocks(rows[part])
         ]
-        return cls(blocks, [truth.table.queries.tolist()[row] for row in rows.tolist()])
+        return cls(blocks, truth.table.queries.take(rows).tolist())
 
     def all_relevant(self, measure: Measure, grade: float) -> Values:
         """(Q,) the value with this grade for every unjudged document down to the cut-off."""
@@ -307,16 +305,13 @@ def _depth(block: JudgedRun, measure: Measure) -> IntArray:
 
 def _row(block: JudgedRun, row: int) -> JudgedRun:
     """One query of a block, without its padding."""
-    known = int(np.count_nonzero(block.in_qrels[row])) or 1
+    width = int(np.count_nonzero(block.in_qrels[row])) or 1
     pool = int(np.count_nonzero(block.ideal[row] >= 0)) or 1
-    columns = {"retrieved": None, "n_judged": None, "ideal": pool}
-    parts = {
-        name: getattr(block, name)[row : row + 1]
-        if columns.get(name, known) is None
-        else getattr(block, name)[row : row + 1, : columns.get(name, known)]
-        for name in block.__getstate__()
-    }
-    return JudgedRun(**parts)
+    own = {name: part[row : row + 1] for name, part in block.__getstate__().items()}
+    for name, part in own.items():
+        if part.ndim > 1:
+            own[name] = part[:, : pool if name == "ideal" else width]
+    return JudgedRun(**own)
 
 
 def _generator(seed: int, query: bytes) -> np.random.Generator:

@@ -8,16 +8,15 @@ of block. Two sums count as equal if they differ by less than 1e-9 of the larges
 that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
 """
 
-from rankgauge.stats.arrays import seed_of
+from rankgauge.stats.arrays import moments, seed_of
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
 from rankgauge.stats.mean_bounds import mean_lower_bound
 from rankgauge.stats.paired_tests import (
     Bounds,
     Interval,
-    Tested,
+    PairedTest,
     bootstrap_interval,
     effect_size,
-    mean_and_sd,
     non_inferiority,
     t_interval,
     t_test,
@@ -25,10 +24,10 @@ from rankgauge.stats.paired_tests import (
 )
 from rankgauge.stats.power_analysis import detectable_difference, power, queries_needed
 from rankgauge.stats.randomization import (
-    Randomised,
+    RandomizationTest,
     max_t,
     pairwise_test,
-    randomisation_test,
+    randomization_test,
     tukey_hsd,
 )
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
@@ -36,8 +35,8 @@ from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 __all__ = [
     "Bounds",
     "Interval",
-    "Randomised",
-    "Tested",
+    "PairedTest",
+    "RandomizationTest",
     "benjamini_hochberg",
     "bonferroni",
     "bootstrap_interval",
@@ -45,13 +44,13 @@ __all__ = [
     "effect_size",
     "holm",
     "max_t",
-    "mean_and_sd",
     "mean_lower_bound",
+    "moments",
     "non_inferiority",
     "pairwise_test",
     "power",
     "queries_needed",
-    "randomisation_test",
+    "randomization_test",
     "seed_of",
     "student_t_cdf",
     "student_t_quantile",

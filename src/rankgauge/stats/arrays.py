@@ -157,7 +157,14 @@ def root(reached: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def moments(column: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation (n - 1); a spread that rounding can explain is 0."""
+    """Return mean and standard deviation (n - 1) of at least two finite values.
+
+    A spread that rounding can explain is 0.
+
+    Example:
+        >>> moments(np.array([0.0, 0.25, 0.5]))
+        (0.25, 0.25)
+    """
     top = float(np.abs(column).max())
     low, high = float(column.min()), float(column.max())
     if low == high:

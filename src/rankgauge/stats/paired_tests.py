@@ -29,10 +29,9 @@ from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quan
 __all__ = [
     "Bounds",
     "Interval",
-    "Tested",
+    "PairedTest",
     "bootstrap_interval",
     "effect_size",
-    "mean_and_sd",
     "non_inferiority",
     "t_interval",
     "t_test",
@@ -63,7 +62,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Tested:
+class PairedTest:
     """A test of one column of differences.
 
     Attributes:
@@ -134,22 +133,12 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
     return Interval(mean, mean - half, mean + half, level, "t")
 
 
-def mean_and_sd(differences: npt.ArrayLike) -> tuple[float, float]:
-    """Mean and standard deviation (Q - 1) of the differences; a spread of rounding alone is 0.
-
-    Example:
-        >>> mean_and_sd([0.0, 0.25, 0.5])
-        (0.25, 0.25)
-    """
-    return moments(one_column(differences, "mean_and_sd"))
-
-
-def t_test(differences: npt.ArrayLike) -> Tested:
+def t_test(differences: npt.ArrayLike) -> PairedTest:
     """Paired t test: t = mean / (sd / sqrt(Q)), two-sided by Student's t with df = Q - 1.
 
     Null hypothesis: the mean difference is 0. All differences 0 give t = 0, p = 1. All equal and
     not 0 give t = ±inf, p = 0, the limit of the formula: the model cannot judge without spread,
-    :func:`randomisation_test` can.
+    :func:`randomization_test` can.
 
     Example:
         >>> round(t_test([0.2, 0.0, 0.4, 0.0, 0.1]).p, 4)
@@ -158,10 +147,10 @@ def t_test(differences: npt.ArrayLike) -> Tested:
     column = one_column(differences, "t_test")
     t = t_statistic(*moments(column), len(column))
     p = 0.0 if math.isinf(t) else beyond(t * t, len(column) - 1)
-    return Tested("paired t", "the mean difference is 0", t, p, exact=False)
+    return PairedTest("paired t", "the mean difference is 0", t, p, exact=False)
 
 
-def wilcoxon(differences: npt.ArrayLike) -> Tested:
+def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
     """Wilcoxon's signed-rank test (1945), two-sided; the statistic is the smaller sum of ranks.
 
     Null hypothesis: differences are spread symmetrically about 0. It does **not** test the mean,
@@ -181,7 +170,7 @@ def wilcoxon(differences: npt.ArrayLike) -> Tested:
     n = len(kept)
     name, null = "Wilcoxon", "differences are symmetric about 0 (not a test of the mean)"
     if not n:
-        return Tested(name, null, 0.0, 1.0, exact=True)
+        return PairedTest(name, null, 0.0, 1.0, exact=True)
     starts = np.flatnonzero(np.diff(np.abs(kept), prepend=-math.inf) > near)
     sizes = np.diff(np.append(starts, n))
     ranks = np.repeat(starts + (sizes + 1) / 2, sizes)
@@ -193,11 +182,11 @@ def wilcoxon(differences: npt.ArrayLike) -> Tested:
         for rank in range(1, n + 1):
             ways[rank:] += ways[:-rank].copy()
         p = min(1.0, 2 * float(ways[: int(least) + 1].sum()) / 2**n)
-        return Tested(name, null, least, p, exact=True)
+        return PairedTest(name, null, least, p, exact=True)
     ties = float((sizes.astype(np.float64) ** 3 - sizes).sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
     z = (least - n * (n + 1) / 4) / math.sqrt(variance)
-    return Tested(name, null, least, math.erfc(abs(z) / math.sqrt(2)), exact=False)
+    return PairedTest(name, null, least, math.erfc(abs(z) / math.sqrt(2)), exact=False)
 
 
 def effect_size(differences: npt.ArrayLike) -> float:

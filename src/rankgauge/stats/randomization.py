@@ -1,4 +1,4 @@
-"""Many comparisons at once, by randomisation: signs flipped or systems permuted within a query."""
+"""Many comparisons at once, by randomization: signs flipped or systems permuted within a query."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from rankgauge.stats.arrays import (
     whole_numbers,
 )
 
-__all__ = ["Randomised", "max_t", "pairwise_test", "randomisation_test", "tukey_hsd"]
+__all__ = ["RandomizationTest", "max_t", "pairwise_test", "randomization_test", "tukey_hsd"]
 
 _ENUMERATED = 16  # up to so many changed queries, all sign patterns are gone through
 
 
 @dataclass(frozen=True, eq=False)
-class Randomised:
-    """A randomised test of one or many comparisons.
+class RandomizationTest:
+    """A randomized test of one or many comparisons.
 
     Attributes:
         name: Of the test.
         p: Two-sided p-values: (M,), or (S, S) for all pairs of systems.
-        exact: Same shape; True where all possibilities were gone through and none was drawn.
-        draws: How many were drawn where not.
-        seed: Of the draws.
+        exact: Same shape; True where all possibilities were enumerated, none drawn.
+        draws: The number of draws elsewhere.
+        seed: The seed of the draws.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Randomised:
     seed: int
 
 
-def randomisation_test(
+def randomization_test(
     differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0
-) -> Randomised:
-    """Paired two-sided randomisation test of the mean difference, by sign flips (Fisher 1935).
+) -> RandomizationTest:
+    """Paired two-sided randomization test of the mean difference, by sign flips (Fisher 1935).
 
     Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
     whose |sum| is at least the observed one. Columns with at most 16 differences that are not 0 go
@@ -66,10 +66,10 @@ def randomisation_test(
         `p` is (M,), one for (Q,).
 
     Example:
-        >>> randomisation_test([0.2, 0.0, 0.4, 0.0, 0.1]).p.tolist()
+        >>> randomization_test([0.2, 0.0, 0.4, 0.0, 0.1]).p.tolist()
         [0.25]
     """
-    where = "randomisation_test"
+    where = "randomization_test"
     table = table_of(differences, where)
     check_draws(draws, seed, where)
     exact = np.count_nonzero(table, axis=0) <= _ENUMERATED
@@ -84,11 +84,11 @@ def randomisation_test(
         for sums in _flipped(whole, draws, seed):
             reaching += np.count_nonzero(np.abs(sums, out=sums) >= edge, axis=0)
         p[sampled] = (reaching + 1) / (draws + 1)
-    return Randomised("randomisation", p, exact, draws, seed)
+    return RandomizationTest("randomization", p, exact, draws, seed)
 
 
-def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
-    """:func:`randomisation_test` of all pairs of S systems, without making their differences.
+def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
+    """:func:`randomization_test` of all pairs of S systems, without making their differences.
 
     A pair's flipped sum is the difference of two systems' flipped sums, so that the work grows with
     S and not with S * S. Not corrected: see :func:`holm`, :func:`tukey_hsd`, :func:`max_t`.
@@ -130,10 +130,10 @@ def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> 
                 reaching[one, one + 1 :] += np.count_nonzero(apart >= edge[:, None], axis=1)
         p = np.where(exact, p, (reaching + 1) / (draws + 1))
     p = np.triu(p, 1)
-    return Randomised("randomisation", p + p.T + np.eye(systems), exact, draws, seed)
+    return RandomizationTest("randomization", p + p.T + np.eye(systems), exact, draws, seed)
 
 
-def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
+def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
     """Single-step max-T: p-values corrected for M comparisons (Westfall and Young 1993).
 
     Null hypothesis of the family: in no comparison do the systems differ. The same signs are
@@ -161,7 +161,7 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Ran
     few = len(rows) <= _ENUMERATED
     exact = np.full(table.shape[1], few)
     if not len(rows):
-        return Randomised("max-T", np.ones(table.shape[1]), exact, draws, seed)
+        return RandomizationTest("max-T", np.ones(table.shape[1]), exact, draws, seed)
     whole = whole_numbers(rows)[0]
     # |t| grows with |sum| / norm: a flip of signs does not change the sum of squares.
     norm = np.sqrt(total(whole**2))
@@ -174,11 +174,11 @@ def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Ran
         ]
     )
     edge = observed - TIE * math.sqrt(len(whole))
-    return Randomised("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
+    return RandomizationTest("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
 
 
-def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Randomised:
-    """Randomised Tukey HSD: all pairs of systems, corrected (Carterette, TOIS 2012).
+def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> RandomizationTest:
+    """Randomized Tukey HSD: all pairs of systems, corrected (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
     systems within every query and keeps the largest mean minus the smallest; p of a pair is
@@ -205,7 +205,7 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
     exact = np.zeros((systems, systems), dtype=bool)
     rows = _changed(table, to_first=True)
     if not len(rows):
-        return Randomised("Tukey HSD", np.ones((systems, systems)), ~exact, draws, seed)
+        return RandomizationTest("Tukey HSD", np.ones((systems, systems)), ~exact, draws, seed)
     whole = whole_numbers(rows, joint=True)[0]
     rng = np.random.Generator(np.random.PCG64(seed))
     ranges = np.empty(draws)
@@ -216,7 +216,7 @@ def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0) -> Rand
     near = max(TIE * float(total(np.ptp(whole, axis=1))), len(whole))
     edge = np.abs(sums[:, None] - sums) - near
     p = _share(ranges, edge.ravel(), all_of_them=False).reshape(edge.shape)
-    return Randomised("Tukey HSD", p, exact, draws, seed)
+    return RandomizationTest("Tukey HSD", p, exact, draws, seed)
 
 
 def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:

@@ -75,13 +75,8 @@ class RetrievalBenchmark:
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:
         """Add a query.
 
-        Args:
-            query_id: Its id.
-            query_text: What is asked.
-            relevant_docs: The ids of the relevant documents, or a mapping of document id to grade.
-
-        Raises:
-            InputError: If the id is there already, or anything is of the wrong kind.
+        `relevant_docs` has the ids of the relevant documents, or is a mapping of document id to
+        grade. An id that is there already is an :class:`~rankgauge.InputError`.
         """
         self._queries.add_query(query_id, query_text, relevant_docs)
 
@@ -119,7 +114,7 @@ class RetrievalBenchmark:
         """The retrievers side by side as Markdown, the highest MRR first.
 
         It names the winner and the measure, and says so where its lead over the next one cannot be
-        told from noise (paired randomisation test).
+        told from noise (paired randomization test).
 
         Raises:
             InputError: If queries were added after a retriever was run.

@@ -70,24 +70,23 @@ class RetrievalMetrics(Mapping[str, float]):
 
     __hash__ = None  # type: ignore[assignment] # holds dictionaries
 
-    def __getitem__(self, key: str) -> float:
-        name, at = _taken_apart(key)
-        for attribute, short, _, _ in _AT_K:
-            if name == short and at in getattr(self, attribute):
-                return float(getattr(self, attribute)[at])
-        if at is None and name in {"MAP", "MRR"}:
-            return self.map if name == "MAP" else self.mrr
-        raise KeyError(key)
+    def _values(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            f"{short}@{k}": getattr(self, attribute)[k]
+            for k in self.precision_at_k
+            for attribute, short, _, _ in _AT_K
+        }
+        return found | {"MAP": self.map, "MRR": self.mrr}
+
+    def __getitem__(self, key: str) -> Any:
+        values = self._values()
+        return values[key if key in values else _canonical(str(key))]
 
     def __iter__(self) -> Iterator[str]:
-        for k in self.precision_at_k:
-            for _, short, _, _ in _AT_K:
-                yield f"{short}@{k}"
-        yield "MAP"
-        yield "MRR"
+        return iter(self._values())
 
     def __len__(self) -> int:
-        return len(_AT_K) * len(self.precision_at_k) + 2
+        return len(self._values())
 
 
 @dataclass(frozen=True)
@@ -131,15 +130,8 @@ class QueryEvaluation(RetrievalMetrics):
 
     __hash__ = None  # holds dictionaries
 
-    def __getitem__(self, key: str) -> Any:
-        return getattr(self, key) if key in _OF_QUERY else super().__getitem__(key)
-
-    def __iter__(self) -> Iterator[str]:
-        yield from _OF_QUERY
-        yield from super().__iter__()
-
-    def __len__(self) -> int:
-        return len(_OF_QUERY) + super().__len__()
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OF_QUERY} | super()._values()
 
 
 _OF_QUERY = (
@@ -152,9 +144,15 @@ class RetrievalEvaluator:
     """Evaluates rankings at several cut-offs, one query or many.
 
     Takes and returns what the evaluator classes of tutorials do; every number comes from
-    :func:`~rankgauge.evaluate`, which also keeps values per query and says what was
-    decided on the way. Wherever it takes many queries, it takes what
-    :meth:`~rankgauge.Records.of` takes. What is undefined counts 0.0, also for one query.
+    :func:`~rankgauge.evaluate`, which also keeps values per query and says what was decided on the
+    way. What is undefined counts 0.0, also for one query.
+
+    One query is a ranking (``retrieved_ids``, best first), its relevant documents
+    (``relevant_ids``) and, for nDCG, perhaps grades by document id (``relevance_scores``; without
+    them each relevant document has grade 1). Many queries are records of these,
+    ``{"id": ..., "retrieved": [...], "relevant": [...], "relevance_scores": {...}}``, or anything
+    else that :meth:`~rankgauge.Records.of` takes. All methods raise
+    :class:`~rankgauge.InputError` for an input that cannot be read, and name the record.
 
     Args:
         k_values: The cut-offs; 1, 3, 5, 10 if left out.
@@ -197,19 +195,7 @@ class RetrievalEvaluator:
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> QueryEvaluation:
-        """One query.
-
-        Args:
-            query_id: What it is called.
-            retrieved_ids: The ranking, best first.
-            relevant_ids: The relevant documents.
-            relevance_scores: Document id to grade, for nDCG; grade 1 for the relevant if left out.
-
-        Returns:
-            Values at each cut-off and over the whole ranking, and counts.
-
-        Raises:
-            InputError: If an input cannot be worked with.
+        """Return values of one query: at each cut-off, over the whole ranking, and counts.
 
         Example:
             >>> evaluator = RetrievalEvaluator()
@@ -224,12 +210,10 @@ class RetrievalEvaluator:
             "relevance_scores": relevance_scores,
         }
         done = self._evaluated([record])
-        at = self._at_k(done)
         means = done.mean()
-        counts = {name: int(means[name]) for name in ("NumRet", "NumRel", "NumRelRet")}
         first = done.value(done.query_ids[0], "FirstRel")
         return QueryEvaluation(
-            **at,
+            **self._at_k(done),
             query_id=query_id,
             precision=means["SetP"],
             recall=means["SetR"],
@@ -237,9 +221,9 @@ class RetrievalEvaluator:
             reciprocal_rank=means["RR"],
             average_precision=means["AP"],
             ndcg=means["nDCG"],
-            retrieved_count=counts["NumRet"],
-            relevant_count=counts["NumRel"],
-            relevant_retrieved=counts["NumRelRet"],
+            retrieved_count=int(means["NumRet"]),
+            relevant_count=int(means["NumRel"]),
+            relevant_retrieved=int(means["NumRelRet"]),
             first_relevant_position=None if np.isnan(first) else int(first),
         )
 
@@ -249,18 +233,7 @@ class RetrievalEvaluator:
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> RetrievalMetrics:
-        """One query without an id: its values at each cut-off.
-
-        Args:
-            retrieved_ids: The ranking, best first.
-            relevant_ids: The relevant documents.
-            relevance_scores: Document id to grade, for nDCG; grade 1 for the relevant if left out.
-
-        Returns:
-            The values of this query, as :meth:`evaluate_dataset` returns the means of many.
-
-        Raises:
-            InputError: If an input cannot be worked with.
+        """Return the values of one query at each cut-off.
 
         Example:
             >>> RetrievalEvaluator([3]).evaluate_single_query([1, 3, 2], {1, 2, 4})["P@3"]
@@ -274,14 +247,7 @@ class RetrievalEvaluator:
         return self.evaluate_dataset([record])
 
     def evaluate_dataset(self, results: Any) -> RetrievalMetrics:
-        """Many queries: the mean of each measure at each cut-off.
-
-        Args:
-            results: Records: ``{"retrieved": [...], "relevant": [...], "relevance_scores": {...}}``
-                for each query, or anything else that `Records` takes.
-
-        Raises:
-            InputError: If there is no record, or one cannot be read; the message names it.
+        """Return the mean over many queries of each measure at each cut-off.
 
         Example:
             >>> data = [{"retrieved": ["d1", "d2"], "relevant": {"d1"}}]
@@ -291,11 +257,7 @@ class RetrievalEvaluator:
         return RetrievalMetrics(**self._at_k(self._evaluated(results)))
 
     def evaluate_batch(self, queries: Any) -> dict[str, float]:
-        """Many queries: one flat dictionary of means.
-
-        Args:
-            queries: Records: ``{"id": ..., "retrieved": [...], "relevant": [...]}`` for each query,
-                with ``relevance_scores`` where there are grades, or anything that `Records` takes.
+        """Return the means over many queries in one flat dictionary.
 
         Returns:
             ``count``; ``mean_precision``, ``mean_recall`` and ``mean_f1`` over everything that was
@@ -303,9 +265,6 @@ class RetrievalEvaluator:
             ``mean_ndcg`` over the whole rankings, the ideal made of all judged documents;
             ``mean_p@k`` and ``mean_r@k`` for each k; ``success@1``; ``hit_rate``, the share of the
             queries for which anything relevant was retrieved.
-
-        Raises:
-            InputError: If there is no record, or one cannot be read; the message names it.
 
         Example:
             >>> queries = [{"id": "q1", "retrieved": ["d3", "d1"], "relevant": ["d1"]}]
@@ -334,19 +293,15 @@ class RetrievalEvaluator:
     def evaluate(
         self, results: Any, relevant: Any = None, relevance_scores: Any = None
     ) -> dict[str, float]:
-        """Many queries: the means under the names that papers use.
+        """Return the means over many queries under the names that papers use.
 
         Args:
-            results: Records, as for :meth:`evaluate_dataset`; or, if the judgments come separately,
-                query id to ranking.
+            results: Records; or, if the judgments come separately, query id to ranking.
             relevant: Query id to relevant documents, where `results` holds the rankings only.
             relevance_scores: Query id to ``{document id: grade}``, likewise.
 
         Returns:
             ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
-
-        Raises:
-            InputError: If there is no query, or an input cannot be worked with.
 
         Example:
             >>> RetrievalEvaluator([1]).evaluate({"q1": ["d1", "d2"]}, {"q1": {"d1"}})["P@1"]
@@ -359,11 +314,7 @@ class RetrievalEvaluator:
     def print_report(self, results: Any) -> None:
         """Print a report: k down, measures across; MAP and MRR below.
 
-        Args:
-            results: What a method of this class returned, or records, which are evaluated first.
-
-        Raises:
-            InputError: If it is neither.
+        `results` is what a method of this class returned, or records, which are evaluated first.
 
         Example:
             >>> evaluator = RetrievalEvaluator([1, 3])
@@ -379,7 +330,9 @@ class RetrievalEvaluator:
         """
         values, count = self._values(results)
         lines = [_title(count), ""]
-        heads, cutoffs = _heads(values), _cutoffs(values)
+        cutoffs = _cutoffs(values)
+        names = {_split(key)[0] for key in values if _split(key)[1] is not None}
+        heads = [(short, head) for _, short, _, head in _AT_K if short in names]
         if cutoffs:
             lines.append("  k" + "".join(f"{head:>11}" for _, head in heads))
             for k in cutoffs:
@@ -393,13 +346,9 @@ class RetrievalEvaluator:
         sys.stdout.write("\n".join(lines).rstrip() + "\n")
 
     def generate_report(self, results: Any) -> str:
-        """A report in Markdown: sections Precision, Recall, NDCG and Overall, k ascending.
+        """Return a report in Markdown: sections Precision, Recall, NDCG and Overall, k ascending.
 
-        Args:
-            results: What a method of this class returned, or records, which are evaluated first.
-
-        Raises:
-            InputError: If it is neither.
+        `results` is as for :meth:`print_report`.
 
         Example:
             >>> evaluator = RetrievalEvaluator([10, 1])
@@ -435,17 +384,13 @@ class RetrievalEvaluator:
     def _values(self, results: Any) -> tuple[dict[str, float], int | None]:
         """Means by name, and of how many queries they are."""
         if isinstance(results, RetrievalMetrics):
-            return {key: results[key] for key in RetrievalMetrics.__iter__(results)}, results.count
-        if (
-            isinstance(results, Mapping)
-            and results
-            and all(_is_number(v) for v in results.values())
-        ):
+            return RetrievalMetrics._values(results), results.count  # noqa: SLF001 - one module
+        plain = isinstance(results, Mapping) and all(map(_is_number, results.values()))
+        if plain and results:
             count = results.get("count")
             named = {_canonical(str(key)): float(value) for key, value in results.items()}
-            return {key: value for key, value in named.items() if key != "count"}, (
-                None if count is None else int(count)
-            )
+            named.pop("count", None)
+            return named, None if count is None else int(count)
         done = self.evaluate_dataset(results)
         return dict(done), done.count
 
@@ -488,18 +433,17 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _taken_apart(key: str) -> tuple[str, int | None]:
+def _split(key: str) -> tuple[str, int | None]:
     """A key as our name and its cut-off: ``recall_at_5`` is ``("R", 5)``."""
-    text = str(key)
     for joint in ("@", "_at_"):
-        stem, found, at = text.rpartition(joint)
+        stem, found, at = key.rpartition(joint)
         if found and at.isdecimal():
             return _SYNONYMS.get(stem.lower(), stem), int(at)
-    return _SYNONYMS.get(text.lower(), text), None
+    return _SYNONYMS.get(key.lower(), key), None
 
 
 def _canonical(key: str) -> str:
-    name, at = _taken_apart(key.removeprefix("mean_"))
+    name, at = _split(key.removeprefix("mean_"))
     # Only at a cut-off is a mean of precision the measure that has it in its name.
     if at is None:
         return name if name in {"MAP", "MRR"} else key
@@ -518,16 +462,11 @@ def _title(count: int | None) -> str:
 
 def _cutoffs(values: Mapping[str, float]) -> list[int]:
     """Every cut-off there is, ascending by number (10 after 9, not after 1)."""
-    return sorted({at for key in values if (at := _taken_apart(key)[1]) is not None})
-
-
-def _heads(values: Mapping[str, float]) -> list[tuple[str, str]]:
-    there = {_taken_apart(key)[0] for key in values if _taken_apart(key)[1] is not None}
-    return [(short, head) for _, short, _, head in _AT_K if short in there]
+    return sorted({at for key in values if (at := _split(key)[1]) is not None})
 
 
 def _overall(values: Mapping[str, float]) -> dict[str, float]:
-    return {key: value for key, value in values.items() if _taken_apart(key)[1] is None}
+    return {key: value for key, value in values.items() if _split(key)[1] is None}
 
 
 def _shown(value: float | None) -> str:

@@ -40,8 +40,10 @@ from rankgauge.core.ids import Blame, Ids, near_match, show_id
 from rankgauge.data.judged_run import JudgedRun
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.formats.layout import JUDGMENTS, finite_numbers
-from rankgauge.formats.memory import is_list, labelled, listed, short
+from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.frames import listed, short
+from rankgauge.formats.mappings import is_list, labelled
+from rankgauge.formats.numbers import finite_numbers
 from rankgauge.measures.measure import Measure
 
 __all__ = [

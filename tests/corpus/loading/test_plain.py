@@ -115,7 +115,7 @@ def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):
     assert (caught.value.line, caught.value.path) == (2, str(pages / "old.txt"))
     found = Collection.load(pages, broken="skip")
     assert (len(found.documents), found.faults.count) == (4, 1)
-    assert describe_collection(pages).remarks[0].count == 1
+    assert describe_collection(pages).findings[0].evidence.count == 1
 
 
 def test_a_folder_without_text_is_refused(tmp_path):

@@ -14,8 +14,7 @@ from rankgauge.corpus.loading.parts import Loaded
 from rankgauge.corpus.loading.questions import read_questions
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError
-from rankgauge.formats.stored_texts import kept
-from rankgauge.formats.texts import Faults, TextReader, TextSource
+from rankgauge.formats.texts import Faults, TextReader, TextSource, kept
 
 __all__ = ["Loaded", "load"]
 

@@ -11,11 +11,17 @@ from rankgauge.corpus.loading.plain import TEXTS, PageReader, pages_of
 from rankgauge.corpus.loading.questions import read_questions
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError
-from rankgauge.formats.folders import ArchivePlace, FolderPlace, Place
-from rankgauge.formats.judgment_files import FLAT, judgments_named, read_judgments, splits_of
-from rankgauge.formats.names import PACKINGS
-from rankgauge.formats.stored_texts import kept
-from rankgauge.formats.texts import Faults, TextReader, TextRow
+from rankgauge.formats.folders import (
+    FLAT,
+    ArchivePlace,
+    FolderPlace,
+    Place,
+    judgments_named,
+    splits_of,
+)
+from rankgauge.formats.readers import read_judgments
+from rankgauge.formats.registry import PACKINGS
+from rankgauge.formats.texts import Faults, TextReader, TextRow, kept
 
 __all__ = [
     "documents_in",

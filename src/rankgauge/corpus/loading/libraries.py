@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from rankgauge.core.libraries import library
 from rankgauge.corpus.loading.parts import Loaded, RowReader
 from rankgauge.data.model import Qrels
 from rankgauge.errors import InputError
-from rankgauge.formats.libraries import (
+from rankgauge.formats.datasets import (
+    COLLECTION,
     FETCHED,
     TEST,
     got_from,
@@ -17,13 +19,11 @@ from rankgauge.formats.libraries import (
     ir_dataset,
     ir_judgments,
     judged_rows,
-    library_named,
     no_split,
     one_split,
     splits_in,
 )
-from rankgauge.formats.stored_texts import kept
-from rankgauge.formats.texts import Faults, TextRow
+from rankgauge.formats.texts import Faults, TextRow, kept
 
 __all__ = ["load_hub", "load_ir_datasets", "load_mteb", "rows_reader"]
 
@@ -112,9 +112,9 @@ def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
 
 
 def _hub_parts(name: str) -> dict[str, Any]:
-    library = library_named("datasets", "huggingface")
+    hub = library("datasets", extra="huggingface", of=COLLECTION)
     where, fix = f"hf:{name}", "check the name, and that it has the parts corpus and queries"
-    configs = got_from(lambda: library.get_dataset_config_names(name), where, fix)
+    configs = got_from(lambda: hub.get_dataset_config_names(name), where, fix)
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
@@ -122,9 +122,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
-    parts = {
-        part: got_from(partial(library.load_dataset, name, part), where, fix) for part in wanted
-    }
+    parts = {part: got_from(partial(hub.load_dataset, name, part), where, fix) for part in wanted}
     parts["qrels"] = hub_judgments(name, configs)
     return parts
 
@@ -193,9 +191,9 @@ def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
     task, subset = source, ""
     if isinstance(source, str):
         name, _, subset = source.partition("/")
-        library = library_named("mteb", "mteb")
+        mteb = library("mteb", extra="mteb", of=COLLECTION)
         where, fix = f"mteb:{name}", "choose the name of a retrieval task: mteb.get_tasks()"
-        task = got_from(lambda: library.get_task(name), where, fix)
+        task = got_from(lambda: mteb.get_task(name), where, fix)
         got_from(task.load_data, where, fix)
     elif not getattr(task, "data_loaded", True):
         got_from(task.load_data, "mteb", "check that the task can be downloaded")

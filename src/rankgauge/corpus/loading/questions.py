@@ -13,9 +13,9 @@ from rankgauge.core.ids import id_text
 from rankgauge.data.model import Qrels
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_width, rows_of
+from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
-from rankgauge.formats.names import format_of, unpacked
-from rankgauge.formats.tables import objects
+from rankgauge.formats.registry import format_of, unpacked
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
 
 __all__ = ["read_questions"]

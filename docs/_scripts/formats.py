@@ -1,0 +1,48 @@
+"""The table of formats in Markdown, from the declarations in ``rankgauge/formats/registry.py``.
+
+    python docs/_scripts/formats.py           print the table
+    python docs/_scripts/formats.py --write   put it into docs/reference/formats.md
+
+A test compares the page with it.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rankgauge.formats.registry import FORMATS, Format
+
+PAGE = Path(__file__).resolve().parents[1] / "reference" / "formats.md"
+BEGIN = "<!-- written by docs/_scripts/formats.py -->\n"
+END = "<!-- end -->\n"
+WORDS = {"qrels": "judgments", "run": "runs"}
+
+
+def main() -> None:
+    """Print the table, or put it into the page."""
+    table = "\n".join(lines())
+    if "--write" not in sys.argv:
+        sys.stdout.write(table)
+        return
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
+
+
+def lines() -> Iterator[str]:
+    """A row for each format."""
+    yield "| format | a file of it | recognized by | read as | written as |"
+    yield "|---|---|---|---|---|"
+    for form in FORMATS:
+        shown = (f"`{form.name}`", form.example, form.known_by, kinds(form, "reads"))
+        yield f"| {' | '.join(shown)} | {kinds(form, 'writes')} |"
+    yield ""
+
+
+def kinds(form: Format, way: str) -> str:
+    """What is read from a format, or written in it."""
+    return ", ".join(WORDS.get(content, content) for content in getattr(form, way))
+
+
+if __name__ == "__main__":
+    main()

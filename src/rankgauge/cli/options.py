@@ -1,0 +1,145 @@
+"""Options that several commands have, each declared once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import click
+
+import rankgauge
+from rankgauge.cli.inputs import queries_of
+
+__all__ = [
+    "as_option", "baseline_option", "collection_option", "label_option", "measure_option",
+    "measures_option", "order_option", "output_option", "policy_options", "qrels_format_option",
+    "run_format_option", "save_option", "seed_option", "store_option",
+]  # fmt: skip
+
+_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
+_NEXT = "; again for more"
+
+run_format_option = click.option(
+    "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
+    help="The format of the runs, where name and first line mislead or leave it open: "
+    f"{', '.join(rankgauge.formats.RUN_FORMATS)}.",
+)  # fmt: skip
+qrels_format_option = click.option(
+    "--qrels-format", metavar="NAME", type=click.Choice(rankgauge.formats.QRELS_FORMATS),
+    help=f"The format of the judgments: {', '.join(rankgauge.formats.QRELS_FORMATS)}.",
+)  # fmt: skip
+store_option = click.option(
+    "--history", "store", metavar="FILE|URL",
+    help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
+    "else .rankgauge/history.db here.",
+)  # fmt: skip
+save_option = click.option(
+    "--save", is_flag=True, help="Save each evaluation; see: rankgauge history."
+)
+label_option = click.option(
+    "--label", default="", metavar="TEXT", help="A label of what is saved, such as: release 2.1."
+)
+order_option = click.option(
+    "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
+    help="Order of documents with equal scores: document id descending, or as in the file.",
+)  # fmt: skip
+output_option = click.option(
+    "-o", "--output", default="-", metavar="FILE",
+    help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
+    "output]",
+)  # fmt: skip
+
+
+def as_option(*more: str) -> _Option:
+    """Return the option of the output format.
+
+    Args:
+        more: Formats that only this command has.
+    """
+    return click.option(
+        "--as", "format", type=click.Choice([*_FORMATS, *more]), default="table",
+        show_default=True, help="The output format.",
+    )  # fmt: skip
+
+
+def measures_option(text: str, default: tuple[str, ...] = ()) -> _Option:
+    """Return the option of several measures, as `measures`."""
+    return click.option(
+        "-m", "--measure", "measures", multiple=True, metavar="NAME", help=text, default=default,
+        show_default=bool(default),
+    )  # fmt: skip
+
+
+def measure_option(text: str) -> _Option:
+    """Return the option of one measure, as `measure`."""
+    return click.option(
+        "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=text
+    )
+
+
+def collection_option(text: str) -> _Option:
+    """Return the option of a collection."""
+    return click.option("--collection", metavar="FOLDER", help=text)
+
+
+def baseline_option(text: str = "The run that the others are compared with: the first.") -> _Option:
+    """Return the option of a baseline."""
+    return click.option("--baseline", metavar="NAME", help=text)
+
+
+def seed_option(text: str) -> _Option:
+    """Return the option of a seed."""
+    return click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=text)
+
+
+_POLICIES: tuple[_Option, ...] = (
+    click.option(
+        "--ties", type=click.Choice(["trec", "input", "best", "worst", "mean"]), default="trec",
+        show_default=True,
+        help="Order of documents with equal scores: document id descending, as in the file, the "
+        "higher or the lower grade first, or the mean over all orders.",
+    ),
+    click.option(
+        "--queries", default="all", show_default=True, metavar="all|intersection|FILE",
+        help="Which queries count: all that are judged, those that are also in the run, or those "
+        "in a file, one id a line.",
+    ),
+    click.option(
+        "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
+        show_default=True, help="Duplicate documents in a ranking: refuse them, or keep one.",
+    ),
+    click.option(
+        "--undefined", type=click.Choice(["zero", "skip"]), default="zero", show_default=True,
+        help="Whether an undefined value counts 0 in the mean, or is left out.",
+    ),
+    click.option(
+        "--unjudged", type=click.Choice(["not-relevant", "removed"]), default="not-relevant",
+        show_default=True, help="A document without a judgment: it is not relevant, or it is "
+        "removed from the ranking first (condensed lists).",
+    ),
+)  # fmt: skip
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all policies, which the command gets as one mapping, `policies`."""
+
+    @functools.wraps(command)
+    def with_policies(
+        *, ties: str, queries: str, duplicates: str, undefined: str, unjudged: str, **others: Any
+    ) -> Any:
+        policies = {
+            "ties": ties,
+            "queries": queries_of(queries),
+            "duplicates": duplicates,
+            "undefined": undefined,
+            "unjudged": unjudged.replace("-", " "),
+        }
+        return command(policies=policies, **others)
+
+    made: Callable[..., Any] = with_policies
+    for option in reversed(_POLICIES):
+        made = option(made)
+    return made

@@ -1,0 +1,231 @@
+"""What a file holds: judgments, a run, queries or documents; by its name and how it begins."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rankgauge.errors import InputError
+from rankgauge.formats import sgml
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
+from rankgauge.formats.detection import first_object
+from rankgauge.formats.json_files import Nested
+from rankgauge.formats.lines import (
+    COLUMNAR,
+    beginning,
+    is_columnar,
+    is_content,
+    opened_bytes,
+    start_of,
+)
+from rankgauge.formats.registry import FORMATS, Content, format_of
+from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
+from rankgauge.formats.trec import is_line
+
+__all__ = ["FileContent", "content_of"]
+
+_SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
+# Words in the names of files and folders.
+_WORDS = {
+    "qrels": {"qrels", "qrel", "judgments", "judgements", "ratings"},
+    "run": {"run", "runs", "results"},
+    "queries": {"queries", "query", "topics", "questions"},
+    "documents": {"corpus", "documents", "docs", "collection"},
+}
+_SIDES: tuple[tuple[Content, Layout], ...] = (("qrels", JUDGMENTS), ("run", RUN))
+# Formats of one kind of pairs only.
+_OF_FORM = {
+    form.name: sides
+    for form in FORMATS
+    if len(sides := tuple(side for side in form.reads if side in {"qrels", "run"})) == 1
+}
+# Names of numbers that only judgments have, and only runs.
+_GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
+_SCORES = {"sim", "similarity", "rank"}
+_BEIR = ("query-id", "corpus-id", "score")
+_TEXTS = {"text", "contents", "body", "abstract", "query", "question"}
+_OF_QUERY = {"query_id", "qid", "query-id", *QUESTIONS}
+_OF_DOCUMENT = {"docno", "doc_id", "docid", "corpus-id", "title", "contents", "body", "abstract"}
+_HEAD = 1 << 18
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The content of a file.
+
+    Attributes:
+        kind: Judgments, a run, queries or documents.
+        form: Its format, as far as name and beginning tell it.
+        columns: The names of its columns, where it has some.
+    """
+
+    kind: Content
+    form: str
+    columns: tuple[str, ...] = ()
+
+
+def content_of(
+    source: TextSource, *, kind: Content | None = None, form: str | None = None
+) -> FileContent:
+    """The content of a file.
+
+    Args:
+        source: The file.
+        kind: What it holds, if that is known.
+        form: Its format, if that is known.
+
+    Raises:
+        InputError: If it may be two things, or none of them.
+    """
+    found, guessed, columns = _possible(source, form)
+    if kind is not None:
+        return FileContent(kind, form or guessed, columns)
+    named = [one for one in found if one in _named(source.name)]
+    if len(found) > 1 and len(named) == 1:
+        found = (named[0],)
+    if len(found) == 1:
+        return FileContent(found[0], form or guessed, columns)
+    what = " or ".join(_SAID[one] for one in found)
+    choices = " or ".join(f"--kind {one}" for one in (found or _SAID))
+    read = "" if form is None else f" in the format {form}"
+    raise InputError(
+        f"this may be {what}" if found else f"this is none of what can be converted{read}",
+        where=source.name,
+        fix=f"say which: {choices} (in Python kind=...)",
+    )
+
+
+def _named(name: str) -> set[str]:
+    """What the name of the file says, or else that of its folder."""
+    folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
+    for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
+        words = set(re.split(r"[^a-z]+", part.lower()))
+        kinds = {kind for kind, those in _WORDS.items() if words & those}
+        if kinds:
+            return kinds
+    return set()
+
+
+_Possible: TypeAlias = tuple[tuple[Content, ...], str, tuple[str, ...]]
+
+
+def _possible(source: TextSource, form: str | None) -> _Possible:
+    """What it may be, its format, and the names of its columns."""
+    if source.path:
+        with opened_bytes(source.path) as stream:
+            start = start_of(stream)
+            if is_columnar(start, source.name):
+                from rankgauge.formats.parquet import column_names
+
+                columns = column_names(stream, source.name)
+                said = "parquet" if start.startswith(COLUMNAR[0]) else "arrow"
+                return _by_columns(columns), said, columns
+    with source.open() as stream:
+        head = beginning(stream, source.name, _HEAD)
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    whole = head[: head.rfind(b"\n") + 1] or head
+    lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]
+    if not lines:
+        raise InputError("the file is empty", where=source.name, fix="give one with content")
+    if form in _OF_FORM:
+        return _OF_FORM[form], form, ()
+    first = lines[0]
+    if sgml.begins(first):
+        # A document may name its topic.
+        element = re.search(rb"<(top|topic|doc)[\s>]", head, re.IGNORECASE)
+        topics = element is not None and element[1].lower() != b"doc"
+        return (("queries",) if topics else ("documents",)), "trec", ()
+    form = form or format_of(source.name)
+    if first.lstrip().startswith((b"{", b"[")):
+        return _of_json(first, form, head)
+    return _of_lines(lines, form)
+
+
+def _by_columns(columns: tuple[str, ...]) -> tuple[Content, ...]:
+    """What has these columns or keys."""
+    names = tuple(name.strip().strip('"').lower() for name in columns)
+    kinds = _pairs_by_columns(names)
+    if kinds or not set(names) & set(IDS) or not set(names) & _TEXTS:
+        return kinds
+    asked, told = set(names) & _OF_QUERY, set(names) & _OF_DOCUMENT
+    if bool(asked) == bool(told):
+        return ("queries", "documents")
+    return ("queries",) if asked else ("documents",)
+
+
+def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Content, ...]:
+    if names[:3] == RUN.columns:
+        return ("run",)
+    if names[:3] == _BEIR or set(names) >= {"query", "docid", "rating"}:
+        return ("qrels",)
+    chosen = (columns_of(names, layout) for _, layout in _SIDES)
+    values = {one.value for one in chosen if one is not None}
+    if len(values) > 1:
+        values.discard("rank")  # judgments may have the rank of a document
+    if not values:
+        return ()
+    if values <= _GRADES:
+        return ("qrels",)
+    return ("run",) if values <= _SCORES else ("qrels", "run")
+
+
+def _of_json(first: bytes, form: str | None, head: bytes) -> _Possible:
+    if re.match(rb'\s*\{\s*"requests"\s*:', head):
+        return ("qrels",), "rank-eval", ()
+    if b'"judgmentRatings"' in head:
+        return ("qrels",), "opensearch", ()
+    value: Any = first_object(first)
+    keys = tuple(value) if isinstance(value, dict) else ()
+    kinds = _by_columns(keys) if form != "json" else ()
+    if kinds:
+        return kinds, form or "jsonl", keys
+    row = value[0] if isinstance(value, list) and value else value
+    if isinstance(row, dict):
+        nested = tuple(kind for kind, layout in _SIDES if Nested.of(row, "", layout) is not None)
+        if nested:
+            return nested, form or ("json" if row is not value else "jsonl"), tuple(row)
+    return ("qrels", "run"), form or "json", ()
+
+
+def _of_lines(lines: list[bytes], form: str | None) -> _Possible:
+    first = lines[0]
+    for mark, said in (("\t", "tsv"), (",", "csv")):
+        if form in {said, None} or mark == "\t":
+            cells = _cells(first, mark)
+            kinds = _by_columns(tuple(cells))
+            if kinds:
+                return kinds, said, tuple(cells)
+    if form != "csv":
+        kinds = _of_fields(lines, first.split(b"\t"))
+        if kinds:
+            return kinds, "trec" if form != "tsv" else form, ()
+    separator = b"\t" if form != "csv" else b","
+    return (("queries", "documents") if separator in first else ()), form or "tsv", ()
+
+
+def _cells(line: bytes, mark: str) -> list[str]:
+    try:
+        return next(csv.reader([line.decode("utf-8", "replace")], delimiter=mark), [])
+    except csv.Error:
+        return []  # who reads it says so
+
+
+def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:
+    """What lines of fields without a header may be."""
+    if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
+        return ()
+    width = len(lines[0].split())
+    if width == 6 and _all_are(lines, RUN):
+        return ("run",)
+    if width not in {3, 4} or not _all_are(lines, JUDGMENTS):
+        return ()
+    thirds = [line.split()[2] for line in lines] if width == 3 else []
+    ranks = bool(thirds) and all(part.isdigit() and part != b"0" for part in thirds)
+    return ("qrels", "run") if ranks else ("qrels",)
+
+
+def _all_are(lines: list[bytes], layout: Layout) -> bool:
+    return all(is_line(line.split(), layout) for line in lines)

@@ -1,0 +1,229 @@
+"""What a conversion does not keep: fields and columns that no table holds, scores, tags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import numpy as np
+
+from rankgauge.conversion.contents import FileContent
+from rankgauge.core.ids import Ids, IntArray, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.text import many
+from rankgauge.formats.columns import RUN, Layout, columns_of
+from rankgauge.formats.fast_trec import field_grid
+from rankgauge.formats.json_files import objects
+from rankgauge.formats.lines import is_content, numbered_lines
+from rankgauge.formats.registry import format_named
+from rankgauge.formats.rows import rank_number
+from rankgauge.formats.texts import TextSource
+from rankgauge.formats.trec import ranked_rows
+
+__all__ = [
+    "UnreadFields",
+    "column_losses",
+    "rest",
+    "target_losses",
+    "unread_fields",
+    "unread_losses",
+]
+
+_PIECE = 1 << 22
+_SHOWN = 3
+_COMMENT = ord("#")
+_SPARE = 8
+# The number of fields of a line with fields that no table holds, and its usual second field.
+_WIDTHS = {"run": 6, "judgments": 4}
+_USUAL = {"run": b"Q0", "judgments": b"0"}
+
+
+@dataclass(slots=True)
+class UnreadFields:
+    """The fields of a TREC file that no table holds.
+
+    Attributes:
+        seconds: The second fields other than ``Q0`` (run) or ``0`` (judgments), with counts.
+        tags: The last fields of a run, with counts, the first one first.
+        ranks: The rank of each line, in the order of the file; NaN where it is no number.
+        comments: How many lines are comments.
+        doc: The third field of the first line that has as many as it should.
+    """
+
+    seconds: Counter[bytes] = field(default_factory=Counter)
+    tags: Counter[bytes] = field(default_factory=Counter)
+    ranks: list[FloatArray] = field(default_factory=list)
+    comments: int = 0
+    doc: bytes = b""
+
+
+def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
+    """The second field, the rank and the tag of each line of a file in TREC format."""
+    found = UnreadFields()
+    alike = False
+    for text in _pieces(stream):
+        if not alike or not _add_arrays(found, text, layout):
+            alike = _add_lines(found, text.removeprefix(b"\xef\xbb\xbf"), layout)
+    found.seconds.pop(_USUAL[layout.name], None)
+    return found
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, many at a time; the first and the comments before it alone."""
+    for line in stream:
+        yield line
+        if is_content(line):
+            break
+    rest = b""
+    while piece := stream.read(_PIECE):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield rest + piece[:cut]
+        rest = piece[cut:] if cut else rest + piece
+    if rest:
+        yield rest
+
+
+def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
+    """Add lines one by one; whether the last had the usual number of fields."""
+    usual = False
+    ranks = []
+    for line in text.splitlines():
+        parts = line.split()
+        if not parts:
+            continue
+        if parts[0].startswith(b"#"):
+            found.comments += 1
+            continue
+        usual = len(parts) == _WIDTHS[layout.name]
+        if usual:
+            found.seconds[parts[1]] += 1
+            found.doc = found.doc or parts[2]
+            if layout is RUN:
+                found.tags[parts[5]] += 1
+                ranks.append(rank_number(parts[3].decode("latin-1")))
+    found.ranks.append(np.array(ranks))
+    return usual
+
+
+def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
+    """Add lines as whole arrays, if all have the usual number of fields and none is a comment."""
+    text = text if text.endswith(b"\n") else text + b"\n"
+    data = np.frombuffer(text + bytes(_SPARE), dtype=np.uint8)
+    grid = field_grid(data[:-_SPARE], _WIDTHS[layout.name])
+    if grid is None or (data[grid[0][:, 0]] == _COMMENT).any():
+        return False
+    starts, ends = grid
+
+    def column(place: int) -> tuple[IntArray, list[bytes]]:
+        first = np.ascontiguousarray(starts[:, place])
+        codes, names = Ids(data, first, ends[:, place] - first).unique()
+        return codes, names.tolist()
+
+    def count(place: int) -> dict[bytes, int]:
+        codes, names = column(place)
+        return dict(zip(names, np.bincount(codes).tolist(), strict=True))
+
+    found.seconds.update(count(1))
+    if layout is RUN:
+        found.tags.update(count(5))
+        codes, names = column(3)
+        found.ranks.append(np.array([rank_number(one.decode("latin-1")) for one in names])[codes])
+    return True
+
+
+def unread_losses(
+    table: PairTable, unread: UnreadFields, layout: Layout, *, form: str, name: str | None
+) -> Iterator[str]:
+    """What the fields of TREC lines said that the new file does not.
+
+    Args:
+        table: What was read.
+        unread: The fields.
+        layout: Judgments or run.
+        form: The format that is written.
+        name: The tag that was asked for.
+    """
+    is_run = layout is RUN
+    if unread.comments:
+        yield f"{many(unread.comments, 'comment line')} not kept"
+    if unread.seconds:
+        lines, first = sum(unread.seconds.values()), show_id(next(iter(unread.seconds)))
+        word, called = ("Q0", "second field") if is_run else ("0", "iteration")
+        yield f"{called} other than {word} in {many(lines, 'line')}: '{first}' is the first"
+    tags = [show_id(tag) for tag in unread.tags]
+    if len(tags) > 1:
+        counts = zip(tags[:_SHOWN], unread.tags.values(), strict=False)
+        shown = ", ".join(f"'{tag}' ({count} lines)" for tag, count in counts)
+        fate = "all become one" if form == "trec" else f"{form} has no place for them"
+        yield f"{len(tags)} tags, {fate}: {shown}{rest(len(tags), _SHOWN)}"
+    elif tags and form != "trec":
+        yield f"the tag '{tags[0]}': {form} has no place for it"
+    elif tags and name is not None and tags[0] != name:
+        yield f"the tag '{tags[0]}': it becomes '{name}', as asked"
+    wrong = _contradicted(table, unread.ranks)
+    if len(wrong):
+        first = show_id(table.queries[int(wrong[0])])
+        yield (
+            f"the rank column contradicts the scores in {many(len(wrong), 'query')}, "
+            f"'{first}'{rest(len(wrong))}: the scores decide"
+        )
+
+
+def _contradicted(table: PairTable, given: list[FloatArray]) -> IntArray:
+    """The queries in which a document of a worse rank has a better score."""
+    ranks = np.concatenate(given) if given else np.zeros(0)
+    if table.lines is None or len(ranks) != len(table) or not len(table):
+        return np.zeros(0, dtype=np.int64)
+    of_row = np.empty(len(table))
+    of_row[np.argsort(table.lines, kind="stable")] = ranks
+    known = ~np.isnan(of_row)
+    queries, values, of_row = table.query_numbers()[known], table.values[known], of_row[known]
+    order = np.lexsort((of_row, queries))
+    queries, values, of_row = queries[order], values[order], of_row[order]
+    wrong = queries[1:] == queries[:-1]
+    wrong &= (of_row[1:] > of_row[:-1]) & (values[1:] > values[:-1])
+    return np.unique(queries[1:][wrong])
+
+
+def column_losses(source: TextSource, content: FileContent, layout: Layout) -> Iterator[str]:
+    """Columns or keys that are none of query, document and number."""
+    if not format_named(content.form).columns:
+        return
+    names = dict.fromkeys(content.columns)
+    if content.form == "jsonl":
+        with source.open() as stream:
+            for _, row in objects(numbered_lines(stream, source.name), source.name):
+                names.update(dict.fromkeys(row))
+    chosen = columns_of(names, layout)
+    others = [name for name in names if chosen is not None and name not in chosen]
+    if others:
+        shown = ", ".join(repr(name) for name in others[:_SHOWN])
+        word = "column" if content.form != "jsonl" else "key"
+        yield f"{many(len(others), word)} not kept: {shown}{rest(len(others), _SHOWN)}"
+
+
+def target_losses(table: PairTable, form: str, tag: str) -> Iterator[str]:
+    """What a format does to what it holds."""
+    if form == "msmarco" and not _only_ranks(table):
+        yield f"{many(len(table), 'score')}: {form} holds ranks only"
+    negative = int(np.count_nonzero(table.values < 0)) if format_named(form).ratings else 0
+    if negative:
+        yield (
+            f"{many(negative, 'grade')} below 0 (pooled, not judged): {form} takes them for ratings"
+        )
+    if form == "trec" and tag and tag.split() != [tag]:
+        yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
+
+
+def _only_ranks(table: PairTable) -> bool:
+    """Whether the scores are the ranks 1 to n with a minus, which is how ranks are read."""
+    places = np.arange(len(table)) - table.offsets[table.query_numbers()]
+    return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
+
+
+def rest(count: int, shown: int = 1) -> str:
+    """How many more there are than are shown."""
+    return f" and {count - shown} more" if count > shown else ""

@@ -1,0 +1,166 @@
+"""Judgments out of datasets of other libraries: ir_datasets and Hugging Face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rankgauge.core.libraries import library
+from rankgauge.core.pair_table import PairTable
+from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.mappings import from_rows
+
+__all__ = [
+    "COLLECTION", "FETCHED", "TEST", "got_from", "hub_judgments", "ir_dataset", "ir_judgments",
+    "judged_rows", "no_split", "one_split", "read_dataset", "splits_in",
+]  # fmt: skip
+
+COLLECTION = "this collection"
+
+TEST = "test"
+_T = TypeVar("_T")
+_JUDGED = ("qrels", "default", "relevant_docs")
+FETCHED = "see that it can be fetched from here, or put the file where ir_datasets looks for it"
+
+
+def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
+    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``.
+
+    Args:
+        source: The id of the dataset.
+        layout: Judgments; there are no runs there.
+        split: Which judgments; ``test``, or the only ones, if left out.
+
+    Raises:
+        MissingExtra: If the library is not installed.
+        InputError: If there is no such dataset, or it has no judgments.
+    """
+    prefix, _, name = source.partition(":")
+    if layout is RUN:
+        raise InputError(
+            "this is a dataset: it may hold judgments, and no run", where=source,
+            fix="give the run, a file with a score for each document found",
+        )  # fmt: skip
+    if prefix == "ir_datasets":
+        data = ir_dataset(name, split)
+        table = None
+        if hasattr(data, "qrels_iter"):
+            table = got_from(lambda: ir_judgments(data), source, FETCHED)
+        said = "its judgments"
+    else:
+        hub = library("datasets", extra="huggingface", of=COLLECTION)
+        configs = got_from(lambda: hub.get_dataset_config_names(name), source, "check the name")
+        judged = hub_judgments(name, configs)
+        chosen = one_split(judged, split, source, [TEST])
+        table = judged_rows(chosen)
+        several = splits_in(judged)
+        said = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
+        others = [one for one in several if one != (split or TEST)]
+        said += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
+    if table is None:
+        raise InputError(
+            "there are no judgments in this dataset", where=source,
+            fix="choose a part that has some: https://ir-datasets.com says which do",
+        )  # fmt: skip
+    return table.said(f"{source}: {said}", source=source)
+
+
+def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
+    """What a library gives for a name, with its refusal as one of ours."""
+    try:
+        return get()
+    except RankgaugeError:
+        raise
+    except (KeyError, ValueError, OSError, RuntimeError) as error:
+        said = f"{type(error).__name__}: {error}".split("\n")[0][:300]
+        raise InputError(f"it cannot be loaded: {said}", where=what, fix=fix) from error
+
+
+def ir_dataset(name: str, split: str | None) -> Any:
+    """A dataset of ir_datasets."""
+    no_split(name, split)
+    datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
+    return got_from(
+        lambda: datasets.load(name), f"ir_datasets:{name}",
+        "choose a name from https://ir-datasets.com",
+    )  # fmt: skip
+
+
+def no_split(name: str, split: str | None) -> None:
+    """Refuse a split where it is a part of the name."""
+    if split is not None:
+        raise InputError(
+            "ir_datasets has splits in the names of its collections",
+            where=f"split={split!r}",
+            fix=f"leave the split out, and name it so: ir_datasets:{name or 'NAME'}/{split}",
+        )
+
+
+def ir_judgments(data: Any) -> PairTable:
+    """The judgments of a dataset of ir_datasets."""
+    rows = ((one.query_id, one.doc_id, one.relevance) for one in data.qrels_iter())
+    return from_rows(rows, JUDGMENTS)
+
+
+def hub_judgments(name: str, configs: Sequence[str]) -> Any:
+    """The judgments of a repository of Hugging Face with these configurations.
+
+    They are a configuration of it, or a repository beside it with ``-qrels`` in its name.
+    """
+    hub = library("datasets", extra="huggingface", of=COLLECTION)
+    fix = "check the name, and that it has judgments"
+    part = next((part for part in _JUDGED if part in configs), None)
+    if part is None and "corpus" not in configs and len(configs) == 1:
+        part = configs[0]
+    if part is not None:
+        return got_from(lambda: hub.load_dataset(name, part), f"hf:{name}", fix)
+    beside = f"{name}-qrels"
+    return got_from(lambda: hub.load_dataset(beside), f"hf:{beside}", fix)
+
+
+def splits_in(data: Any) -> tuple[str, ...]:
+    """The splits of a DatasetDict; none of a dataset, or of a plain mapping of judgments."""
+    return (
+        tuple(data)
+        if type(data).__module__.startswith("datasets") and isinstance(data, Mapping)
+        else ()
+    )
+
+
+def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
+    """One split of a DatasetDict: the one named, the first that is usual, or the only one."""
+    splits = splits_in(data)
+    if not splits:
+        return data
+    if split is None:
+        split = next((one for one in usual if one in splits), None)
+        split = splits[0] if split is None and len(splits) == 1 else split
+    if split not in splits:
+        raise InputError(
+            f"it has several splits: {', '.join(splits)}"
+            if split is None
+            else f"there is no split {split!r}, only: {', '.join(splits)}",
+            where=where, fix=f"choose one: split={splits[0]!r}",
+        )  # fmt: skip
+    return data[split]
+
+
+def judged_rows(data: Any) -> PairTable:
+    """The judgments in a dataset of Hugging Face."""
+    names = [
+        next((name for name in wanted if name in data.column_names), None)
+        for wanted in (
+            ("query-id", "query_id", "qid"),
+            ("corpus-id", "corpus_id", "doc_id", "docid"),
+            ("score", "relevance", "grade", "label"),
+        )
+    ]
+    if None in names:
+        raise InputError(
+            f"the columns are {', '.join(data.column_names)}", where="judgments",
+            fix="wanted query-id, corpus-id, score",
+        )  # fmt: skip
+    query, doc, grade = names
+    # Some have ids as numbers in one place and as text in another.
+    return from_rows(((str(row[query]), str(row[doc]), row[grade]) for row in data), JUDGMENTS)

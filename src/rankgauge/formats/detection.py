@@ -1,0 +1,144 @@
+"""Which format begins with a line, and files that only look like judgments or runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rankgauge.errors import FormatError
+from rankgauge.formats.columns import RUN, Layout, columns_of
+from rankgauge.formats.lines import shorten
+from rankgauge.formats.registry import FORMATS, load
+from rankgauge.formats.trec import is_line, places_of
+
+__all__ = [
+    "first_object",
+    "guess_format",
+    "has_header",
+    "is_doubtful",
+    "is_header",
+    "refuse_lookalike",
+]
+
+# What trec_eval calls its measures; -Z puts a Z before the name.
+_MEASURE = (
+    rb"Z?(runid|num_\w+|map\w*|gm_\w+|P_\w+|recall_\w+|iprec_at_recall_[\d.]+|ndcg\w*|Rndcg\w*|"
+    rb"bpref\w*|recip_rank|Rprec\w*|success_\w+|set_\w+|infAP|11pt_avg|relative_P\w*|relstring\w*|"
+    rb"utility|G|binG|rbp\w*|prefs_\w+)"
+)
+_PRINTED = rb"(?P<name>" + _MEASURE + rb")(?P<pad> *)\t(?P<query>\S+)\t\S+\s*$"
+_DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\d+\s*$"
+
+
+def guess_format(first: bytes, layout: Layout) -> str:
+    """The format of judgments or of a run that begins with this line."""
+    # Looked at only where the line may be one of the old formats: they are slow to load.
+    fields = first.split(None, 3)
+    if layout is not RUN and (
+        len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
+    ):
+        for form in FORMATS:
+            if form.begins and load(form.begins)(first):
+                return form.name
+    if is_line(first.split(), layout):
+        return "trec"
+    if first.startswith((b"{", b"[")):
+        return "jsonl" if _is_row(first, layout) else "json"
+    if _has_columns(first.split(b"\t"), layout):
+        return "tsv"
+    return "csv" if is_header(first, layout) else "trec"
+
+
+def has_header(first: bytes, layout: Layout) -> bool:
+    """Whether this line between tabs is a header, so that cells are not read by their place."""
+    if is_header(first, layout):
+        return True
+    # A line of the right width that has no number is a header in words we do not know.
+    cells = first.split(b"\t")
+    return places_of(cells, layout) is not None and not is_line(cells, layout)
+
+
+def is_header(line: bytes, layout: Layout) -> bool:
+    """Whether this is the header of a table."""
+    return any(_has_columns(line.split(by), layout) for by in (b"\t", b",", b";", b"|"))
+
+
+def first_object(first: bytes) -> Any:
+    """The value of a first line of JSON; None if it is no JSON by itself."""
+    import json
+
+    try:
+        return json.loads(first)
+    except (ValueError, RecursionError):
+        return None  # an object of many lines, or broken: the reader says so
+
+
+def _has_columns(cells: list[bytes], layout: Layout) -> bool:
+    names = [cell.decode("utf-8", "replace") for cell in cells]
+    return columns_of(names, layout) is not None
+
+
+def _is_row(first: bytes, layout: Layout) -> bool:
+    value = first_object(first)
+    if not isinstance(value, dict):
+        return False
+    columns = columns_of(value, layout)
+    if columns is None:
+        from rankgauge.formats.json_files import Nested
+
+        nested = Nested.of(value, "", layout)
+        columns = None if nested is None else nested.columns
+    return columns is not None and not isinstance(value[columns.query], list | dict)
+
+
+def is_doubtful(first: bytes) -> bool:
+    """Whether the line may be one of something else: cheap, and wrong at times."""
+    if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
+        return True
+    return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
+
+
+def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
+    """Refuse a file that begins with a line of something else.
+
+    Args:
+        first: The first line with content.
+        name: The name of the file.
+        number: The number of the line.
+        layout: Judgments or run: what was wanted.
+
+    Raises:
+        FormatError: If it does.
+    """
+    if is_doubtful(first) or first.count(b"\t") == 1:
+        what, fix = _taken_for(first, layout)
+        if what:
+            wanted = f"{what}, wanted {layout.words}"
+            raise FormatError(wanted, path=name, line=number, text=shorten(first), fix=fix)
+
+
+def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
+    from rankgauge.formats import sgml, smart
+
+    option = "--format" if layout is RUN else "--qrels-format"
+    insist = (
+        "give the judgments and the run that it was made from; if a query has that name: "
+        f"{option} trec"
+    )
+    printed = re.match(_PRINTED, first)
+    if printed is not None and (printed["pad"] or printed["query"] == b"all"):
+        return f"this is what trec_eval prints ({printed['name'].decode()})", insist
+    deviations = re.match(_DEVIATIONS, first)
+    if deviations is not None:
+        name = deviations["name"].decode()
+        return f"these are means and deviations for trec_eval -Z ({name})", insist
+    what = ""
+    key, tab, text = first.rstrip().partition(b"\t")
+    if first.startswith(b"<") and sgml.begins(first):
+        what = "these are topics or documents with tags"
+    elif smart.begins_text(first):
+        what = "these are queries or documents in the mark-up of SMART"
+    elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key:
+        what = "these are ids with a text each"
+    texts = f"give {layout.words}, with lines such as: {layout.example}; texts are read by "
+    return what, texts + "--collection"

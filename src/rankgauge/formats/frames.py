@@ -1,0 +1,250 @@
+"""Columns in memory: lists, NumPy arrays, and data frames of any library that narwhals knows."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Blame, Ids
+from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.errors import InputError, MissingExtra
+from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.numbers import is_missing, numbers_of, whole_numbers_of
+from rankgauge.formats.rows import OnError, table_of
+
+__all__ = [
+    "blame_row",
+    "frame_columns",
+    "from_columns",
+    "from_frame",
+    "is_frame",
+    "listed",
+    "short",
+]
+
+_SHOWN = 60
+_FLOATS = ("float", "double", "halffloat")
+_NUMERIC = (*_FLOATS, "int", "uint", "bool")
+
+
+def from_columns(
+    queries: Any,
+    docs: Any,
+    values: Any,
+    layout: Layout,
+    *,
+    columns: Columns | None = None,
+    source: str = "",
+    on_error: OnError | None = None,
+) -> PairTable:
+    """Three columns of equal length: lists, NumPy arrays or series of a data frame library.
+
+    Args:
+        queries: The column of queries.
+        docs: The column of documents.
+        values: The column of numbers.
+        layout: Judgments or run.
+        columns: Their names, if they are not ours.
+        source: Where they came from, for messages.
+        on_error: Where given, gets the rows whose number is missing or not finite.
+
+    Raises:
+        InputError: If they differ in length, or hold what they should not.
+    """
+    names, source = columns or Columns(*layout.columns), source or layout.name
+    blame = blame_row(source)
+    query_ids = _ids(queries, names.query, source)
+    doc_ids = _ids(docs, names.doc, source)
+    numbers = _column(values, names.value, source)
+    if not len(query_ids) == len(doc_ids) == len(numbers):
+        raise InputError(
+            f"the columns have {len(query_ids)}, {len(doc_ids)} and {len(numbers)} rows",
+            where=source,
+            fix=f"give a query, a document and a {layout.value} for each row",
+        )
+    return table_of(
+        query_ids if isinstance(query_ids, Ids) else Ids.of(query_ids, "query id", blame),
+        doc_ids if isinstance(doc_ids, Ids) else Ids.of(doc_ids, "document id", blame),
+        _numbers(numbers, layout, blame, lenient=on_error is not None),
+        layout,
+        source=source,
+        columns=names,
+        on_error=on_error,
+    )
+
+
+def blame_row(source: str, unit: str = "row") -> Blame:
+    """Makes errors that name a row."""
+    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {row + 1}", fix=fix)
+
+
+def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
+    """A column of ids, which are still to be looked at one by one unless they are packed."""
+    from rankgauge.formats.arrow import packed
+
+    ids = packed(values)
+    return _column(values, name, source) if ids is None else ids
+
+
+def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
+    """A column as a NumPy array or a list of plain values."""
+    if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
+        raise InputError(
+            f"column {name!r} is {short(values)}, wanted a list or an array",
+            where=source,
+            fix="give one value for each row: [...]",
+        )
+    if not isinstance(values, np.ndarray):
+        return _series(values)
+    if values.ndim != 1:
+        raise InputError(
+            f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
+            where=source,
+            fix="pass one column: array[:, 0]",
+        )
+    # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
+    masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
+    return values.tolist() if masked else values
+
+
+def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
+    """A series of a library: numbers as an array if none is missing, anything else as a list."""
+    kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
+        # An array of pyarrow that is not in chunks refuses what it would have to copy.
+        array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
+        # Whole numbers with gaps come as floats.
+        if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
+            return np.asarray(array)
+    return listed(values)
+
+
+def _numbers(
+    values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame, *, lenient: bool
+) -> FloatArray:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return whole_numbers_of(values, layout, blame)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
+        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
+            return values.astype(np.float64)
+    rows = listed(values)
+    if lenient:
+        rows = [math.nan if is_missing(value) else value for value in rows]
+    return numbers_of(rows, layout, blame)
+
+
+def is_frame(data: object) -> bool:
+    """Whether it is a data frame of a library that narwhals knows (eager or lazy)."""
+    if isinstance(data, Mapping | Sequence | AbstractSet | np.ndarray):
+        return False
+    if type(data).__module__ == "builtins":
+        return False
+    import narwhals as nw
+
+    try:
+        nw.from_native(data)  # type: ignore[call-overload]
+    except TypeError:
+        return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
+    except nw.exceptions.NarwhalsError:
+        return True  # it is one, with a fault that is told when it is read
+    return True
+
+
+def from_frame(
+    data: Any,
+    layout: Layout,
+    source: str = "",
+    *,
+    columns: Columns | None = None,
+    on_error: OnError | None = None,
+) -> PairTable:
+    """A data frame of any library that narwhals knows.
+
+    Args:
+        data: The frame.
+        layout: Judgments or run.
+        source: Where it came from, for messages.
+        columns: Which columns are read, where that is known.
+        on_error: As in :func:`from_columns`.
+
+    Raises:
+        InputError: If it has no fitting columns, or they hold what they should not.
+        MissingExtra: If the library needs another one to hand out its rows.
+    """
+    source = source or layout.name
+    chosen = columns
+
+    def choose(names: list[Any]) -> list[Any]:
+        nonlocal chosen
+        chosen = columns or columns_of(names, layout)
+        if chosen is None:
+            what, fix = wrong_columns(names, layout)
+            raise InputError(what, where=source, fix=fix)
+        return list(chosen.read)
+
+    queries, docs, values = frame_columns(data, source, choose).values()
+    return from_columns(
+        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error
+    )
+
+
+def frame_columns(
+    data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
+) -> dict[Any, Any]:
+    """The columns of a data frame by name, each a series of narwhals.
+
+    Args:
+        data: A frame of any library that narwhals knows, eager or lazy.
+        source: What it is, for messages.
+        choose: Which of its columns are read.
+
+    Raises:
+        InputError: If two columns have the same name.
+        MissingExtra: If the library needs another one to hand out its rows.
+    """
+    import narwhals as nw
+
+    try:
+        frame: Any = nw.from_native(data, pass_through=True)
+        # Other Arrow data, such as a record batch.
+        if frame is data:
+            frame = nw.DataFrame.from_arrow(data, backend="pyarrow")
+        chosen = choose(frame.collect_schema().names())
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.select(chosen).collect()
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            "two columns have the same name", where=source, fix="give each its own name"
+        ) from None
+    except ImportError as error:
+        raise MissingExtra(
+            f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
+        ) from None
+    return {name: frame[name] for name in chosen}
+
+
+def listed(values: Any) -> list[Any]:
+    """Plain values where the library has its own for each element."""
+    if isinstance(values, list):
+        return values
+    for name in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, name) and getattr(values, "ndim", True):
+            plain: list[Any] = getattr(values, name)()
+            return plain
+    return list(values)
+
+
+def short(value: object) -> str:
+    """A value for a message: in one line, a table by its type alone."""
+    try:
+        text = repr(value)
+    except RecursionError:  # nested as deeply as JSON may be
+        return type(value).__name__
+    if "\n" in text:
+        return type(value).__name__
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

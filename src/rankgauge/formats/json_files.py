@@ -1,0 +1,302 @@
+"""JSON: an object a line, or one document (a mapping, columns, a list of rows)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rankgauge.core.pair_table import PairTable
+from rankgauge.errors import FormatError
+from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
+from rankgauge.formats.frames import from_columns, short
+from rankgauge.formats.lines import shorten
+from rankgauge.formats.mappings import from_mapping
+from rankgauge.formats.numbers import number_text, plain_number
+from rankgauge.formats.rows import Rows, by_query, rank_number
+from rankgauge.formats.search_tools import shaped
+
+__all__ = [
+    "Nested", "json_by_query", "json_document", "json_lines", "objects", "read_json",
+    "read_json_lines",
+]  # fmt: skip
+
+Lines = Iterable[tuple[int, bytes]]
+_JSON = {
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+# The names of what holds the documents of a query, as search tools and their clients write them.
+_INNER = {
+    "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
+    "judgments": ("judgments", "judgements", "ratings", "qrels"),
+}
+# A document among those of a query may be called just this.
+_IDS = ("id", "_id")
+_PAIR = 2
+# As json.dumps, which makes a new encoder each time that it is asked for other characters.
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def read_json_lines(lines: Lines, rows: Rows) -> PairTable:
+    """Read one JSON object a line, with a query, a document and a number in each."""
+    columns: Columns | None = None
+    nested: Nested | None = None
+    for number, value in _objects_of(lines, rows):
+        columns = columns or columns_of(value, rows.layout)
+        if columns is None:
+            nested = nested or Nested.of(value, rows.name, rows.layout)
+        if nested is not None:
+            for query, doc, found in nested.rows(value, number):
+                rows.add(number, query, doc, found)
+            continue
+        if columns is None:
+            what, fix = wrong_columns(value, rows.layout)
+            rows.refuse(number, what.replace("columns", "keys", 1), fix)
+            continue
+        try:
+            rows.add(number, *(value[name] for name in columns.read))
+        except KeyError as error:
+            rows.refuse(number, f"there is no {error}", f"give {error} in every line")
+            continue
+        if rows.with_ranks and "rank" in value and not columns.has_ranks:
+            rows.ranks.append(rank_number(value["rank"]))
+    if len(rows.ranks) != len(rows.lines):
+        rows.ranks.clear()
+    if nested is not None:
+        return rows.table(nested.columns).said(nested.note())
+    return rows.table(columns)
+
+
+def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
+    if rows.on_error is None:
+        yield from objects(lines, rows.name)
+        return
+    for line in lines:
+        try:
+            yield from objects([line], rows.name)
+        except FormatError as error:
+            rows.report(error)
+
+
+def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object of each line, with its number."""
+    for number, line in lines:
+        if not line.strip():
+            continue
+        what, fix = "", "give one JSON object a line"
+        try:
+            value = json.loads(line.decode("utf-8"), object_pairs_hook=_no_repeats)
+        except (ValueError, RecursionError) as error:
+            what = _reason(error)
+        else:
+            if isinstance(value, dict):
+                yield number, value
+                continue
+            what = f"got {_JSON[type(value)]}, wanted an object"
+            fix += ': {"query_id": "q1", "doc_id": "d1", ...}'
+        raise FormatError(what, path=name, line=number, text=shorten(line), fix=fix)
+
+
+def read_json(lines: Lines, rows: Rows) -> PairTable:
+    """Read a JSON document: query id to documents, columns, rows, or that of a search tool."""
+    name, layout = rows.name, rows.layout
+    value = json_document(lines, name, f"one object: {layout.mapping}")
+    found = shaped(value, layout, name)
+    if found is not None:
+        table = from_mapping(found.rankings, layout, name, on_error=rows.on_error)
+        return table.said(*found.notes)
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        return _of_objects(value, rows)
+    if not isinstance(value, dict):
+        raise FormatError(
+            f"got {_JSON[type(value)]}, wanted an object", path=name,
+            fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
+        )  # fmt: skip
+    return from_mapping(value, layout, name, on_error=rows.on_error)
+
+
+def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
+    """A list of objects with a query, a document and a number each, as data frames write it."""
+    name, layout = rows.name, rows.layout
+    columns = columns_of(given[0], layout)
+    if columns is not None:
+        names = dict.fromkeys((*columns.read, *columns.beside, *columns.rivals))
+        data = {key: [row.get(key) for row in given] for key in names}
+        return from_mapping(data, layout, name, on_error=rows.on_error)
+    nested = Nested.of(given[0], name, layout)
+    if nested is None:
+        what, fix = wrong_columns(given[0], layout)
+        raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
+    parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
+    if not parts:
+        return rows.table()  # which says that there is none
+    queries, docs, values = map(list, zip(*parts, strict=True))
+    table = from_columns(
+        queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
+    )
+    return table.said(nested.note())
+
+
+def json_document(lines: Lines, name: str, wanted: str) -> Any:
+    """What a JSON file holds; no key occurs twice in one object of it."""
+    data = b"".join(line for _, line in lines)
+    fix = f"give {wanted}"
+    if not data.strip():
+        raise FormatError("the file is empty", path=name, fix=fix)
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_no_repeats)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, _RepeatedKeyError):
+            fix = "keep one of them"
+        elif getattr(error, "msg", "") == "Extra data":
+            fix += "; of one object a line the name ends in .jsonl"
+        line = getattr(error, "lineno", 0)
+        raise FormatError(_reason(error), path=name, line=line, fix=fix) from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not valid JSON: byte {error.start + 1} is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON: {error.msg}, at column {error.colno}"
+    return str(error)
+
+
+class _RepeatedKeyError(ValueError):
+    pass
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _RepeatedKeyError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+class Nested:
+    """Reads rows that hold all documents of a query: ``{"query_id": "q1", "results": [...]}``.
+
+    Attributes:
+        columns: The names that are read; those of ours where documents have no names.
+        inner: The name of what holds the documents.
+    """
+
+    def __init__(self, name: str, layout: Layout, query: str, inner: str) -> None:
+        self.columns = Columns(query, *layout.columns[1:])
+        self.inner = inner
+        self._name, self._layout, self._query = name, layout, query
+        self._doc = self._value = ""
+        self._ordered: set[Any] = set()
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
+        """The reader of rows like this first one; None if it holds no documents."""
+        inner = next(
+            (key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None
+        )
+        outer = [key for key in row if key != inner]
+        found = columns_of((*outer, *layout.columns[1:]), layout)
+        if inner is None or found is None or found.query not in row:
+            return None
+        return cls(name, layout, found.query, inner)
+
+    def rows(self, row: Mapping[str, Any], line: int = 0) -> Iterator[tuple[Any, Any, Any]]:
+        """Query, document and number of each document in a row."""
+        for key in (self._query, self.inner):
+            if key not in row:
+                raise self._fault(line, f"there is no {key!r}", f"give {key!r} for every query")
+        query, held = row[self._query], row[self.inner]
+        if isinstance(held, dict):
+            pairs: Iterable[tuple[Any, Any]] = held.items()
+        elif isinstance(held, list):
+            pairs = self._listed(query, held, line)
+        else:
+            raise self._fault(
+                line, f"{self.inner!r} is {short(held)}, wanted a list",
+                f'write "{self.inner}": [{{"doc_id": "d1", "{self._layout.value}": 2}}, ...]',
+            )  # fmt: skip
+        return ((query, doc, number) for doc, number in pairs)
+
+    def note(self) -> str:
+        """What is to be said of the rows."""
+        return f"{self._name}: the documents of each query are those in {self.inner!r}"
+
+    def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
+        if held and all(isinstance(one, dict) for one in held):
+            return [self._named(one, line) for one in held]
+        if held and all(isinstance(one, list) and len(one) == _PAIR for one in held):
+            return [(doc, number) for doc, number in held]
+        if any(isinstance(one, dict | list) for one in held):
+            raise self._fault(
+                line, f"the documents in {self.inner!r} are not all given alike",
+                "give all as objects, all as pairs, or all as ids",
+            )  # fmt: skip
+        if self._layout is not RUN:
+            return [(doc, 1) for doc in held]
+        # Only their order says how good they are: two rows of a query would mix theirs.
+        if short(query) in self._ordered:
+            raise self._fault(
+                line, f"query {short(query)} has two lists of documents", "give one, best first"
+            )
+        self._ordered.add(short(query))
+        return list(zip(held, range(len(held), 0, -1), strict=True))
+
+    def _named(self, one: Mapping[str, Any], line: int) -> tuple[Any, Any]:
+        """Document and number of an object."""
+        if not self._doc:
+            self._choose(one, line)
+        for key in (self._doc, self._value):
+            if key not in one:
+                raise self._fault(
+                    line, f"there is no {key!r} in {short(one)}", f"give {key!r} for every document"
+                )
+        return one[self._doc], one[self._value]
+
+    def _choose(self, one: Mapping[str, Any], line: int) -> None:
+        query, document, _ = self._layout.columns
+        keys = [key for key in one if key != query]
+        found = columns_of((query, *keys), self._layout)
+        known = next((key for key in _IDS if key in one), None)
+        if found is None and known is not None:
+            found = columns_of((query, document, *keys), self._layout)
+            found = None if found is None else found._replace(doc=known)
+        if found is None:
+            what, fix = wrong_columns(one, self._layout)
+            what = what.replace("columns are", f"keys in {self.inner!r} are", 1)
+            raise self._fault(line, what, fix)
+        self._doc, self._value = found.doc, found.value
+        self.columns = found._replace(query=self._query)
+
+    def _fault(self, line: int, what: str, fix: str) -> FormatError:
+        return FormatError(what, path=self._name, line=line, fix=fix)
+
+
+def json_by_query(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """A JSON object, query id to document id to number, query by query."""
+    before = "{"
+    for query, docs in by_query(table, whole=True):
+        numbers = {doc: plain_number(value, layout) for doc, value in docs}
+        yield f"{before}{_json(query)}: {_json(numbers)}"
+        before = ",\n"
+    yield "{}\n" if before == "{" else "}\n"
+
+
+def json_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
+    """One JSON object a row, query by query."""
+    query_key, doc_key, value_key = map(_json, layout.columns)
+    for query, docs in by_query(table):
+        start = f"{{{query_key}: {_json(query)}, {doc_key}: "
+        middle = f", {value_key}: "
+        yield "".join(
+            [f"{start}{_json(d)}{middle}{number_text(value, layout)}}}\n" for d, value in docs]
+        )

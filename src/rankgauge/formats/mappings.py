@@ -1,0 +1,316 @@
+"""Mappings and rows in memory: ``{"q1": {"d1": 2}}``, ``[("q1", "d1", 2)]``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Set as AbstractSet
+from dataclasses import replace
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.errors import InputError
+from rankgauge.formats.columns import JUDGMENTS, RUN, Columns, Layout, columns_of
+from rankgauge.formats.frames import blame_row, from_columns, listed, short
+from rankgauge.formats.numbers import is_missing, numbers_of
+from rankgauge.formats.rows import OnError, finite
+
+__all__ = ["from_mapping", "from_rankings", "from_rows", "is_list", "labelled"]
+
+_PAIR = 2
+# A table has so many columns at most where it is told by them from documents by query.
+_WIDE = 64
+# Rows of a piece: their Python objects fit into the cache of a core.
+_PIECE = 1 << 14
+
+
+def from_mapping(
+    data: Mapping[Any, Any], layout: Layout, source: str = "", *, on_error: OnError | None = None
+) -> PairTable:
+    """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
+
+    A mapping whose keys are column names and whose values are columns is taken as columns.
+
+    Args:
+        data: The mapping.
+        layout: Judgments or run.
+        source: Where it came from, for messages.
+        on_error: Where given, gets the entries whose number is missing or not finite.
+
+    Raises:
+        InputError: If its parts do not fit.
+    """
+    source = source or layout.name
+    data = _unlabelled(data, layout, source)
+    columns = _columns(data, layout)
+    if columns is not None:
+        queries, docs, values = (data[name] for name in columns.read)
+        return from_columns(
+            queries, docs, values, layout, columns=columns, source=source, on_error=on_error
+        )
+    queries = Ids.of(list(data), "query id", blame_row(source, "query"))
+    inner = list(data.values())
+    if set(map(type, inner)) <= {dict}:
+        parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
+    else:
+        parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
+    paired = layout is RUN and all(map(_is_paired, inner, parts))
+    # In a mapping no document can stand twice; among the labels of a series it can.
+    unique = all(isinstance(value, Mapping) for value in inner)
+    table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
+    return replace(table, paired=paired)
+
+
+def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
+    """Whether this came as a list of pairs, in an order that may mean something; or empty."""
+    _, numbers = part
+    return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
+
+
+def _of_parts(
+    queries: Ids,
+    parts: list[tuple[Any, Any]],
+    layout: Layout,
+    source: str,
+    *,
+    unique: bool,
+    on_error: OnError | None = None,
+) -> PairTable:
+    offsets = offsets_of([len(docs) for docs, _ in parts])
+
+    def place(row: int) -> str:
+        return _place(source, queries, int(np.searchsorted(offsets, row, side="right")) - 1)
+
+    columns: list[Ids] = []
+    values: list[FloatArray] = []
+    heads: dict[int, Any] = {}
+    for start, stop in _pieces(offsets):
+        first = int(offsets[start])
+        ids = list(itertools.chain.from_iterable(docs for docs, _ in parts[start:stop]))
+        columns.append(Ids.of(ids, "document id", _by_query(place, first)))
+        heads.update({first: ids[0]} if ids else {})
+        numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
+        if on_error is not None:
+            numbers = [math.nan if is_missing(number) else number for number in numbers]
+        values.append(numbers_of(numbers, layout, _by_pair(place, first, columns[-1])))
+    # Each piece is of one kind; that all are of the same one shows in their first ids.
+    rows = list(heads)
+    Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
+    docs = Ids.joined(columns)
+    table = PairTable(queries, offsets, docs, np.concatenate(values), unique=unique, source=source)
+    return finite(table, layout, on_error)
+
+
+def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
+    """Ranges of queries with so few rows that their Python objects stay in the cache."""
+    cuts = np.searchsorted(offsets, np.arange(0, int(offsets[-1]), _PIECE))
+    ends = [0, *dict.fromkeys(cuts[cuts > 0].tolist()), len(offsets) - 1]
+    return [(a, b) for a, b in itertools.pairwise(ends) if a < b] or [(0, 0)]
+
+
+def _place(source: str, queries: Ids, number: int) -> str:
+    return f"{source}, query '{show_id(queries[number])}'"
+
+
+def _by_query(place: Callable[[int], str], first: int) -> Blame:
+    """For the rows from number `first` on: names the query."""
+    return lambda row, what, fix: InputError(what, where=place(first + row), fix=fix)
+
+
+def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
+    """For the rows from number `first` on, of these documents: names query and document."""
+
+    def blame(row: int, what: str, fix: str) -> InputError:
+        where = f"{place(first + row)}, document '{show_id(docs[row])}'"
+        return InputError(what, where=where, fix=fix)
+
+    return blame
+
+
+def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
+    """The documents of one query, whatever they came in, and their numbers."""
+    if isinstance(value, Mapping):
+        return value, value.values()
+    pairs = labelled(value, where)
+    if pairs is not None:
+        return pairs
+    docs = _documents(value, layout, where, ordered=layout is RUN)
+    listed = [issubclass(kind, tuple | list) for kind in set(map(type, docs))]
+    if any(listed):
+        if not all(listed) or set(map(len, docs)) != {_PAIR}:
+            other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
+            raise InputError(
+                f"got {short(other)} where a pair was wanted: (document, {layout.value})",
+                where=where,
+                fix=f"write pairs only, or document ids only, or {{document: {layout.value}}}",
+            )
+        return [doc for doc, _ in docs], [number for _, number in docs]
+    # A bare list says its order: the first document gets the highest score. In judgments, grade 1.
+    return docs, range(len(docs), 0, -1) if layout is RUN else [1] * len(docs)
+
+
+def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list[Any]:
+    """The documents of one query as a list."""
+    if not is_list(value) or labelled(value, where) is not None:
+        mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
+        raise InputError(
+            f"got {short(value)} where the documents of a query were wanted",
+            where=where,
+            fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
+        )
+    if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
+        raise InputError(
+            "a set has no order, so it is no ranking",
+            where=where,
+            fix='give a list, best first: ["d1", "d2"]',
+        )
+    return listed(value)
+
+
+def is_list(value: object) -> bool:
+    """Whether it gives one entry after the other: it is no text, no mapping and no table."""
+    plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    # An array of no dimension calls itself iterable.
+    return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0
+
+
+def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
+    """The labels and the numbers of a series (pandas) that is a mapping in all but name.
+
+    None for anything else, and for a series that only lists its values: one whose rows are
+    numbered, or one of texts that kept the row numbers of the frame it was cut out of.
+    """
+    index = getattr(value, "index", None)
+    if index is None or callable(index) or not hasattr(value, "dtype"):
+        return None
+    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+        return None
+    labels, values = listed(index), listed(value)
+    if not all(_is_whole(label) for label in labels):
+        return labels, values
+    if any(isinstance(entry, str | bytes | tuple | list) for entry in values):
+        return None
+    if values and all(_is_whole(entry) for entry in values):
+        raise InputError(
+            "a series has whole numbers as labels and as values, and either could be the ids",
+            where=where,
+            fix="pass .to_dict() if the labels are the ids, .tolist() if the values are",
+        )
+    return (labels, values) if values else None
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def from_rankings(data: Any) -> PairTable:
+    """Ordered ground truth, best first: grades from positions, the last document getting 1."""
+    source = JUDGMENTS.name
+    if not isinstance(data, Mapping):
+        raise InputError(
+            f"got {short(data)} where ordered ground truth was wanted",
+            where=source,
+            fix='give a mapping: {"q1": ["best", "second"]}',
+        )
+    queries = Ids.of(list(data), "query id", blame_row(source, "query"))
+    parts = []
+    for number, value in enumerate(data.values()):
+        docs = _documents(value, JUDGMENTS, _place(source, queries, number), ordered=True)
+        parts.append((docs, range(len(docs), 0, -1)))
+    return _of_parts(queries, parts, JUDGMENTS, source, unique=False)
+
+
+def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping[Any, Any]:
+    """A table that pandas wrote as ``{column: {row: cell}}``, as plain columns; else the same.
+
+    With numbers for ids it has the shape of a mapping of queries, and would be read as one.
+    """
+    first = next(iter(data.values()), None)
+    if not isinstance(first, Mapping):
+        return data
+    columns = columns_of(data, layout) if len(data) <= _WIDE else None
+    if columns is not None and _numbered(first):
+        chosen = [name for name in data if str(name) in {*columns.read, *columns.beside}]
+        cells = [data[name] for name in chosen]
+        if all(isinstance(one, Mapping) and one.keys() == first.keys() for one in cells):
+            return dict(zip(chosen, (list(one.values()) for one in cells), strict=True))
+    if len(first) <= _WIDE and columns_of(first, layout) is not None and _numbered(data):
+        names = ", ".join(map(repr, itertools.islice(first, _WIDE)))
+        raise InputError(
+            f"this looks like the rows of a table ({names}), not like documents by query",
+            where=source,
+            fix='in pandas: df.to_json(path, orient="records"), or pass the data frame itself',
+        )
+    return data
+
+
+def _numbered(rows: Mapping[Any, Any]) -> bool:
+    """Whether the keys are the numbers of rows, as numbers or as JSON writes them."""
+    return all(_is_whole(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
+
+
+def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
+    """The column names, if this mapping is one of columns and not of queries."""
+    first = next(iter(data.values()), None)
+    if isinstance(first, Mapping | AbstractSet | str) or not all(
+        isinstance(name, str) for name in data
+    ):
+        return None
+    columns = columns_of(data, layout)
+    if columns is None:
+        return None
+    chosen = (data[columns.query], data[columns.doc], data[columns.value])
+    return (
+        None if any(isinstance(value, Mapping | AbstractSet | str) for value in chosen) else columns
+    )
+
+
+def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
+    """Rows of query, document and number: tuples, mappings or objects with such names."""
+    if isinstance(rows, AbstractSet):
+        raise InputError(
+            "a set has no order, so it holds no rows",
+            where=layout.name,
+            fix=f"give a mapping: {layout.mapping}",
+        )
+    kind: type | None = None
+    pick: Callable[[Any], Any] | None = None
+    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for place, row in enumerate(rows):
+        if type(row) is not kind:
+            kind, pick = type(row), _pick(row, layout)
+        try:
+            query, doc, number = row if pick is None else pick(row)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise InputError(
+                f"got {short(row)}, wanted query, document and {layout.value}",
+                where=f"{layout.name}, row {place + 1}",
+                fix=f'give rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
+            ) from None
+        columns[0].append(query)
+        columns[1].append(doc)
+        columns[2].append(number)
+    return from_columns(*columns, layout)
+
+
+def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:
+    """What takes query, document and number out of rows like this by name; None: by position."""
+    if isinstance(row, Mapping):
+        names: Iterable[Any] = row
+    else:
+        names = getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row))
+    columns = columns_of(names, layout)
+    if columns is None:
+        # Text, mappings and sets can be unpacked, too; it would be by chance.
+        return _refuse if isinstance(row, str | bytes | Mapping | AbstractSet) else None
+    if isinstance(row, Mapping):
+        return itemgetter(columns.query, columns.doc, columns.value)
+    return attrgetter(columns.query, columns.doc, columns.value)
+
+
+def _refuse(row: Any) -> Any:
+    raise TypeError(row)

@@ -1,0 +1,187 @@
+"""Scores and grades as 64-bit floats, and messages on what is no such number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Blame
+from rankgauge.core.pair_table import FloatArray
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+
+__all__ = [
+    "finite_numbers", "first_not_finite", "is_lost", "is_missing", "lost_number", "number_text",
+    "numbers_of", "plain_number", "read_number", "whole_numbers_of", "wrong_number",
+]  # fmt: skip
+
+_SHOWN = 40
+# A number with a comma, which means one thing here and another there.
+_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
+_EXACT = 2**53
+_WORD, _HALF = 8, 32
+
+
+def read_number(text: bytes) -> float:
+    """A number as people write it: what Python reads, without ``1_0``.
+
+    Raises:
+        ValueError: If it is none, or a whole number that would become another. NaN and infinity
+            are numbers.
+    """
+    if b"_" in text:
+        raise ValueError(text)
+    number = float(text)
+    if abs(number) >= _EXACT and is_lost(text, number):
+        raise ValueError(text)
+    return number
+
+
+def is_lost(value: Any, number: float) -> bool:
+    """Whether a whole number, perhaps as text, became another as a 64-bit float.
+
+    From 2^53 on not every whole number has a float of its own: two scores would tie. Numbers with a
+    fraction are rounded, as everywhere; in text, one of zeros is none.
+    """
+    if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
+        return False
+    if isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        whole, _, fraction = text.strip().partition(".")
+        value = text if fraction.strip("0") else whole
+    try:
+        return int(value) != int(number)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def number_text(value: float, layout: Layout) -> str:
+    """A number with all its digits; whole grades without a point."""
+    return repr(plain_number(value, layout))
+
+
+def plain_number(value: float, layout: Layout) -> float | int:
+    """The number itself; a grade that is whole as a whole number, but for the zero with a sign."""
+    whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
+    return int(value) if whole and (value or math.copysign(1, value) > 0) else value
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no number: None, an empty text, or NA of pandas."""
+    empty = isinstance(value, str | bytes) and not value.strip()
+    return empty or value is None or type(value).__name__ == "NAType"
+
+
+def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
+    """What is wrong with a number that is none, or is not finite, and the fix."""
+    if is_missing(value):
+        return f"the {layout.value} is missing", layout.fix
+    lost = lost_number(value, layout)
+    if lost is not None:
+        return lost
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    fix = f"give every {layout.value} as a number"
+    if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
+        fix += ", with a point before its decimals: a comma may part thousands, too"
+    if isinstance(value, str | bytes | bytearray):
+        return f"{layout.value} {shown} is text, not a number", fix
+    return f"{layout.value} {shown} is of type {type(value).__name__}, not a number", fix
+
+
+def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
+    """The fault and fix of a whole number that is not a 64-bit float; None for others."""
+    if not (isinstance(value, str | bytes) or _is_number(type(value))):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if not is_lost(value, number):
+        return None
+    shown = value.decode() if isinstance(value, bytes) else value
+    fix = "subtract the same whole number from all scores, or list the documents, best first"
+    what = (
+        f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would become "
+        f"{int(number)}, and may tie with another {layout.value}"
+    )
+    return what, fix if layout is RUN else f"give a smaller {layout.value}"
+
+
+def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
+    """Numbers of any kind as 64-bit floats.
+
+    Raises:
+        InputError: If something is not a number. Whether it is finite is asked of the whole table.
+    """
+    bad = tuple(kind for kind in set(map(type, values)) if not _is_number(kind))
+    if bad:
+        row = next(row for row, value in enumerate(values) if type(value) in bad)
+        raise blame(row, *wrong_number(values[row], layout))
+    try:
+        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
+            found = np.fromiter(values, dtype=np.float64, count=len(values))
+    except (OverflowError, TypeError, ValueError):
+        found = np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
+    for row in np.flatnonzero(np.abs(found) >= _EXACT).tolist():
+        if is_lost(values[row], float(found[row])):
+            raise blame(row, *wrong_number(values[row], layout))
+    return found
+
+
+def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> FloatArray:
+    """An array of whole numbers as 64-bit floats.
+
+    Raises:
+        InputError: For the first that would become another number.
+    """
+    found: FloatArray = values.astype(np.float64)
+    if values.itemsize == _WORD:
+        # What is left of each above its lower half, exactly, is that half.
+        rest = found - (values >> _HALF).astype(np.float64) * 2.0**_HALF
+        lost = np.flatnonzero(rest != (values & (2**_HALF - 1)).astype(np.float64))
+        if len(lost):
+            raise blame(int(lost[0]), *wrong_number(int(values[lost[0]]), layout))
+    return found
+
+
+def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
+    """Numbers of any kind as 64-bit floats, all of them finite.
+
+    Raises:
+        InputError: For the first that is no number, or is not finite.
+    """
+    found = numbers_of(values, layout, blame)
+    bad = first_not_finite(found)
+    if bad is not None:
+        row, shown = bad
+        raise blame(row, f"{layout.value} {shown} is not a finite number", layout.fix)
+    return found
+
+
+def first_not_finite(values: FloatArray) -> tuple[int, str] | None:
+    """The first number that is not finite, and how it is shown."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return None
+    value = float(values[bad[0]])
+    return int(bad[0]), "NaN" if math.isnan(value) else str(value)
+
+
+def _is_number(kind: type) -> bool:
+    # NumPy's complex numbers would lose a part, its dates would become counts.
+    strange = str | bytes | bytearray | np.ndarray | np.complexfloating | np.datetime64
+    return hasattr(kind, "__float__") and not issubclass(kind, strange)
+
+
+def _number(value: Any, row: int, layout: Layout, blame: Blame) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        raise blame(row, *wrong_number(value, layout)) from None

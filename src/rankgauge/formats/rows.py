@@ -1,0 +1,297 @@
+"""Rows of query, document and number, on their way from a reader into a table.
+
+Readers raise an error for the first row that does not fit. With `on_error` they report every such
+row, leave it out, and go on: so a check finds all faults of a file that an evaluation refuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.columns import RUN, Columns, Layout
+from rankgauge.formats.lines import shorten
+from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
+
+__all__ = ["OnError", "RowFault", "Rows", "by_query", "finite", "rank_number", "table_of"]
+
+# Rows that are written at once: their Python objects take far more memory than they.
+_AT_ONCE = 1 << 16
+
+
+class RowFault(NamedTuple):
+    """A row that was left out.
+
+    Attributes:
+        error: What an evaluation raises for it.
+        line: Its line, 0 where there are none.
+        query: Its query, as far as it is known.
+        document: Its document.
+        not_finite: Whether all that is wrong is a score or grade that is missing or not finite.
+    """
+
+    error: InputError
+    line: int = 0
+    query: str = ""
+    document: str = ""
+    not_finite: bool = False
+
+
+OnError: TypeAlias = Callable[[RowFault], None]
+
+
+class Rows:
+    """Rows of a file, added one by one.
+
+    Args:
+        name: The name of the file.
+        layout: Judgments or run.
+        with_ranks: Whether to read the ranks beside the scores, too.
+        on_error: Where given, gets the rows that do not fit, which are left out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        layout: Layout,
+        *,
+        with_ranks: bool = False,
+        on_error: OnError | None = None,
+    ) -> None:
+        self.name, self.layout, self.on_error = name, layout, on_error
+        self.with_ranks = with_ranks and layout is RUN
+        self.lines: list[int] = []
+        self.queries: list[Any] = []
+        self.docs: list[Any] = []
+        self.values: list[Any] = []
+        self.ranks: list[float] = []
+
+    def add(self, line: int, query: Any, doc: Any, value: Any) -> None:
+        """Add a row."""
+        self.lines.append(line)
+        self.queries.append(query)
+        self.docs.append(doc)
+        self.values.append(value)
+
+    def refuse(
+        self,
+        line: int,
+        what: str,
+        fix: str,
+        *,
+        column: int = 0,
+        text: bytes = b"",
+        ids: tuple[Any, Any] = ("", ""),
+        not_finite: bool = False,
+    ) -> None:
+        """Raise the error of a row, or report it.
+
+        Args:
+            line: The number of its line.
+            what: What was found and what was wanted.
+            fix: How to fix it.
+            column: The number of the field, 0 for the whole line.
+            text: The line.
+            ids: Query and document, as far as they are known.
+            not_finite: As in :class:`RowFault`.
+
+        Raises:
+            FormatError: Without `on_error`.
+        """
+        error = FormatError(
+            what, path=self.name, line=line, column=column, text=shorten(text), fix=fix
+        )
+        self.report(error, ids, not_finite=not_finite)
+
+    def report(
+        self, error: FormatError, ids: tuple[Any, Any] = ("", ""), *, not_finite: bool = False
+    ) -> None:
+        """Raise this error of a row, or report it; as :meth:`refuse`."""
+        if self.on_error is None:
+            raise error
+        query, doc = map(_shown, ids)
+        self.on_error(RowFault(error, error.line, query, doc, not_finite))
+
+    def table(
+        self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
+    ) -> PairTable:
+        """All rows as a table.
+
+        Args:
+            columns: Their columns, where they have names.
+            places: The numbers of the columns for messages, 0 where there are none.
+
+        Raises:
+            FormatError: If there is no row, or one does not fit.
+        """
+        if self.on_error is not None:
+            self._drop_faults(self.on_error)
+        if not self.lines:
+            fix = f"give rows of {', '.join(self.layout.columns)}"
+            raise FormatError("there is no row to read", path=self.name, fix=fix)
+        ranks = np.array(self.ranks) if self.ranks else None
+        return table_of(
+            Ids.of(self.queries, "query id", self._blame(places[0])),
+            Ids.of(self.docs, "document id", self._blame(places[1])),
+            numbers_of(self.values, self.layout, self._blame(places[2])),
+            self.layout,
+            source=self.name,
+            columns=columns,
+            lines=np.array(self.lines, dtype=np.int64),
+            ranks=None if ranks is None or np.isnan(ranks).any() else ranks,
+        )
+
+    def _blame(self, column: int) -> Blame:
+        return lambda row, what, fix: FormatError(
+            what, path=self.name, line=self.lines[row], column=column, fix=fix
+        )
+
+    def _drop_faults(self, on_error: OnError) -> None:
+        kept = []
+        for row in range(len(self.lines)):
+            error = self._fault(row)
+            if error is None:
+                kept.append(row)
+            else:
+                query, doc = _shown(self.queries[row]), _shown(self.docs[row])
+                value = self.values[row]
+                not_finite = is_missing(value) or (
+                    isinstance(value, float) and not math.isfinite(value)
+                )
+                on_error(RowFault(error, self.lines[row], query, doc, not_finite))
+        for name in ("lines", "queries", "docs", "values", "ranks"):
+            column = getattr(self, name)
+            column[:] = [column[row] for row in kept] if column else []
+
+    def _fault(self, row: int) -> InputError | None:
+        query, doc, value = self.queries[row], self.docs[row], self.values[row]
+
+        def blame(_: int, what: str, fix: str) -> InputError:
+            return self._blame(0)(row, what, fix)
+
+        try:
+            if not (_is_plain_id(query) and _is_plain_id(doc)):
+                Ids.of([query], "query id", blame)
+                Ids.of([doc], "document id", blame)
+            if type(value) is not float or not math.isfinite(value):
+                finite_numbers([value], self.layout, blame)
+        except InputError as error:
+            return error
+        return None
+
+
+def _is_plain_id(value: Any) -> bool:
+    if type(value) is str:
+        return bool(value) and value.isascii() and "\0" not in value
+    return type(value) is bytes and bool(value) and b"\0" not in value
+
+
+def _shown(value: Any) -> str:
+    return show_id(value) if isinstance(value, bytes) else str(value)
+
+
+def table_of(
+    queries: Ids,
+    docs: Ids,
+    values: FloatArray,
+    layout: Layout,
+    *,
+    source: str,
+    columns: Columns | None = None,
+    lines: IntArray | None = None,
+    ranks: FloatArray | None = None,
+    on_error: OnError | None = None,
+) -> PairTable:
+    """Columns of equal length as a table, with a note about columns of unusual names."""
+    notes: list[str] = []
+    if columns is not None and columns[:3] != layout.columns:
+        notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
+        if columns.has_ranks:
+            values = -values
+            notes.append(f"{source}: no scores, so the documents stand in order of their rank")
+    if columns is not None and columns.rivals:
+        names = " and ".join(map(repr, columns.rivals))
+        raise InputError(
+            f"columns {names} have the same name but for case, blanks and dashes", where=source,
+            fix="keep the one that is meant, or rename the others",
+        )  # fmt: skip
+    if columns is not None and columns.beside:
+        names = ", ".join(map(repr, columns.beside))
+        notes.append(f"{source}: not read, though it could be meant, too: {names}")
+    table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
+    return finite(table.said(*notes, source=source), layout, on_error)
+
+
+def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
+    """The table itself, if all its numbers are finite; with `on_error`, its finite rows."""
+    good = np.isfinite(table.values)
+    if good.all():
+        return table
+    numbers = table.query_numbers()
+    for row in np.flatnonzero(~good).tolist():
+        query, doc = show_id(table.queries[int(numbers[row])]), show_id(table.docs[row])
+        value = float(table.values[row])
+        shown = "NaN" if math.isnan(value) else str(value)
+        line = 0 if table.lines is None else int(table.lines[row])
+        error = InputError(
+            f"{layout.value} {shown} of document '{doc}' for query '{query}' is not a finite "
+            "number",
+            where=table.source + (f", line {line}" if line else ""), fix=layout.fix,
+        )  # fmt: skip
+        if on_error is None:
+            raise error
+        on_error(RowFault(error, line, query, doc, not_finite=True))
+    kept = table.keep(np.flatnonzero(good))
+    # Queries without rows are left out, too.
+    return PairTable.of_rows(
+        kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
+        lines=kept.lines, ranks=kept.ranks,
+    ).said(*table.notes, source=table.source)  # fmt: skip
+
+
+def rank_number(value: Any) -> float:
+    """A rank beside a score, as text or as a number; NaN where it is none."""
+    try:
+        return read_number(value.encode() if isinstance(value, str) else str(value).encode())
+    except ValueError:
+        return math.nan
+
+
+def by_query(
+    table: PairTable, *, whole: bool = False
+) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    """Each query with its documents and their numbers, as text.
+
+    Args:
+        table: Judgments or a run.
+        whole: Whether all documents of a query come at once; else one with many comes again.
+
+    Raises:
+        InputError: If an id is not UTF-8.
+    """
+    ends = table.offsets.tolist()
+    for number, query in enumerate(_texts_of(table.queries)):
+        start, stop = ends[number], ends[number + 1]
+        step = max(stop - start, 1) if whole else _AT_ONCE
+        for first in range(start, max(stop, start + 1), step):
+            rows = slice(first, min(first + step, stop))
+            docs = _texts_of(table.docs.take(rows), table.docs)
+            yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
+
+
+def _texts_of(ids: Ids, column: Ids | None = None) -> list[str]:
+    try:
+        return [value.decode("utf-8") for value in ids.tolist()]
+    except UnicodeDecodeError as error:
+        many = (column or ids).not_text()
+        others = "" if many == 1 else f" ({many} ids are not)"
+        raise InputError(
+            f"id '{show_id(error.object)}' is not UTF-8, so it cannot be written as text{others}",
+            fix="write TREC format, which keeps the bytes",
+        ) from None

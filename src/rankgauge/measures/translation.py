@@ -1,0 +1,378 @@
+"""From the spelling of another tool to ours: text to text, by the tables of `spellings`.
+
+Nothing here makes a measure: what a spelling stands for is written as our own name, which the
+parser then reads like any other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from rankgauge.core.grammar import LONGEST, ParsedName, plain_key, split_name
+from rankgauge.errors import UnknownName
+from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
+from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
+
+__all__ = ["DIALECTS", "ToolName", "is_offered", "no_such_name", "tool_names", "translate"]
+
+DIALECTS = tuple(name for name in TOOLS if name != "people")
+# What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
+_VERSION = re.compile(
+    r"(trec_eval)-(?:9|10)(?:\.[0-9.]*)?|(mteb)-(?:ignore-identical-ids|skip-first-result)"
+)
+_SIMILARITY = re.compile(
+    r"(?:[\w-]+_)?(?:cosine|cos_sim|dot|dot_score|euclidean|manhattan|maxsim)[-_](?=[A-Za-z])"
+)
+_LEVEL = re.compile(r"-l([0-9]+)$")
+_PATIENCE = re.compile(r"rbp\.([0-9]+)")
+_TOP_K = re.compile(r"top[-_ ]?([0-9]+)[-_ ]([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
+_AT = re.compile(r"(.*?[^ _])(?:[ _]at[ _]|[ _@-])([0-9]+)", re.IGNORECASE)
+_CUT = re.compile(r"(.*?[^0-9.@ _-])[.@ _-]?([0-9]+)")
+_LIST = re.compile(r"([A-Za-z0-9]\w*)\.([0-9.,=p-]*)")
+_NAUC = re.compile(r"nauc[_ ].*", re.IGNORECASE)
+# From so many letters on a name can be near another, and up to so many are looked at.
+_SHORTEST, _LONGEST_KEY = 3, 60
+# How near it has to be, and how much less near than the nearest the others may be.
+_NEAR, _SPREAD = 0.6, 0.15
+
+
+class ToolName(NamedTuple):
+    """A spelling of a measure, as one tool writes it.
+
+    Attributes:
+        tool: The tool.
+        name: As it is written, with a cut-off where there is one.
+        means: Our measure; empty if it is none.
+        why: Why it is none, or when the numbers are the same.
+    """
+
+    tool: str
+    name: str
+    means: str
+    why: str
+
+
+def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
+    """Our names for a spelling of another tool; None for what no tool writes.
+
+    Args:
+        text: The spelling.
+        dialect: The tool whose spelling it is; any tool's if left out.
+
+    Raises:
+        UnknownName: If it is no measure here (with the reason), tools mean different things by
+            it, or nobody knows the dialect.
+
+    Example:
+        >>> translate("cosine_ndcg@10"), translate("map@100", "sentence-transformers")
+        (('nDCG@10',), ('AP(norm=min(k,R))@100',))
+    """
+    tool = None if dialect is None else _tool(dialect)
+    if len(text) > LONGEST:
+        return None
+    text = text.strip().replace("\N{GREEK SMALL LETTER ALPHA}", "alpha")
+    many = _of_trec_eval(text, tool)
+    if many is not None:
+        return many
+    similarity = _SIMILARITY.match(text)
+    if similarity and tool in {None, "sentence-transformers"}:
+        # Only one tool writes that.
+        rest = translate(text[similarity.end() :], "sentence-transformers")
+        if rest is not None:
+            return rest
+    for spelled in _readings(text):
+        found = _looked_up(text, spelled, tool)
+        if found is not None:
+            return (found,)
+    return None
+
+
+def _tool(dialect: str) -> str:
+    if not isinstance(dialect, str):
+        raise UnknownName(f"dialect={dialect!r:.60} is not possible", fix=_dialects())
+    version = _VERSION.fullmatch(dialect)
+    name = version[version.lastindex or 0] if version else dialect
+    if name not in DIALECTS:
+        raise UnknownName(f"dialect={dialect[:60]!r} is not possible", fix=_dialects())
+    return name
+
+
+def _dialects() -> str:
+    return f"choose one of: {', '.join(DIALECTS)}"
+
+
+def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
+    """Lists, families and nicknames: what stands for several measures in trec_eval."""
+    own = tool in {"trec_eval", "pytrec_eval"}
+    if tool is not None and not own:
+        return None
+    if text in NICKNAMES:
+        parts = (_each(name, own=True) or (name,) for name in NICKNAMES[text])
+        return tuple(name for names in parts for name in names if _is_declared(name))
+    return _each(text, own=own)
+
+
+def _each(text: str, *, own: bool) -> tuple[str, ...] | None:
+    """The names of a list or a family: ``P.5,10`` is ``P_5`` and ``P_10``."""
+    listed = _LIST.fullmatch(text)
+    name, given = (listed[1], listed[2]) if listed else (text, FAMILIES.get(text, ""))
+    # P alone is a measure that lacks its cut-off, unless it is surely the family.
+    if not given or (not listed and not own and plain_key(name) in NAMES):
+        return None
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(name, given)
+    return tuple(f"{name}_{cut}" for cut in given.split(",")) if f"{name}_" in TREC else None
+
+
+def _gains(name: str, given: str) -> tuple[str, ...] | None:
+    """``ndcg.1=3.5,2=9``: a grade is worth another gain."""
+    if "=" not in given:
+        return None
+    ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
+    return (f"{ours}(gain={{{given.replace('=', ':')}}})",)
+
+
+def _levels(_name: str, given: str) -> tuple[str, ...]:
+    return tuple(f"IPrec@{level}" for level in given.split(","))
+
+
+def _patience(_name: str, given: str) -> tuple[str, ...] | None:
+    """``rbp.p=0.8`` of trec_eval 10; ``rbp.95`` is of ranx."""
+    return (f"RBP({given})",) if given.startswith("p=") else None
+
+
+def _weighed(_name: str, given: str) -> tuple[str, ...]:
+    """``set_F.4`` weighs by 4 what the book weighs by the square of beta."""
+    try:
+        beta = math.sqrt(float(given))
+    except ValueError:
+        return (f"SetF(beta={given})",)
+    return (f"SetF(beta={beta:.15g})",)
+
+
+def _worths(name: str, given: str) -> tuple[str, ...] | None:
+    """``utility.1,-1,0,0``: the worths of hits, other documents and misses; the last has to be 0.
+
+    It is that of documents neither relevant nor retrieved, which a run and judgments do not have.
+    """
+    worths = given.split(",")
+    if name not in TREC or len(worths) != 4 or worths[3].strip("-0."):
+        return None
+    hit, noise, miss, _ = worths
+    return (f"{TREC[name][0]}(hit={hit},miss={miss},noise={noise})",)
+
+
+# What stands behind the point of these is no list of cut-offs.
+_SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
+    "G": _gains,
+    "dcg": _gains,
+    "ndcg": _gains,
+    "ndcg_rel": _gains,
+    "Rndcg": _gains,
+    "rbp": _patience,
+    "set_F": _weighed,
+    "utility": _worths,
+    "iprec_at_recall": _levels,
+}
+
+
+def _readings(text: str) -> Iterator[ParsedName]:
+    """Ways to take the text apart, the plainest first."""
+    if _NAUC.fullmatch(text):
+        yield ParsedName("nauc", {}, None)
+    level = _LEVEL.search(text)
+    params = {"rel": level[1]} if level else {}
+    text = text[: level.start()] if level else text
+    patience = _PATIENCE.fullmatch(text)
+    if patience:
+        yield ParsedName("rbp", {"p": f"0.{patience[1]}", **params}, None)
+    top = _TOP_K.fullmatch(text)
+    if top:
+        yield ParsedName(f"top-k {top[2]}", params, top[1])
+    try:
+        plain = split_name(text)
+    except UnknownName:
+        return
+    yield plain._replace(params={**plain.params, **params})
+    at = _AT.fullmatch(text)
+    if at and plain.at is None:
+        yield ParsedName(at[1], params, at[2])
+
+
+def _looked_up(text: str, spelled: ParsedName, tool: str | None) -> str | None:
+    """Our name for what was taken apart; None if it stands in no table."""
+    key, params = plain_key(spelled.name), dict(spelled.params)
+    for (of, word), names in FLAGS.items():
+        if key == of and word in params:
+            name = names[params.pop(word).lower() == "true"]
+            return _named(name, params, spelled.at) if _is_declared(name) else None
+    _drop_implied(text, key, params)
+    key = _conditioned(key, params)
+    if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
+        return f"RBP(p=0.{spelled.at})"
+    # Without a tool our own names come first: they mean what they always meant.
+    if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
+        return _named(spelled.name, params, spelled.at)
+    tools = _table().get(key, {})
+    found = {name: row for name, row in tools.items() if tool is None or name == tool}
+    if tool is not None and not found:
+        return None
+    meant = {row.means: row for row in found.values()}
+    if len(meant) > 1:
+        raise _clash(text, spelled, found)
+    for row in meant.values():
+        if not row.means:
+            raise UnknownName(f"{text!r} is no measure here: {row.why}", fix=row.instead)
+        bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
+        means = row.bare if bare and tool is not None else row.means
+        return _named(means, params, spelled.at) if _is_declared(means) else None
+    return None
+
+
+def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
+    """Take out what is so here anyway; refuse what is said to be otherwise."""
+    for (of, word), implied in IMPLIED.items():
+        if key == of and word in params and params.pop(word) != implied.value:
+            raise UnknownName(f"{text!r} is no measure here: {implied.why}", fix=implied.instead)
+
+
+def _conditioned(key: str, params: Mapping[str, str]) -> str:
+    """The key with the parameter that makes it another measure: ``numret(rel)``."""
+    for word in params:
+        if f"{key}({word})" in _table():
+            return f"{key}({word})"
+    return key
+
+
+def _named(means: str, params: Mapping[str, str], at: str | None) -> str:
+    name, own, cut = split_name(means)
+    at = cut if at is None else at
+    inside = ",".join(f"{word}={value}" for word, value in {**own, **params}.items())
+    return name + (f"({inside})" if inside else "") + (f"@{at}" if at is not None else "")
+
+
+def _is_declared(name: str) -> bool:
+    """Whether the measure of this name of ours, or of trec_eval, is declared."""
+    stem = re.split(r"[(@]", name, maxsplit=1)[0]
+    head = stem.rpartition("_")[0] + "_"
+    return plain_key(stem) in NAMES or stem in TREC or head in TREC
+
+
+def is_offered(spelling: Spelling) -> bool:
+    """Whether its measure is declared, or it says why there is none.
+
+    Example:
+        >>> is_offered(Spelling("mrr", "RR"))
+        True
+    """
+    return not spelling.means or _is_declared(spelling.means)
+
+
+def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> UnknownName:
+    by_meaning: dict[str, list[str]] = {}
+    for tool, row in found.items():
+        if row.means and _is_declared(row.means):
+            name = _named(row.means, spelled.params, spelled.at)
+            by_meaning.setdefault(name, []).append("everyday speech" if tool == "people" else tool)
+    said = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
+    dialect = next(tool for tools in by_meaning.values() for tool in tools if tool in DIALECTS)
+    return UnknownName(
+        f"{text!r} stands for different measures: {said}",
+        fix=f'write the one that is meant, or name the tool: parse(..., dialect="{dialect}")',
+    )
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Spelling]]:
+    """By key and tool."""
+    table: dict[str, dict[str, Spelling]] = {}
+    for tool in TOOLS.values():
+        for spelling in tool.spellings:
+            table.setdefault(plain_key(spelling.name), {})[tool.name] = spelling
+    return table
+
+
+def no_such_name(spelled: ParsedName) -> UnknownName:
+    """The error for a name that nobody knows: the nearest of all spellings, as we write them.
+
+    Example:
+        >>> print(no_such_name(split_name("nDGC@10")))
+        no measure is called 'nDGC'
+        fix: did you mean nDCG@10 or RnDCG or alpha_nDCG@10?
+    """
+    got = spelled.name
+    known: dict[str, str] = {}
+    for key, (name, params) in NAMES.items():
+        known[key] = _named(name, {word: str(value) for word, value in params.items()}, None)
+    for key, tools in _table().items():
+        for row in tools.values():
+            if row.means and _is_declared(row.means):
+                known.setdefault(key, row.means)
+    for twin, (name, *_) in TREC.items():
+        known.setdefault(plain_key(twin), name)
+    at = _CUT.fullmatch(got)
+    cut = spelled.at or (at and at[2])
+    near = _nearest(plain_key(at[1] if at else got), known)
+    shown = [f"{name}@{cut}" if cut and _takes_cut(name) else name for name in near]
+    fix = (
+        f"did you mean {' or '.join(shown)}?"
+        if near
+        else ("rankgauge measures lists all; write Name@k, such as nDCG@10")
+    )
+    return UnknownName(f"no measure is called {got[:60]!r}", fix=fix)
+
+
+def _nearest(key: str, known: Mapping[str, str]) -> list[str]:
+    """The nearest measures, each once; nothing for what is too short to be near anything."""
+    import difflib
+
+    key = key[:_LONGEST_KEY]
+    if len(key) < _SHORTEST:
+        return []
+    close = difflib.get_close_matches(key, known, n=6, cutoff=_NEAR)
+    ratios = [difflib.SequenceMatcher(a=name, b=key).ratio() for name in close]
+    near = [name for name, ratio in zip(close, ratios, strict=True) if ratio > ratios[0] - _SPREAD]
+    return list(dict.fromkeys(known[name] for name in near))[:3]
+
+
+def _takes_cut(name: str) -> bool:
+    declared = _declared(name)
+    return declared.at in declared.words
+
+
+def _declared(name: str) -> Declaration:
+    return DECLARED[name.partition("(")[0]]
+
+
+def _needs_cut(name: str) -> bool:
+    declared = _declared(name)
+    return declared.at in declared.required
+
+
+def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
+    """Every spelling of the tables, by tool: for pages and lists.
+
+    Example:
+        >>> [row.means for row in tool_names(["ranx"]) if row.name == "ndcg_burges@k"]
+        ['nDCG(gain=exp)@k']
+    """
+    for name in tools:
+        tool = TOOLS[name]
+        has_cut = "{k}" in tool.shown
+        for row in filter(is_offered, tool.spellings):
+            # What stands in parentheses is a condition, not a part of the name.
+            cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
+            shown = row.name
+            if cut and has_cut:
+                shown = tool.shown.format(name=row.name, k=_declared(row.means).at)
+            needed = cut and (has_cut or _needs_cut(row.means))
+            means = f"{row.means}@{_declared(row.means).at}" if needed else row.means
+            if has_cut or not row.bare:
+                yield ToolName(name, shown, means, row.why)
+            if row.bare:
+                yield ToolName(name, row.name, row.bare, row.why)

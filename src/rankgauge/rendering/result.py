@@ -1,0 +1,101 @@
+"""Result: what every class has that a public function returns."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rankgauge.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from rankgauge.rendering.tables import Table
+
+__all__ = ["Result"]
+
+
+class Result:
+    """A result: printed it is a table, in a notebook too; its values are JSON or a data frame.
+
+    ``str(result)`` is what the command line prints. Options of a report, such as the values of
+    every query, are those of :func:`rankgauge.reports.render`.
+    """
+
+    # The name of the published JSON schema; empty where there is none.
+    _schema: ClassVar[str] = ""
+
+    def table(self) -> Table:
+        """Return the result as one table, for people."""
+        raise NotImplementedError
+
+    def data_table(self) -> Table:
+        """Return the result as one table of plain values, for programs."""
+        return self.table()
+
+    def summary(self) -> str:
+        """Return one or two sentences, the conclusion first."""
+        raise NotImplementedError
+
+    def _data(self) -> dict[str, Any]:
+        """Return the attributes that `to_dict` gives."""
+        table = self.data_table()
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        return {"rows": rows, "notes": self.table().notes}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values; NaN and infinity are None."""
+        from rankgauge.core.json_text import plain
+
+        head = {}
+        if self._schema:
+            from importlib.metadata import version
+
+            head = {"schema": self._schema, "rankgauge": version("rankgauge")}
+        data: dict[str, Any] = plain(head | self._data())
+        return data
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, by the published schema where the result has one."""
+        from rankgauge.core.json_text import dump_json
+
+        return dump_json(self.to_dict())
+
+    def to_frame(self) -> Any:
+        """Return the rows of `to_csv` as a pandas data frame.
+
+        Raises:
+            MissingExtra: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra(
+                "pandas is not installed", fix="pip install 'rankgauge[pandas]', or use to_csv()"
+            ) from None
+        table = self.data_table()
+        return pd.DataFrame(list(table.rows), columns=list(table.columns))
+
+    def to_markdown(self) -> str:
+        """Return the result as Markdown."""
+        return self._rendered("markdown")
+
+    def to_latex(self) -> str:
+        """Return the result as LaTeX tables, which need the package booktabs."""
+        return self._rendered("latex")
+
+    def to_html(self) -> str:
+        """Return the result as elements of HTML, every text escaped."""
+        return self._rendered("html")
+
+    def to_csv(self) -> str:
+        """Return `data_table` as CSV."""
+        return self._rendered("csv")
+
+    def __str__(self) -> str:
+        return self._rendered("table").removesuffix("\n")
+
+    def _repr_html_(self) -> str:
+        return self._rendered("html")
+
+    def _rendered(self, format: str) -> str:
+        # Reports know all results and are above them: the one import upwards, when it is needed.
+        return str(importlib.import_module("rankgauge.reports.registry").render(self, format))

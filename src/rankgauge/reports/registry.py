@@ -1,0 +1,152 @@
+"""One function renders every result: which tables a result has, and in which formats."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from rankgauge.core.grammar import unknown
+from rankgauge.errors import InputError
+from rankgauge.rendering.result import Result
+from rankgauge.rendering.tables import Format, Table, render_table
+
+if TYPE_CHECKING:
+    from rankgauge.corpus import Collection
+    from rankgauge.diagnosis import Diagnosis
+
+__all__ = ["FORMATS", "Options", "Report", "render"]
+
+FORMATS: tuple[str, ...] = get_args(Format)
+# Results whose report is more than their table, each with its module.
+_MODULES = {
+    "BenchmarkComparison": "benchmarks",
+    "BenchmarkRun": "benchmarks",
+    "CheckResult": "checks",
+    "CollectionInfo": "collections",
+    "Comparison": "comparisons",
+    "Diagnosis": "diagnoses",
+    "HistoryEntries": "histories",
+    "HistoryEntry": "histories",
+    "Evaluation": "evaluations",
+    "Explanation": "explanations",
+    "Exploration": "benchmarks",
+    "GateResult": "gates",
+    "Reconciliation": "reconciliations",
+    "Reproduction": "reconciliations",
+    "RunDiff": "diffs",
+    "TieReport": "comparisons",
+    "Trend": "histories",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report shows. A result that has no such part ignores the option.
+
+    Attributes:
+        color: Whether a table may use the colors of a terminal.
+        full: Everything, where a report is short otherwise.
+        per_query: The values of every query instead of the means.
+        described: Differences that are not tested, too.
+        transposed: Runs down and measures across.
+        strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
+        last: The latest so many entries of a history; all if None.
+        measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
+        diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
+        collection: The texts, which tell more failure patterns of an exploration apart.
+        k: The cut-off of these failure patterns.
+    """
+
+    color: bool = False
+    full: bool = False
+    per_query: bool = False
+    described: bool = True
+    transposed: bool = False
+    strict: bool = False
+    last: int | None = None
+    measures: Sequence[Any] = ()
+    diagnosis: Diagnosis | None = None
+    collection: Collection | None = None
+    k: int = 5
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a class of results is reported.
+
+    Attributes:
+        blocks: Makes the tables, and texts that are ready for the format, one below the other.
+        data: Makes the table of plain values for CSV; `data_table` of the result if None.
+        formats: Formats that only this class has, or writes otherwise than as its blocks.
+        several: Whether several results make one report: both functions take a sequence.
+    """
+
+    blocks: Callable[[Any, str, Options], Iterable[Table | str]]
+    data: Callable[[Any, Options], Table] | None = None
+    formats: Mapping[str, Callable[[Any, Options], str]] = field(default_factory=dict)
+    several: bool = False
+
+
+_DEFAULT = Report(lambda result, _format, _options: (result.table(),))
+_NO_OPTIONS = Options()
+
+
+def render(
+    result: Result | Sequence[Result], format: str = "table", options: Options = _NO_OPTIONS
+) -> str:
+    """Return results as text.
+
+    Args:
+        result: One, or several of the same class.
+        format: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (plain
+            values, one table), ``json`` (everything; one document a result, each on a line of its
+            own); for evaluations also ``trec`` (as trec_eval prints), for a gate ``junit``, for a
+            gate and a check ``github`` (annotations).
+        options: What is shown.
+
+    Raises:
+        UnknownName: For a format that the result does not have.
+        InputError: If there is no result.
+
+    Example:
+        >>> import rankgauge
+        >>> ev = rankgauge.evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+        >>> print(render(ev, "csv"), end="")
+        run,P@1
+        run,1.0
+    """
+    results = (result,) if isinstance(result, Result) else tuple(result)
+    if not results:
+        raise InputError("there is no result to report", fix="give at least one")
+    report = _report_of(type(results[0]))
+    known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
+    if format not in known:
+        raise unknown("format", format, known)
+    if format == "json" and format not in report.formats:
+        return "".join(one.to_json() + "\n" for one in results)
+    groups: Sequence[Any] = [results] if report.several else results
+    parts: list[str] = []
+    for group in groups:
+        if format in report.formats:
+            parts.append(report.formats[format](group, options))
+        elif format == "csv":
+            data = group.data_table() if report.data is None else report.data(group, options)
+            parts.append(render_table(data, format))
+        else:
+            parts += [
+                block
+                if isinstance(block, str)
+                else render_table(block, format, color=options.color)
+                for block in report.blocks(group, format, options)
+            ]
+    return "\n".join(filter(None, parts))
+
+
+def _report_of(kind: type[Result]) -> Report:
+    if kind.__name__ not in _MODULES:
+        return _DEFAULT
+    module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
+    report: Report = module.REPORTS[kind]
+    return report

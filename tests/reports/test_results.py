@@ -1,0 +1,159 @@
+"""Every result of a public function prints, shows and writes itself alike."""
+
+import importlib
+import inspect
+import json
+import math
+import pkgutil
+
+import pytest
+
+import rankgauge
+from rankgauge.core.json_text import dump_json, plain
+from rankgauge.rendering import Result
+from rankgauge.reports import FORMATS, Options, render
+from rankgauge.sample import sample_path
+
+QRELS = rankgauge.read_qrels(sample_path("qrels.txt"))
+BM25 = rankgauge.read_run(sample_path("runs/bm25.run"))
+KEYWORD = rankgauge.read_run(sample_path("runs/keyword.run"))
+COLLECTION = sample_path("qrels.txt").parent
+
+
+class Retriever:
+    """A run as a retriever."""
+
+    def __init__(self, run):
+        self._run = run
+
+    def index(self, documents):
+        """Nothing to do."""
+
+    def search(self, queries, k):
+        return [list(self._run[query.id].items())[:k] for query in queries]
+
+
+def benchmark(folder):
+    made = rankgauge.Benchmark(COLLECTION, store=folder)
+    made.run("bm25", Retriever(BM25))
+    made.run("keyword", Retriever(KEYWORD))
+    return made
+
+
+def history(folder):
+    pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
+    made = rankgauge.History(folder / "h.db")
+    for run in (BM25, KEYWORD):
+        made.add(rankgauge.evaluate(QRELS, run, "nDCG@10"), QRELS)
+    return made
+
+
+PACKAGES = [
+    importlib.import_module(f"rankgauge.{found.name}")
+    for found in pkgutil.iter_modules(rankgauge.__path__)
+    if found.ispkg
+]
+RESULTS = {
+    "Evaluation": lambda _: rankgauge.evaluate(QRELS, BM25),
+    "Comparison": lambda _: rankgauge.compare(QRELS, [BM25, KEYWORD]),
+    "RunDiff": lambda _: rankgauge.diff(QRELS, BM25, KEYWORD),
+    "Overlap": lambda _: rankgauge.rbo(BM25, KEYWORD),
+    "Diagnosis": lambda _: rankgauge.diagnose(QRELS, BM25),
+    "GateResult": lambda _: rankgauge.gate(
+        QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)
+    ),
+    "CheckResult": lambda _: rankgauge.check(QRELS, [BM25]),
+    "Explanation": lambda _: rankgauge.explain(QRELS, BM25, "nDCG@10"),
+    "Reconciliation": lambda _: rankgauge.reconcile(QRELS, BM25, "nDCG@10", "beir"),
+    "Reproduction": lambda _: rankgauge.reproduce(QRELS, BM25, "nDCG@10", 0.6390),
+    "TieReport": lambda _: rankgauge.tie_report(QRELS, BM25),
+    "UnjudgedReport": lambda _: rankgauge.unjudged_report(QRELS, BM25),
+    "Reliability": lambda _: rankgauge.reliability(QRELS, [BM25, KEYWORD]),
+    "BenchmarkRun": lambda folder: benchmark(folder).runs["bm25"],
+    "BenchmarkComparison": lambda folder: benchmark(folder).compare(),
+    "Exploration": lambda _: rankgauge.explore(
+        dict, lambda *_: (BM25, None), QRELS, {"k": [1, 2]}, start={"k": 1}
+    ),
+    "TunedFusion": lambda _: rankgauge.tune_fusion(QRELS, [BM25, KEYWORD], folds=2),
+    "CollectionInfo": lambda _: rankgauge.describe_collection(COLLECTION),
+    "HistoryEntries": lambda folder: history(folder).entries(),
+    "HistoryEntry": lambda folder: history(folder).entry(1),
+    "HistoryComparison": lambda folder: history(folder).compare(1, 2),
+    "Trend": lambda folder: history(folder).trend("nDCG@10"),
+    "Conversion": lambda folder: rankgauge.convert(
+        sample_path("qrels.txt"), folder / "qrels.csv"
+    ),
+    "SpanScores": lambda _: rankgauge.corpus.span_scores(
+        {"q": [rankgauge.corpus.Span("d", 0, 5)]},
+        {"q": [rankgauge.corpus.Span("d", 2, 9)]},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=RESULTS)
+def result(request, tmp_path):
+    made = RESULTS[request.param](tmp_path)
+    assert type(made).__name__ == request.param
+    return made
+
+
+def test_a_result_is_printed_shown_and_written(result):
+    pytest.importorskip("pandas", reason="data frames need pandas")
+    assert isinstance(result, Result)
+    printed = str(result)
+    assert printed.strip()
+    assert not printed.endswith("\n")
+    assert printed in render(result) or type(result).__name__ == "Conversion"
+    for format in FORMATS:
+        assert render(result, format).endswith("\n"), format
+    assert "<table" in result._repr_html_()
+    assert result._repr_html_() == result.to_html() == render(result, "html")
+    assert "|" in result.to_markdown()
+    assert "\\begin{tabular}" in result.to_latex()
+    assert result.to_csv().count("\n") >= 1
+    assert len(result.to_frame().columns) >= 1
+    summary = result.summary()
+    assert summary
+    assert "\n" not in summary
+    assert len(summary) < 500
+
+
+def test_json_is_the_dict_and_has_no_nan(result):
+    data = result.to_dict()
+    assert isinstance(data, dict)
+    assert json.loads(result.to_json(), parse_constant=pytest.fail) == data
+    assert render(result, "json") == result.to_json() + "\n"
+
+
+def test_every_class_of_results_is_here():
+    found = set()
+    for module in PACKAGES:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) and issubclass(value, Result) and value is not Result:
+                found.add(name)
+    assert found == set(RESULTS)
+
+
+def test_every_class_with_json_or_a_table_is_a_result():
+    """Nothing that a public function returns has methods of its own for what all have."""
+    for module in PACKAGES:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not inspect.isclass(value) or issubclass(value, Result):
+                continue
+            assert not hasattr(value, "table") or name == "Change", name
+            assert "_repr_html_" not in vars(value) or name == "Plot", name
+
+
+def test_several_results_are_one_report():
+    runs = [rankgauge.evaluate(QRELS, run, "RR") for run in (BM25, KEYWORD)]
+    assert render(runs).splitlines()[2].startswith("bm25")
+    assert render(runs, "json").count("\n") == 2
+    assert "q01" in render(runs, "table", Options(per_query=True))
+
+
+def test_what_json_does_not_have_is_null_or_text():
+    given = {"a": math.nan, "b": (math.inf, 1), "m": rankgauge.parse("nDCG@10"), 3: {1.5}}
+    assert plain(given) == {"a": None, "b": [None, 1], "m": "nDCG@10", "3": [1.5]}
+    assert dump_json(["a\x9b"]) == '["a\\u009b"]'
