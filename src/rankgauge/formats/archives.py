@@ -81,7 +81,11 @@ class Archive:
     def members(self) -> tuple[str, ...]:
         """The names of its files, without those that a Mac adds, and hidden ones."""
         names = dict.fromkeys(info.filename for info in self._infos)
-        return tuple(name for name in names if not _is_beside(name))
+        return tuple(
+            name
+            for name in names
+            if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
+        )
 
     def sole(self) -> str | None:
         """Its only file, None if there are several."""
@@ -173,11 +177,6 @@ class Archive:
         if too_many(info.compress_size, info.file_size):
             raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
         return info
-
-
-def _is_beside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return name.startswith("__MACOSX/") or path.name.startswith(".")
 
 
 def _unreadable(shown: str, error: Exception) -> FormatError:

@@ -22,7 +22,6 @@ __all__ = [
     "quoting_error", "read_csv", "read_tsv", "rows_of", "tsv_lines",
 ]  # fmt: skip
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
 # Ids as a spreadsheet or a data frame writes numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")

@@ -32,11 +32,11 @@ from rankgauge.formats.lines import (
 )
 from rankgauge.formats.mappings import is_list
 from rankgauge.formats.numbers import finite_numbers, read_number
-from rankgauge.formats.registry import InFormat, format_of
+from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_of
 
 __all__ = ["Wide", "WideRows", "row_place", "subtopics_said", "wide_rows"]
 
-_FORMATS = ("trec", "csv", "tsv", "json", "jsonl")
+_FORMATS = tuple(name for name in QRELS_FORMATS if name in RUN_FORMATS)
 _LIBRARY = "ir_datasets:"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FOUR = 4

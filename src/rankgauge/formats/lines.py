@@ -158,8 +158,8 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
             from rankgauge.formats.compression import unpacking
 
             yield unpacking(buffered, packing, name)
-        if source == "-":
-            _leave(buffered, raw)
+        if source == "-" and buffered is not raw:
+            buffered.detach()  # closing our wrapper would close standard input
     finally:
         if source != "-":
             raw.close()
@@ -240,12 +240,6 @@ def refuse(start: bytes, name: str) -> None:
             "this is a tar archive, wanted plain text", path=name,
             fix="unpack it (tar -xf FILE), and name a file in it",
         )  # fmt: skip
-
-
-def _leave(buffered: io.BufferedReader, raw: BinaryIO) -> None:
-    # Closing our wrapper would close standard input.
-    if buffered is not raw:
-        buffered.detach()
 
 
 def _standard_input() -> BinaryIO:

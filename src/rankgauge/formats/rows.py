@@ -160,7 +160,10 @@ class Rows:
                 kept.append(row)
             else:
                 query, doc = _shown(self.queries[row]), _shown(self.docs[row])
-                not_finite = _is_not_finite(self.values[row])
+                value = self.values[row]
+                not_finite = is_missing(value) or (
+                    isinstance(value, float) and not math.isfinite(value)
+                )
                 on_error(RowFault(error, self.lines[row], query, doc, not_finite))
         for name in ("lines", "queries", "docs", "values", "ranks"):
             column = getattr(self, name)
@@ -187,10 +190,6 @@ def _is_plain_id(value: Any) -> bool:
     if type(value) is str:
         return bool(value) and value.isascii() and "\0" not in value
     return type(value) is bytes and bool(value) and b"\0" not in value
-
-
-def _is_not_finite(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, float) and not math.isfinite(value))
 
 
 def _shown(value: Any) -> str:
