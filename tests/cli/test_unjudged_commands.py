@@ -72,7 +72,7 @@ def test_runs_of_one_group_are_left_out_together(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((BM25,), "fewer than two runs"),
+        ((BM25,), "wanted two or more"),
         ((BM25, KEYWORD, "--group", "bm25"), "wanted RUN=GROUP"),
         ((BM25, KEYWORD, "--group", "x.run=a"), "wanted RUN=GROUP"),
         ((BM25, KEYWORD, "-m", "num_q"), "is no measure here"),

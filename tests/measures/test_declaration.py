@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rankgauge import Measure, evaluate, parse
-from rankgauge.measures import declaration
-from rankgauge.measures.declaration import Declaration, register
+from rankgauge import Evaluation, Measure, compare, evaluate, parse
+from rankgauge.measures import Declaration, declaration, register
 from rankgauge.reports import describe
 
 
@@ -42,6 +41,14 @@ def test_it_is_parsed_written_and_averaged(faithful: Measure) -> None:
     assert found[0] == -0.5
     assert np.isnan(found[1])
     assert describe("faithful").startswith("Faithful: Faithfulness: the share of the claims")
+
+
+def test_evaluations_hold_and_compare_its_values(faithful: Measure) -> None:
+    one = Evaluation.from_values("a", ["q1", "q2"], {faithful @ 5: [0.5, 1.0]})
+    other = Evaluation.from_values("b", ["q1", "q2"], {"Faithful@5": [0.25, 1.0]})
+    assert one.mean() == {"Faithful@5": 0.75}
+    (difference,) = compare([one, other]).differences
+    assert difference.measure == faithful @ 5
 
 
 def test_a_run_does_not_have_its_values(faithful: Measure) -> None:

@@ -171,7 +171,7 @@ class Baseline:
             for one in (found, *map(Run.of, noise))
         ]
         made = cls.of_values(evaluations[0], truth, ranked(found), top)
-        return made.accepted(evaluations[0], wanted.max_failed, evaluations[1:])
+        return _finished(made, evaluations[0], wanted.max_failed, repeats=evaluations[1:])
 
     @classmethod
     def from_evaluation(
@@ -196,7 +196,8 @@ class Baseline:
             >>> Baseline.from_evaluation(made).mean("RR")
             0.5
         """
-        return cls.of_values(evaluation).accepted(evaluation, max_failed, list(noise))
+        made = cls.of_values(evaluation)
+        return _finished(made, evaluation, max_failed, repeats=list(noise))
 
     @classmethod
     def of_values(
@@ -232,23 +233,6 @@ class Baseline:
             measures={str(m): _definition(m, evaluation) for m in evaluation.measures},
             queries=dict(sorted(queries.items())),
         )
-
-    def accepted(
-        self, evaluation: Evaluation, max_failed: float, repeats: Sequence[Evaluation]
-    ) -> Baseline:
-        """Return the same with its noise; refuse a run that is not fit to be a baseline."""
-        failure = self.failure(evaluation, max_failed)
-        if failure:
-            raise InputError(
-                f"{failure}: no baseline", where=f"run {self.run_name!r}",
-                fix="fix the run, or raise max_failed in the rules",
-            )  # fmt: skip
-        for fault in input_faults(evaluation):
-            raise InputError(
-                f"{fault.message} ({fault.code}): no baseline", where=f"run {self.run_name!r}",
-                fix=fault.fix,
-            )  # fmt: skip
-        return replace(self, noise=Noise.of(repeats)) if repeats else self
 
     def empty(self) -> list[str]:
         """The queries known to have no ranking."""
@@ -363,6 +347,24 @@ class Baseline:
     def __repr__(self) -> str:
         names = ", ".join(self.measures)
         return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {names}>"
+
+
+def _finished(
+    made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]
+) -> Baseline:
+    """A baseline with its noise; a run that is not fit to be one is refused."""
+    failure = made.failure(evaluation, max_failed)
+    if failure:
+        raise InputError(
+            f"{failure}: no baseline", where=f"run {made.run_name!r}",
+            fix="fix the run, or raise max_failed in the rules",
+        )  # fmt: skip
+    for fault in input_faults(evaluation):
+        raise InputError(
+            f"{fault.message} ({fault.code}): no baseline", where=f"run {made.run_name!r}",
+            fix=fault.fix,
+        )  # fmt: skip
+    return replace(made, noise=Noise.of(repeats)) if repeats else made
 
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:

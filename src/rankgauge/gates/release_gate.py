@@ -104,7 +104,9 @@ def gate(
         return GateResult(Run.of(run).name, (_refused("ids-do-not-match", why),))
     new = Baseline.of_values(evaluation, truth, found)
     repeats = [_repeat(one, truth, measures) for one in noise]
-    known = Noise.of(repeats) if repeats else given["baseline"].noise if baseline else None
+    known = Noise.of(repeats) if repeats else None
+    if known is None and "baseline" in given:
+        known = given["baseline"].noise
     _refuse_within(known, wanted)
     faulty = list(_faults(new, evaluation, wanted))
     if faulty:

@@ -14,10 +14,12 @@ from rankgauge.measures import (
     preferences as preferences,
     user_models as user_models,
 )
-from rankgauge.measures.declaration import DECLARED
+from rankgauge.measures.declaration import DECLARED, Declaration, register
 from rankgauge.measures.measure import Measure, list_measures, parse
 
-__all__ = ["Measure", "list_measures", "parse", *DECLARED]  # noqa: PLE0604 - all are text
+__all__ = [  # noqa: PLE0604 - all are text
+    "Declaration", "Measure", "list_measures", "parse", "register", *DECLARED,
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Measure:

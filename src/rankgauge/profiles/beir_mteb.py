@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Deviation, Profile
+from rankgauge.profiles.deviations import Deviation, Offer, Profile
 from rankgauge.profiles.steps import (
     INPUT_TIES,
     NO_FIRST,
@@ -12,7 +12,6 @@ from rankgauge.profiles.steps import (
     SINGLE_PRECISION,
     UNDEFINED_LEFT_OUT,
 )
-from rankgauge.profiles.supported import Offer
 
 __all__ = ["BEIR", "MTEB", "MTEB_IGNORE_IDENTICAL_IDS", "MTEB_SKIP_FIRST_RESULT"]
 
@@ -59,30 +58,15 @@ BEIR = Profile(
     beware="MRR and Accuracy are computed after evaluate(), which removes self-retrieval from the "
     "results it is given",
 )
-_TOOL = "mteb 2"
 _BEWARE = "MRR and R_cap are not rounded, and R_cap is computed by the tasks of LMEB only"
-MTEB = Profile(
-    "mteb",
-    _TOOL,
-    _mteb,
-    digits=5,
-    unrounded=("RR", "RelP"),
-    beware=f"{_BEWARE}; some tasks ignore identical ids or skip the first result: see the profiles "
-    "of these names",
+_VARIANTS = (
+    "some tasks ignore identical ids or skip the first result: see the profiles of these names"
 )
-MTEB_IGNORE_IDENTICAL_IDS = Profile(
-    "mteb-ignore-identical-ids",
-    _TOOL,
-    _mteb_ignoring_identical_ids,
-    digits=5,
-    unrounded=("RR", "RelP"),
-    beware=_BEWARE,
-)
-MTEB_SKIP_FIRST_RESULT = Profile(
-    "mteb-skip-first-result",
-    _TOOL,
-    _mteb_skipping_the_first,
-    digits=5,
-    unrounded=("RR", "RelP"),
-    beware=_BEWARE,
+MTEB, MTEB_IGNORE_IDENTICAL_IDS, MTEB_SKIP_FIRST_RESULT = (
+    Profile(name, "mteb 2", deviations, digits=5, unrounded=("RR", "RelP"), beware=beware)
+    for name, deviations, beware in (
+        ("mteb", _mteb, f"{_BEWARE}; {_VARIANTS}"),
+        ("mteb-ignore-identical-ids", _mteb_ignoring_identical_ids, _BEWARE),
+        ("mteb-skip-first-result", _mteb_skipping_the_first, _BEWARE),
+    )
 )

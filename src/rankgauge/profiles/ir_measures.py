@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Deviation, Profile
+from rankgauge.profiles.deviations import Deviation, Offer, Profile
 from rankgauge.profiles.steps import (
     ASCENDING_IDS,
     INPUT_TIES,
@@ -17,7 +17,6 @@ from rankgauge.profiles.steps import (
     clipped,
     rewritten,
 )
-from rankgauge.profiles.supported import Offer
 from rankgauge.profiles.trec import of_trec_eval
 
 __all__ = ["IR_MEASURES"]

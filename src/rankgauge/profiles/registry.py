@@ -13,9 +13,14 @@ from rankgauge.profiles.beir_mteb import (
     MTEB_SKIP_FIRST_RESULT,
 )
 from rankgauge.profiles.deviations import Profile
-from rankgauge.profiles.frameworks import HAYSTACK, LLAMA_INDEX
 from rankgauge.profiles.ir_measures import IR_MEASURES
-from rankgauge.profiles.ml_tools import SENTENCE_TRANSFORMERS, SKLEARN, TORCHMETRICS
+from rankgauge.profiles.ml_tools import (
+    HAYSTACK,
+    LLAMA_INDEX,
+    SENTENCE_TRANSFORMERS,
+    SKLEARN,
+    TORCHMETRICS,
+)
 from rankgauge.profiles.ranx import RANX
 from rankgauge.profiles.trec import PYTREC_EVAL, TREC_EVAL_9, TREC_EVAL_10
 

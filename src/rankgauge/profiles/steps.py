@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.data.model import Qrels
+from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Change, Deviation
 
 __all__ = [
@@ -176,24 +177,7 @@ def _binary(values: FloatArray) -> FloatArray:
 
 def _of_relevant_queries(table: PairTable) -> PairTable:
     relevant = np.bincount(table.query_numbers()[table.values >= 1], minlength=len(table.queries))
-    return _only(table, np.flatnonzero(relevant))
-
-
-def _only(table: PairTable, numbers: IntArray) -> PairTable:
-    """Only these queries (ascending), with all their rows."""
-    sizes = np.diff(table.offsets)
-    wanted = np.zeros(len(table.queries), dtype=bool)
-    wanted[numbers] = True
-    rows = np.flatnonzero(wanted[table.query_numbers()])
-    return replace(
-        table,
-        queries=table.queries.take(numbers).compact(),
-        offsets=offsets_of(sizes[numbers]),
-        docs=table.docs.take(rows),
-        values=table.values[rows],
-        lines=None if table.lines is None else table.lines[rows],
-        ranks=None,
-    )
+    return of_queries(table, np.flatnonzero(relevant))
 
 
 def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> IntArray:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Deviation, Profile
+from rankgauge.profiles.deviations import Deviation, Offer, Profile
 from rankgauge.profiles.steps import (
     RUN_QUERIES_ONLY,
     SINGLE_PRECISION,
     WHOLE_GRADES,
     rewritten,
 )
-from rankgauge.profiles.supported import Offer
 
 __all__ = ["PYTREC_EVAL", "TREC_EVAL_9", "TREC_EVAL_10", "of_trec_eval"]
 

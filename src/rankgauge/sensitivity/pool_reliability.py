@@ -252,7 +252,7 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
     """The place of a run by each measure: 1 and how many are better."""
     return tuple(
         1 + sum(
-            measure.improvements(np.array([one[column] - values[name][column]]))[0] > TOLERANCE
+            measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE
             for one in values.values()
         )
         for column, measure in enumerate(measures)
