@@ -16,7 +16,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rankgauge
-from rankgauge import Evaluation, History, InputError, MismatchError, Policies, Run, evaluate, parse
+from rankgauge import (
+    Evaluation,
+    Finding,
+    History,
+    InputError,
+    MismatchError,
+    Policies,
+    Run,
+    evaluate,
+    parse,
+)
 
 QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
 RUN = Run.of(
@@ -193,8 +203,8 @@ def test_any_evaluation_comes_back_as_it_was(tmp_path_factory, values, flagged, 
         undefined=undefined,
         policies=Policies(),
         counts={"queries": len(values)},
-        notes=("one \ud800 note",),
         settings=settings,
+        findings=(Finding("", "info", "one \ud800 note"),),
     )
     with History.open(tmp_path_factory.mktemp("any") / "history.db") as history:
         back = history.load(history.add(evaluation, QRELS, settings=settings))

@@ -9,14 +9,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.options import (
-    as_option,
-    baseline_option,
-    label_option,
-    measures_option,
-    save_option,
-    store_option,
-)
+from rankgauge.cli import options
 from rankgauge.cli.output import check_writable, print_result, say, tell, write_whole
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -29,8 +22,8 @@ _ERROR = 2
 @click.command(short_help="Run retrievers over a collection and compare them.")
 @click.argument("path", metavar="PLAN")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this retriever; again for more.")
-@measures_option("A measure; again for more. The first is tested. Without: those of the plan.")
-@baseline_option()
+@options.measures("A measure; again for more. The first is tested. Without: those of the plan.")
+@options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
     help="Use all responses in the store, also those of a retriever without settings whose code "
@@ -65,10 +58,10 @@ _ERROR = 2
     help="Say why this run is as it is; without a name: the one with the lowest mean.",
 )  # fmt: skip
 @click.option("--report", "page", metavar="FILE", help="Write a report as one HTML file, too.")
-@save_option
-@store_option
-@label_option
-@as_option()
+@options.save
+@options.store
+@options.label
+@options.output_format()
 @click.option(
     "--full", is_flag=True,
     help="Also every difference, latency and cost, and the whole diagnosis.",
@@ -255,10 +248,10 @@ class _Shown:
         self, format: str, diagnosis: rankgauge.diagnosis.Diagnosis | None, *, full: bool
     ) -> None:
         """Print the comparison, or the evaluation and the cost, then the diagnosis."""
-        options = rankgauge.reports.Options(full=full, diagnosis=diagnosis)
+        report_options = rankgauge.reports.Options(full=full, diagnosis=diagnosis)
         values = format in {"csv", "json"}
         if self.comparison is not None:
-            print_result(self.comparison, format, options)
+            print_result(self.comparison, format, report_options)
             if not values:
                 return
         else:
@@ -272,7 +265,7 @@ class _Shown:
         if format == "table" and not full:
             say(f"{for_terminal(diagnosis.summary())}\n")
         else:
-            print_result(diagnosis, format, options)
+            print_result(diagnosis, format, report_options)
 
     def lowest(self) -> str:
         sign = -1 if self.primary.declaration.better == "lower" else 1

@@ -7,14 +7,8 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.options import (
-    as_option,
-    collection_option,
-    measures_option,
-    qrels_format_option,
-    run_format_option,
-)
 from rankgauge.cli.output import print_result, print_table, say, tell
 from rankgauge.cli.progress import working
 
@@ -51,11 +45,11 @@ def _fixable(
 @click.command(short_help="Look for what makes numbers wrong: in judgments, runs and texts.")
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@measures_option(
+@options.measures(
     "A measure that effects are shown by, and that is held against the data; again for "
     "more. Without: nDCG@10."
 )
-@collection_option(
+@options.collection(
     "Documents and queries, whose texts are looked at, too: what rankgauge collection takes."
 )
 @click.option(
@@ -75,7 +69,7 @@ def _fixable(
     callback=_known_codes,
     help="Look for this code only; again for more.",
 )
-@as_option("github")
+@options.output_format("github")
 @click.option(
     "--fix", "folder", metavar="FOLDER",
     help="Write a copy of each file with what can be fixed without asking.",
@@ -88,8 +82,8 @@ def _fixable(
     "--fail-on", type=click.Choice(["error", "warning", "info", "never"]), default="error",
     show_default=True, help="The least severity that ends with 1.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
+@options.run_format
+@options.qrels_format
 @click.option("--explain", metavar="CODE", help="Say all about one code, and end.")
 @click.option("--list", "listed", is_flag=True, help="List all codes, and end.")
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option

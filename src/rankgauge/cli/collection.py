@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.options import as_option, qrels_format_option, run_format_option
+from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -40,9 +40,9 @@ def collection() -> None:
     "--run", "runs", multiple=True, metavar="FILE",
     help="A run, to see whether what it retrieved is there; again for more.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
-@as_option()
+@options.run_format
+@options.qrels_format
+@options.output_format()
 def info(  # noqa: PLR0917 - one parameter an option
     source: str,
     queries: str | None,

@@ -7,14 +7,8 @@ from typing import Literal
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.options import (
-    as_option,
-    baseline_option,
-    measures_option,
-    qrels_format_option,
-    run_format_option,
-)
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -24,7 +18,7 @@ __all__ = ["compare"]
 @click.command(short_help="Compare runs with a baseline, query by query.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
-@measures_option(
+@options.measures(
     "A measure; again for more. The first is the primary one, whose differences are tested. "
     "Without: nDCG@10 tested, P, R, Success and nDCG at 1, 3, 5, 10 and RR described."
 )
@@ -32,7 +26,7 @@ __all__ = ["compare"]
     "--tested", multiple=True, metavar="NAME",
     help="A measure whose differences are tested, declared before looking; again for more.",
 )  # fmt: skip
-@baseline_option()
+@options.baseline()
 @click.option("--all-pairs", is_flag=True, help="Hold every run against every other, too.")
 @click.option(
     "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
@@ -55,9 +49,9 @@ __all__ = ["compare"]
     "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
     help="All that are judged, or those that are also in every run.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
-@as_option()
+@options.run_format
+@options.qrels_format
+@options.output_format()
 @click.option("--transpose", is_flag=True, help="Runs down and measures across.")
 @click.option("--short", is_flag=True, help="Leave out differences that are described only.")
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -105,8 +99,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
             draws=draws,
             queries=queries,
         )
-    options = rankgauge.reports.Options(described=not short, transposed=transpose)
-    print_result(comparison, format, options)
+    report_options = rankgauge.reports.Options(described=not short, transposed=transpose)
+    print_result(comparison, format, report_options)
     if format == "csv":
         for line in (*comparison.sentences, *comparison.warnings):
             tell(line)

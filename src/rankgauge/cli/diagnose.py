@@ -5,13 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.options import (
-    as_option,
-    collection_option,
-    measure_option,
-    qrels_format_option,
-    run_format_option,
-)
+from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -21,11 +15,11 @@ __all__ = ["diagnose"]
 @click.command(short_help="Say why a run is as good or bad as it is.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
-@collection_option(
+@options.collection(
     "The texts: a folder with corpus.jsonl and queries.jsonl. Without it only ranks and "
     "judgments are looked at."
 )
-@measure_option("The measure by which queries are good or bad.")
+@options.measure("The measure by which queries are good or bad.")
 @click.option(
     "-k", type=click.IntRange(min=1), default=5, show_default=True,
     help="The cut-off: a relevant document below it is missed.",
@@ -53,13 +47,13 @@ __all__ = ["diagnose"]
 @click.option(
     "--also", metavar="RUN", help="Another run, to measure what both could reach together."
 )
-@run_format_option
-@qrels_format_option
+@options.run_format
+@options.qrels_format
 @click.option(
     "--full", is_flag=True,
     help="Also other cut-offs, thresholds, how the queries spread, means by kind of query.",
 )  # fmt: skip
-@as_option()
+@options.output_format()
 def diagnose(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run: str,

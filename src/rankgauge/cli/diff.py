@@ -5,14 +5,8 @@ from __future__ import annotations
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.options import (
-    as_option,
-    collection_option,
-    measure_option,
-    qrels_format_option,
-    run_format_option,
-)
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -23,8 +17,8 @@ __all__ = ["diff"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
-@measure_option("The measure that says which queries gain and lose.")
-@collection_option("Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.")
+@options.measure("The measure that says which queries gain and lose.")
+@options.collection("Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
     help="A query to show, changed or not; again for more. Without: those that changed most.",
@@ -37,9 +31,9 @@ __all__ = ["diff"]
     "-k", type=click.IntRange(1), default=10, show_default=True,
     help="How many ranks to show.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
-@as_option()
+@options.run_format
+@options.qrels_format
+@options.output_format()
 def diff(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run_a: str,

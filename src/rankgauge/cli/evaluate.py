@@ -11,18 +11,8 @@ from typing import Any, NamedTuple
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import located, told_apart
-from rankgauge.cli.options import (
-    as_option,
-    label_option,
-    measures_option,
-    policy_options,
-    qrels_format_option,
-    run_format_option,
-    save_option,
-    seed_option,
-    store_option,
-)
 from rankgauge.cli.output import print_result, tell
 from rankgauge.cli.progress import working
 
@@ -32,7 +22,7 @@ __all__ = ["evaluate"]
 @click.command(short_help="Evaluate runs against judgments.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@measures_option(
+@options.measures(
     "A measure, such as nDCG@10, AP or 'P(rel=2)@5'; again for more. Without: P, R, F1, "
     "Success and nDCG at 1, 3, 5, 10, RR and AP. See: rankgauge measures."
 )
@@ -50,24 +40,24 @@ __all__ = ["evaluate"]
     help="Show instead what unjudged documents leave open: none or all of them relevant, removed, "
     "and nDCG with grades drawn at random.",
 )  # fmt: skip
-@as_option("trec")
-@policy_options
+@options.output_format("trec")
+@options.policies
 @click.option(
     "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
     help="With --ties mean: draw N orders for measures whose mean has no closed form.",
 )  # fmt: skip
-@seed_option("The seed of the draws.")
+@options.seed("The seed of the draws.")
 @click.option(
     "--profile", metavar="NAME",
     help="As another tool would do it: trec_eval-9, trec_eval-10, pytrec_eval, ir_measures, ranx, "
     "beir, mteb (mteb-ignore-identical-ids, mteb-skip-first-result), sentence-transformers, "
     "torchmetrics, sklearn, llama-index or haystack. It decides about ties and queries.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
-@save_option
-@store_option
-@label_option
+@options.run_format
+@options.qrels_format
+@options.save
+@options.store
+@options.label
 @click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE",
     help="A setting to keep with it, such as latency_ms=12; again for more.",

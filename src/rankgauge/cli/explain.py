@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import rankgauge
-from rankgauge.cli.options import as_option, policy_options, qrels_format_option, run_format_option
+from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -39,10 +39,10 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
     "--against-mean", "mean", metavar="NUMBER",
     help="The same of a mean alone, with all the digits that are known: 0.4123.",
 )  # fmt: skip
-@policy_options
-@run_format_option
-@qrels_format_option
-@as_option()
+@options.policies
+@options.run_format
+@options.qrels_format
+@options.output_format()
 def explain(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels: str,
     run: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.options import as_option
+from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 
 __all__ = ["explore"]
@@ -24,7 +24,7 @@ __all__ = ["explore"]
     "-k", type=click.IntRange(1), default=5, show_default=True,
     help="The cut-off of the failure patterns before and after.",
 )  # fmt: skip
-@as_option()
+@options.output_format()
 def explore(path: str, store: str | None, timed: int, k: int, format: str) -> None:  # noqa: PLR0917 - options
     """Try the configurations that the table [explore] of PLAN names, and choose the best.
 

@@ -8,15 +8,8 @@ from typing import Any, Literal
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.options import (
-    measure_option,
-    order_option,
-    output_option,
-    qrels_format_option,
-    run_format_option,
-    seed_option,
-)
 from rankgauge.cli.output import counted, say, tell
 from rankgauge.cli.progress import working
 
@@ -40,14 +33,14 @@ __all__ = ["fuse"]
 )  # fmt: skip
 @click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
 @click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")
-@order_option
+@options.order
 @click.option("--name", metavar="NAME", help="What the fused run is called.  [default: the method]")
-@output_option
+@options.output
 @click.option(
     "--tune", metavar="QRELS",
     help="Judgments to choose parameters by, never on the queries they are used for.",
 )  # fmt: skip
-@measure_option("With --tune: what to tune for.")
+@options.measure("With --tune: what to tune for.")
 @click.option(
     "--folds", type=int, default=5, show_default=True,
     help="With --tune: parts of the queries; each is fused with what is best on the others.",
@@ -61,9 +54,9 @@ __all__ = ["fuse"]
     help="With --tune: what to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
     "again for more. A parameter given by its own option is fixed.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
-@seed_option("With --tune: decides the folds.")
+@options.run_format
+@options.qrels_format
+@options.seed("With --tune: decides the folds.")
 def fuse(  # noqa: PLR0913, PLR0917 - one parameter an option
     runs: tuple[str, ...],
     method: str,

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.options import qrels_format_option, run_format_option
 from rankgauge.cli.output import print_result, say
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -48,8 +48,8 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
     "--latency", nargs=2, metavar="BASELINE NEW",
     help="CSV files (query,latency) of both systems, measured in this job, in turns.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
+@options.run_format
+@options.qrels_format
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case a check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
 @click.option(
@@ -112,13 +112,13 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
             latency=latency,
         )
     print_result(result, "table")
-    options = rankgauge.reports.Options(strict=strict)
+    report_options = rankgauge.reports.Options(strict=strict)
     if junit:
-        _write(junit, rankgauge.reports.render(result, "junit", options))
+        _write(junit, rankgauge.reports.render(result, "junit", report_options))
     if as_json:
         _write(as_json, rankgauge.reports.render(result, "json"))
     if github:
-        say(rankgauge.reports.render(result, "github", options))
+        say(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.options import as_option, measure_option, measures_option, store_option
+from rankgauge.cli import options
 from rankgauge.cli.output import print_result, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
@@ -29,15 +29,15 @@ def history() -> None:
 
 
 @history.command("list", short_help="List what is kept, in the order of saving.")
-@measures_option(
+@options.measures(
     "A measure whose mean is shown; again for more. Without: nDCG@10, or the first there is."
 )
 @_run_option
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N", help="Only the latest N. Without: all."
 )
-@store_option
-@as_option()
+@options.store
+@options.output_format()
 def list_(  # noqa: PLR0917 - one parameter an option
     measures: tuple[str, ...], run: str | None, last: int | None, store: str | None, format: str
 ) -> None:
@@ -55,8 +55,8 @@ def list_(  # noqa: PLR0917 - one parameter an option
 
 @history.command(short_help="Show all that is known of one evaluation.")
 @click.argument("number", metavar="ID", type=int)
-@store_option
-@as_option()
+@options.store
+@options.output_format()
 def show(number: int, store: str | None, format: str) -> None:
     """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
     with rankgauge.History.open(store) as kept:
@@ -67,7 +67,7 @@ def show(number: int, store: str | None, format: str) -> None:
 @history.command(short_help="Compare two evaluations, query by query.")
 @click.argument("before", metavar="ID", type=int)
 @click.argument("after", metavar="ID", type=int)
-@measures_option(
+@options.measures(
     "A measure; again for more. The first is tested, the others are described. Without: all "
     "that both have, nDCG@10 first."
 )
@@ -75,8 +75,8 @@ def show(number: int, store: str | None, format: str) -> None:
     "--anyway", is_flag=True,
     help="Compare also what was made with other judgments, policies or definitions of a measure.",
 )  # fmt: skip
-@store_option
-@as_option()
+@options.store
+@options.output_format()
 def compare(  # noqa: PLR0917 - one parameter an option
     before: int,
     after: int,
@@ -108,7 +108,7 @@ def compare(  # noqa: PLR0917 - one parameter an option
 
 
 @history.command(short_help="Follow a measure over time.")
-@measure_option("The measure.")
+@options.measure("The measure.")
 @_run_option
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N",
@@ -118,8 +118,8 @@ def compare(  # noqa: PLR0917 - one parameter an option
     "--plot", "drawn", metavar="FILE",
     help="Draw it, too: a file that ends in .svg or .png (needs rankgauge[plots]).",
 )  # fmt: skip
-@store_option
-@as_option()
+@options.store
+@options.output_format()
 def trend(  # noqa: PLR0917 - one parameter an option
     measure: str,
     run: str | None,
@@ -154,7 +154,7 @@ def trend(  # noqa: PLR0917 - one parameter an option
 @history.command(short_help="Remove evaluations for good.")
 @click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@store_option
+@options.store
 def delete(
     numbers: tuple[int, ...],
     yes: bool,  # noqa: FBT001 - click passes by name
@@ -172,7 +172,7 @@ def delete(
 
 @history.command(short_help="Print an evaluation as JSON.")
 @click.argument("number", metavar="ID", type=int)
-@store_option
+@options.store
 def export(number: int, store: str | None) -> None:
     """Print the evaluation ID as rankgauge evaluate --as json does, values per query included."""
     with rankgauge.History.open(store) as kept:

@@ -19,44 +19,49 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands in the order in which they are needed, and the module of each.
-_COMMANDS = {
-    "evaluate": "evaluate",
-    "compare": "compare",
-    "explain": "explain",
-    "diff": "diff",
-    "diagnose": "diagnose",
-    "check": "check",
-    "reliability": "reliability",
-    "report": "report",
-    "gate": "gate",
-    "history": "history",
-    "bench": "bench",
-    "explore": "explore",
-    "collection": "collection",
-    "convert": "convert",
-    "fuse": "fuse",
-    "cut": "subsets",
-    "sample": "subsets",
-    "measures": "measures",
-}
+# The commands in the order in which they are needed, by what they are for, each with its module.
+_GROUPS = {
+    "Evaluate and compare": {
+        "evaluate": "evaluate", "compare": "compare", "diff": "diff", "report": "report",
+    },
+    "Understand": {
+        "diagnose": "diagnose", "explain": "explain", "check": "check",
+        "reliability": "reliability", "measures": "measures",
+    },
+    "Release and follow": {"gate": "gate", "history": "history"},
+    "Run retrievers": {"bench": "bench", "explore": "explore"},
+    "Prepare data": {
+        "collection": "collection", "convert": "convert", "fuse": "fuse", "cut": "subsets",
+        "sample": "subsets",
+    },
+}  # fmt: skip
+_COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
-class _Late(click.Group):
-    """A group that loads a command when it is asked for."""
+class _LazyGroup(click.Group):
+    """A group that loads a command when it is asked for, and lists commands by their purpose."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # What nobody knows may be meant for any of them.
+        # An unknown name may be meant for any of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
             module = importlib.import_module(f"rankgauge.cli.{_COMMANDS[name]}")
             self.add_command(getattr(module, name))
         return super().get_command(ctx, cmd_name)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, _COMMANDS))
+        for title, group in _GROUPS.items():
+            commands = {name: self.get_command(ctx, name) for name in group}
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(n.ljust(width), c.get_short_help_str(80)) for n, c in commands.items() if c]
+                )
 
-@click.group(cls=_Late, context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message="%(version)s", package_name="rankgauge")
 def cli() -> None:
     """Measure retrieval: what was returned against what should have been.

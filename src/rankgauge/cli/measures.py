@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import rankgauge
-from rankgauge.cli.options import as_option
+from rankgauge.cli import options
 from rankgauge.cli.output import print_table, say
 
 __all__ = ["measures"]
@@ -13,7 +13,7 @@ __all__ = ["measures"]
 
 @click.command(short_help="List the measures, or explain one.")
 @click.argument("name", required=False)
-@as_option()
+@options.output_format()
 def measures(name: str | None, format: str) -> None:
     """List all measures, or explain the one called NAME.
 

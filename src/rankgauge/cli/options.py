@@ -12,9 +12,20 @@ import rankgauge
 from rankgauge.cli.inputs import queries_of
 
 __all__ = [
-    "as_option", "baseline_option", "collection_option", "label_option", "measure_option",
-    "measures_option", "order_option", "output_option", "policy_options", "qrels_format_option",
-    "run_format_option", "save_option", "seed_option", "store_option",
+    "baseline",
+    "collection",
+    "label",
+    "measure",
+    "measures",
+    "order",
+    "output",
+    "output_format",
+    "policies",
+    "qrels_format",
+    "run_format",
+    "save",
+    "seed",
+    "store",
 ]  # fmt: skip
 
 _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -22,38 +33,36 @@ _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
 _NEXT = "; again for more"
 
-run_format_option = click.option(
+run_format = click.option(
     "--format", "run_format", metavar="NAME", type=click.Choice(rankgauge.formats.RUN_FORMATS),
     help="The format of the runs, where name and first line mislead or leave it open: "
     f"{', '.join(rankgauge.formats.RUN_FORMATS)}.",
 )  # fmt: skip
-qrels_format_option = click.option(
+qrels_format = click.option(
     "--qrels-format", metavar="NAME", type=click.Choice(rankgauge.formats.QRELS_FORMATS),
     help=f"The format of the judgments: {', '.join(rankgauge.formats.QRELS_FORMATS)}.",
 )  # fmt: skip
-store_option = click.option(
+store = click.option(
     "--history", "store", metavar="FILE|URL",
     help="The store: a file of SQLite, or postgresql://... Without: what RANKGAUGE_HISTORY says, "
     "else .rankgauge/history.db here.",
 )  # fmt: skip
-save_option = click.option(
-    "--save", is_flag=True, help="Save each evaluation; see: rankgauge history."
-)
-label_option = click.option(
+save = click.option("--save", is_flag=True, help="Save each evaluation; see: rankgauge history.")
+label = click.option(
     "--label", default="", metavar="TEXT", help="A label of what is saved, such as: release 2.1."
 )
-order_option = click.option(
+order = click.option(
     "--ties", type=click.Choice(["trec", "input"]), default="trec", show_default=True,
     help="Order of documents with equal scores: document id descending, or as in the file.",
 )  # fmt: skip
-output_option = click.option(
+output = click.option(
     "-o", "--output", default="-", metavar="FILE",
     help="Where to write it: .csv, .tsv, .json, .jsonl by name, else TREC.  [default: standard "
     "output]",
 )  # fmt: skip
 
 
-def as_option(*more: str) -> _Option:
+def output_format(*more: str) -> _Option:
     """Return the option of the output format.
 
     Args:
@@ -65,7 +74,7 @@ def as_option(*more: str) -> _Option:
     )  # fmt: skip
 
 
-def measures_option(text: str, default: tuple[str, ...] = ()) -> _Option:
+def measures(text: str, default: tuple[str, ...] = ()) -> _Option:
     """Return the option of several measures, as `measures`."""
     return click.option(
         "-m", "--measure", "measures", multiple=True, metavar="NAME", help=text, default=default,
@@ -73,24 +82,24 @@ def measures_option(text: str, default: tuple[str, ...] = ()) -> _Option:
     )  # fmt: skip
 
 
-def measure_option(text: str) -> _Option:
+def measure(text: str) -> _Option:
     """Return the option of one measure, as `measure`."""
     return click.option(
         "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=text
     )
 
 
-def collection_option(text: str) -> _Option:
+def collection(text: str) -> _Option:
     """Return the option of a collection."""
     return click.option("--collection", metavar="FOLDER", help=text)
 
 
-def baseline_option(text: str = "The run that the others are compared with: the first.") -> _Option:
+def baseline(text: str = "The run that the others are compared with: the first.") -> _Option:
     """Return the option of a baseline."""
     return click.option("--baseline", metavar="NAME", help=text)
 
 
-def seed_option(text: str) -> _Option:
+def seed(text: str) -> _Option:
     """Return the option of a seed."""
     return click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=text)
 
@@ -123,21 +132,21 @@ _POLICIES: tuple[_Option, ...] = (
 )  # fmt: skip
 
 
-def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def policies(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of all policies, which the command gets as one mapping, `policies`."""
 
     @functools.wraps(command)
     def with_policies(
         *, ties: str, queries: str, duplicates: str, undefined: str, unjudged: str, **others: Any
     ) -> Any:
-        policies = {
+        chosen = {
             "ties": ties,
             "queries": queries_of(queries),
             "duplicates": duplicates,
             "undefined": undefined,
             "unjudged": unjudged.replace("-", " "),
         }
-        return command(policies=policies, **others)
+        return command(policies=chosen, **others)
 
     made: Callable[..., Any] = with_policies
     for option in reversed(_POLICIES):

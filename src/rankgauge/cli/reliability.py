@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.options import as_option, measures_option, qrels_format_option, run_format_option
 from rankgauge.cli.output import print_result
 from rankgauge.cli.progress import working
 
@@ -16,7 +16,7 @@ __all__ = ["reliability"]
 @click.command(short_help="Say whether judgments are fair to a run that came later.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
-@measures_option("A measure; again for more.", ("AP", "nDCG@10"))
+@options.measures("A measure; again for more.", ("AP", "nDCG@10"))
 @click.option(
     "-k", type=click.IntRange(min=1), metavar="RANKS",
     help="Down to which rank each run brought documents to be judged. Without: all of it.",
@@ -26,9 +26,9 @@ __all__ = ["reliability"]
     help="The system or team of a run (a file, as it was given): what only a group brought is left "
     "out for all of its runs. Again for more; a run without one is its own.",
 )  # fmt: skip
-@as_option()
-@run_format_option
-@qrels_format_option
+@options.output_format()
+@options.run_format
+@options.qrels_format
 def reliability(  # noqa: PLR0917 - one parameter an option
     qrels: str,
     runs: tuple[str, ...],

@@ -5,14 +5,8 @@ from __future__ import annotations
 import click
 
 import rankgauge
+from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.options import (
-    baseline_option,
-    collection_option,
-    measures_option,
-    qrels_format_option,
-    run_format_option,
-)
 from rankgauge.cli.output import check_writable, tell, write_whole
 from rankgauge.cli.progress import working
 
@@ -22,18 +16,18 @@ __all__ = ["report"]
 @click.command(short_help="Write a report as one HTML file.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
-@measures_option(
+@options.measures(
     "A measure; again for more. The first is the primary one. Without: nDCG@10, and P, R, "
     "Success and nDCG at 1, 3, 5, 10 and RR."
 )
-@baseline_option()
-@collection_option("The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.")
+@options.baseline()
+@options.collection("The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.")
 @click.option(
     "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
     help="Say in it why this run is as it is, and what could be done; without a name: the best.",
 )  # fmt: skip
-@run_format_option
-@qrels_format_option
+@options.run_format
+@options.qrels_format
 @click.option("--title", default="", help="The heading; without: the names of the runs.")
 @click.option("--date", default="", help="A date to print; the clock is not asked.")
 @click.option("--plots/--no-plots", default=True, help="Plots need the extra rankgauge[plots].")

@@ -8,13 +8,7 @@ from typing import Literal
 import click
 
 import rankgauge
-from rankgauge.cli.options import (
-    order_option,
-    output_option,
-    qrels_format_option,
-    run_format_option,
-    seed_option,
-)
+from rankgauge.cli import options
 from rankgauge.cli.output import counted, tell
 from rankgauge.cli.progress import working
 
@@ -24,13 +18,13 @@ __all__ = ["cut", "sample"]
 @click.command(short_help="Keep the first k documents of each query.")
 @click.argument("run", metavar="RUN")
 @click.option("-k", required=True, type=int, help="How many ranks to keep.")
-@order_option
+@options.order
 @click.option(
     "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
     show_default=True, help="A document twice in a ranking: refuse it, or keep one of them.",
 )  # fmt: skip
-@run_format_option
-@output_option
+@options.run_format
+@options.output
 def cut(  # noqa: PLR0917 - one parameter an option
     run: str,
     k: int,
@@ -57,14 +51,14 @@ def cut(  # noqa: PLR0917 - one parameter an option
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; again for more.")
 @click.option("-n", type=int, help="How many queries to draw.")
-@seed_option("Another seed, other queries.")
+@options.seed("Another seed, other queries.")
 @click.option(
     "--among", type=click.Choice(["intersection", "union"]), default="intersection",
     show_default=True, help="Draw from queries that all files have, or from those that any has.",
 )  # fmt: skip
 @click.option("--queries", metavar="FILE", help="Keep these, one id a line; draw none.")
-@run_format_option
-@qrels_format_option
+@options.run_format
+@options.qrels_format
 @click.option(
     "-o", "--output", metavar="FILE|FOLDER",
     help="Of one file: where to write it (default: standard output). Of several: the folder "
