@@ -138,7 +138,7 @@ def test_it_says_what_the_comparison_says(whole):
         for value in evaluation.mean().values():
             assert f"{value:.4f}" in text
     for found in comparison.differences:
-        assert f"{found.low:+.3f} to {found.high:+.3f}" in text
+        assert found.interval_text() in text
 
 
 def test_it_tells_how_it_was_made(whole):

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.comparison.differences import Design, Difference, indistinct_runs, paired_differences
+from rankgauge.comparison.differences import (
+    ALPHA,
+    FEW_CHANGES,
+    Design,
+    Difference,
+    indistinct_runs,
+    paired_differences,
+)
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.data.model import Qrels, Run
@@ -20,8 +27,6 @@ from rankgauge.measures.measure import Measure
 __all__ = ["findings_of_evaluations", "findings_of_inputs", "sentences", "units"]
 
 _FEW_QUERIES = 25
-# With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
-_FEW_CHANGES = 6
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
@@ -92,15 +97,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _said(d: Difference) -> str:
-    spread = f"difference {d.difference:+.3f} (95% CI {d.low:+.3f} to {d.high:+.3f})"
+    spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in _SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
-    word = (
-        "borderline (interval and p-value disagree)" if d.verdict == "borderline" else "cannot tell"
-    )
-    text = f"{d.run} and {d.baseline} by {d.measure}: {word}, {spread}"
+    text = f"{d.run} and {d.baseline} by {d.measure}: {_doubt(d)}, {spread}"
     if d.detectable is not None:
         text += (
             f"; with {many(d.queries, 'query')}, differences of {d.detectable:.3f} or more are "
@@ -112,6 +114,18 @@ def _said(d: Difference) -> str:
                 f"{d.queries_needed:,} queries"
             )
     return text
+
+
+def _doubt(d: Difference) -> str:
+    """Why a difference is not significant, where the p-value alone or the interval says it is."""
+    if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
+        return "cannot tell"
+    if d.corrected < ALPHA:
+        return f"cannot tell (p = {d.corrected:.4f}, but the interval includes 0)"
+    if d.p < ALPHA or not (d.no_interval or d.low <= 0 <= d.high):
+        how = "not significant after correction" if d.corrected > d.p else "not significant"
+        return f"{how} (p = {d.corrected:.4f})"
+    return "cannot tell"
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
@@ -166,7 +180,7 @@ def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[
     apart = np.abs(paired_differences(one, other, d.measure))
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
-    if 0 < changed < _FEW_CHANGES:
+    if 0 < changed < FEW_CHANGES:
         few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure"
         yield _finding("C105", f"{few} with so few", "look at them one by one")
         return
