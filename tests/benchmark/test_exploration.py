@@ -9,7 +9,8 @@ from overlapping import Overlapping
 from rankgauge.benchmark.exploration import before_after, explore
 from rankgauge.corpus.chunking import TokenChunker
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import sample_queries
 from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError, MissingExtra, UnknownName

@@ -16,7 +16,7 @@ from oracles import ranked
 from rankgauge import InputError, Measure, Qrels, SampledQrels, evaluate, list_measures
 from rankgauge.data import fingerprint, read_sampled_qrels
 from rankgauge.data.join import join
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 from rankgauge.evaluation import read_judgments
 
 NAMES = [bare.name for bare in list_measures() if bare.declaration.reads == "samples"]

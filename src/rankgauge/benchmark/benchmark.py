@@ -23,7 +23,8 @@ from rankgauge.core.arguments import integer, number
 from rankgauge.core.ids import id_bytes
 from rankgauge.core.text import many, some
 from rankgauge.corpus.collection import Collection, Query
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of

@@ -14,7 +14,7 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
 from rankgauge.core.text import many
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plotting import Plot

@@ -21,7 +21,8 @@ from rankgauge.core.findings import INPUT_KINDS, Finding
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.model import Qrels, Run, write_run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, write_run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation

@@ -18,8 +18,8 @@ from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.fusion.alignment import Alignment, Block, align
 

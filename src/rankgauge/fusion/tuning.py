@@ -17,7 +17,8 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import drawn, given_ids, of_queries, only
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate

@@ -17,7 +17,8 @@ from rankgauge.comparison.conclusions import units
 from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError, UnknownName

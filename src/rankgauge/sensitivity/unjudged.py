@@ -17,7 +17,8 @@ from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
