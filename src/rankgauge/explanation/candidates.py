@@ -34,13 +34,7 @@ _TOPS = (1, 2, 3, 4, 5)
 
 
 class Combination(NamedTuple):
-    """Deviations that are taken together.
-
-    Attributes:
-        name: What it is called: its deviations, or the profile.
-        deviations: They, in order.
-        profile: Whether it is that of a tool.
-    """
+    """Deviations that are taken together."""
 
     name: str
     deviations: tuple[Deviation, ...]

@@ -250,13 +250,7 @@ def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
-    """The calculation of a query step by step, if there is one.
-
-    Args:
-        measure: The measure.
-        query: The query.
-        orders: Whether the value is the mean over all orders of equal scores.
-    """
+    """The calculation of a query step by step, if there is one."""
     seen = seen_by(measure, query)
     words = words_of(measure, seen)
     k = words.get("k")

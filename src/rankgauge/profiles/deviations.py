@@ -70,11 +70,7 @@ class Offer(NamedTuple):
     beyond: Mapping[str, str] = {}
 
     def check(self, measure: Measure) -> None:
-        """Nothing, if the tool has the measure, and it can be reproduced.
-
-        Raises:
-            UnknownName: Saying what it has, or why not.
-        """
+        """Nothing, if the tool has the measure, and it can be reproduced."""
         why = self.beyond.get(measure.name)
         if why is not None:
             raise UnknownName(
