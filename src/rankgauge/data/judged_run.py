@@ -82,7 +82,7 @@ def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray
 
 
 def best_grade(pool: FloatArray) -> FloatArray:
-    """(Q, 1) the highest grade of each query, as a relevance level; infinite without one above 0."""
+    """(Q, 1) the highest grade of each query as a relevance level; infinite if none is above 0."""
     highest: FloatArray = pool.max(axis=1, keepdims=True)
     return np.where(highest > 0, highest, np.inf)
 
