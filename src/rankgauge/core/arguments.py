@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from rankgauge.core.grammar import plain_key, unknown
-from rankgauge.errors import InputError
+from rankgauge.core.grammar import plain_key
+from rankgauge.errors import InputError, UnknownName
 
 __all__ = ["choice", "integer", "is_number", "number"]
 
@@ -77,5 +77,5 @@ def choice(name: str, given: Any, known: Iterable[str]) -> str:
         plain_key(given) if isinstance(given, str) else ""
     )
     if found is None:
-        raise unknown(name, str(given), names)
+        raise UnknownName.of(name, str(given), names)
     return found

@@ -12,7 +12,7 @@ from rankgauge.errors import UnknownName
 
 __all__ = [
     "LONGEST", "VOCABULARY", "Param", "ParsedName", "Value", "format_name", "plain_key",
-    "split_name", "unknown",
+    "split_name",
 ]  # fmt: skip
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
@@ -323,18 +323,3 @@ def plain_key(name: str) -> str:
         'hitrate'
     """
     return re.sub(r"[\s_.-]+", "", name).lower()
-
-
-def unknown(what: str, got: str, known: Iterable[str]) -> UnknownName:
-    """The error for a name nobody knows, with the nearest ones."""
-    import difflib
-
-    names = list(known)
-    lowered = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
-    fix = (
-        "did you mean " + " or ".join(lowered[name] for name in near) + "?"
-        if near
-        else f"known: {', '.join(names)}"
-    )
-    return UnknownName(f"no {what} is called {got[:60]!r}", fix=fix)
