@@ -13,7 +13,7 @@ from rankgauge.core.grammar import Value
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case, Deviation
+from rankgauge.profiles.deviations import Case, Deviation, apply_all
 from rankgauge.profiles.registry import PROFILES
 from rankgauge.profiles.steps import (
     AS_GIVEN,
@@ -156,11 +156,10 @@ def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
     """The measures that it may be taken for, each once; the measure itself first."""
     seen: set[Measure] = set()
     for found in _combined(tuple(_of_words(measure)), _MOST):
-        way, changed = _combination(found), measure
+        way = _combination(found)
         try:
-            for deviation in way.deviations:
-                # Only the measure of a case is read.
-                changed = deviation.change(Case(None, None, changed, None)).measure  # type: ignore[arg-type]
+            # Only the measure of a case is read.
+            changed = apply_all(Case(None, None, measure, None), way.deviations).measure  # type: ignore[arg-type]
         except UnknownName:
             continue
         if changed not in seen:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, NamedTuple, TypeAlias
 
 from rankgauge.core.policies import Policies
@@ -12,7 +13,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Case", "Change", "Deviation", "Offer", "Profile"]
+__all__ = ["Case", "Change", "Deviation", "Offer", "Profile", "apply_all"]
 
 
 class Case(NamedTuple):
@@ -51,6 +52,11 @@ class Deviation:
     why: str
     of: Literal["run", "order", "judgments", "policy", "measure"]
     change: Change
+
+
+def apply_all(case: Case, deviations: Iterable[Deviation]) -> Case:
+    """The case after every deviation, one after the other."""
+    return reduce(lambda changed, deviation: deviation.change(changed), deviations, case)
 
 
 class Offer(NamedTuple):
@@ -136,9 +142,7 @@ class Profile:
 
     def case(self, case: Case) -> Case:
         """The case as the tool works with it: every deviation taken."""
-        for deviation in self.deviations(case.measure):
-            case = deviation.change(case)
-        return case
+        return apply_all(case, self.deviations(case.measure))
 
     def decimals(self, measure: Measure) -> int | None:
         """The decimals that the mean of a measure is rounded to; None where it is not."""
