@@ -270,13 +270,6 @@ class Exploration(Result):
 def before_after(before: Diagnosis, after: Diagnosis) -> Table:
     """Means and failure patterns of two diagnoses side by side: what went away, what came.
 
-    Args:
-        before: The diagnosis of the run of today.
-        after: That of the other run, with the same judgments and cut-off.
-
-    Raises:
-        InputError: If they are of different queries or cut-offs.
-
     Example:
         >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
         >>> old = diagnose(qrels, {"q1": ["x", "y"], "q2": ["x", "d2"]}, k=1)

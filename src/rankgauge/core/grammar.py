@@ -39,11 +39,7 @@ class Param(NamedTuple):
     read: Callable[[Any], Value]
 
     def check(self, value: Any, where: str) -> Value:
-        """The value, if it is possible.
-
-        Raises:
-            UnknownName: Saying what is.
-        """
+        """The value, if it is possible."""
         try:
             return self.read(value)
         except (ValueError, TypeError, OverflowError):
@@ -262,9 +258,6 @@ LONGEST = 400
 
 def split_name(text: str) -> ParsedName:
     """Take a name apart.
-
-    Raises:
-        UnknownName: If it is not of the form ``Name(param=value)@k``.
 
     Example:
         >>> split_name("RR(rel=2)@10")
