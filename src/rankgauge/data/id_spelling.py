@@ -61,13 +61,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Ids of a run and those of the judgments that they mean.
-
-    Attributes:
-        by: What makes them equal, in words.
-        names: Id of the run to the id of the judgments.
-        one_to_one: Whether no two ids mean the same.
-    """
+    """Ids of a run and those of the judgments that they mean."""
 
     by: str
     names: Mapping[bytes, bytes]
@@ -140,14 +134,7 @@ def way_of(
     judged_ids: Collection[bytes],
     worth: Callable[[Way], int] | None = None,
 ) -> Way | None:
-    """The way in which most ids meet that do not meet as they are; None if there is none.
-
-    Args:
-        run_ids: Ids of the run, or some of them.
-        judged_ids: Those of the judgments.
-        worth: How many matches a way yields, where ids alone do not tell; the caller decides
-            whether they are enough.
-    """
+    """The way in which most ids meet that do not meet as they are; None if there is none."""
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
     ours, theirs = ours - theirs, theirs - ours
@@ -289,13 +276,7 @@ def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[byt
 def matches(
     way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The ids of a run that are no id of the judgments and mean one, each with the first it means.
-
-    Args:
-        way: How they are written differently.
-        run_ids: Ids of the run.
-        judged_ids: Those of the judgments.
-    """
+    """Ids of a run that are no id of the judgments and mean one, each with the first it means."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
@@ -305,13 +286,7 @@ def matches(
 
 
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
-    """Which id of a run means which of the judgments.
-
-    Args:
-        way: How they are written differently.
-        run_ids: All ids of the run, in columns.
-        judged_ids: All ids of the judgments.
-    """
+    """Which id of a run means which of the judgments."""
     judged = set(judged_ids)
     known = _known(way, judged)
     there: set[bytes] = set()
