@@ -18,7 +18,8 @@ from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys
 from rankgauge.data.join import Joined, join
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
 __all__ = ["SHOWN", "CheckedRun", "if_in_32_bits", "locations_of", "query_locations"]
@@ -154,14 +155,7 @@ class CheckedRun:
         now: Joined | Sequence[float] | None = None,
         measures: Sequence[Measure] = (),
     ) -> tuple[Effect, ...]:
-        """Return the effects on its means, each side given as ranks or as means.
-
-        Args:
-            then: Under the condition.
-            by: The condition.
-            now: As the run is; `self.now` if left out.
-            measures: Other measures than its own.
-        """
+        """Return the effects on its means, each side given as ranks or as means."""
         chosen = measures or self.measures
         if now is None:
             now = self.joined if measures else self.now

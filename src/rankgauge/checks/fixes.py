@@ -20,7 +20,8 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.data.id_spelling import Spelling, Way, renamed, spelled, way_of
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
@@ -45,16 +46,7 @@ _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=T
 
 @dataclass(frozen=True, eq=False)
 class _Copy:
-    """An input and its fixed copy.
-
-    Attributes:
-        given: The input.
-        layout: Judgments or run.
-        before: Its readable rows.
-        after: The fixed rows.
-        fixed: Code to the number of rows that were fixed.
-        left: Codes of faults that no copy can contain and that were not named.
-    """
+    """An input and its fixed copy."""
 
     given: Given
     layout: Layout

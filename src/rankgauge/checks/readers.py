@@ -13,7 +13,9 @@ import numpy as np
 from rankgauge.core.findings import Location
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.data.model import Qrels, Run, run_name, table_of_input
+from rankgauge.data.pairs import table_of_input
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed
@@ -67,15 +69,7 @@ class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """An input that can be read again and again.
-
-    Attributes:
-        name: What it is called.
-        source: The path, or its name where it has none.
-        table: All of it, where it is in memory; else it is read in blocks of whole queries.
-        faults: The rows that were left out, which an evaluation refuses.
-        form: The format of a file that was given with one.
-    """
+    """An input that can be read again and again."""
 
     name: str
     source: str
@@ -105,11 +99,7 @@ class Given:
 
 
 def given_qrels(source: Any) -> Given:
-    """Judgments, with pairs that occur twice.
-
-    Raises:
-        InputError: If they cannot be read at all.
-    """
+    """Judgments, with pairs that occur twice."""
     if isinstance(source, Qrels):
         return Given("judgments", "judgments", source.table)
     if isinstance(source, Run):
@@ -120,14 +110,7 @@ def given_qrels(source: Any) -> Given:
 
 
 def given_runs(runs: Any) -> list[Given]:
-    """Runs, each with a name of its own.
-
-    Args:
-        runs: One run, several in a list, or a mapping of name to run.
-
-    Raises:
-        InputError: If one cannot be read at all.
-    """
+    """Runs, each with a name of its own."""
     if isinstance(runs, Iterator):
         runs = list(runs)
     if _is_one(runs):
@@ -200,11 +183,7 @@ def read_whole(given: Given) -> Given:
 
 
 def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
-    """All rows that can be read.
-
-    Raises:
-        InputError: What an evaluation raises, where nothing can be read.
-    """
+    """All rows that can be read."""
     try:
         return table_of_input(source, layout, ranks=True), None
     except InputError as error:

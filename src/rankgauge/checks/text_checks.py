@@ -24,7 +24,8 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.scan import Scan, scan
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure
@@ -85,11 +86,7 @@ class _Checked:
 
 
 def collection_of(given: Any, qrels: Qrels) -> Collection:
-    """Return the collection that is meant; what does not fit in its files is passed over.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the collection that is meant; what does not fit in its files is passed over."""
     if isinstance(given, Collection):
         return given
     if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
@@ -100,14 +97,7 @@ def collection_of(given: Any, qrels: Qrels) -> Collection:
 def check_texts(
     collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
 ) -> Iterator[Finding]:
-    """Check the texts of a collection, as far as judgments and runs are affected.
-
-    Args:
-        collection: Documents and queries; a part that is missing is not checked.
-        qrels: The judgments.
-        runs: The runs by their source: a path, or a name.
-        measures: The measures of effects.
-    """
+    """Check the texts of a collection, as far as judgments and runs are affected."""
     scanned = scan(collection, qrels, tuple(runs.values()))
     checked = _Checked(collection, scanned, qrels, tuple(runs.values()), measures)
     if collection.documents:

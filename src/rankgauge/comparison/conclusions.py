@@ -20,7 +20,8 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 

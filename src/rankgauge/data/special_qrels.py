@@ -19,7 +19,8 @@ from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
 from rankgauge.data.join import Joined, numbered
 from rankgauge.data.judged_run import JudgedRun
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
 from rankgauge.formats.lines import Source
@@ -66,16 +67,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Judgments of this kind from whatever holds them.
-
-        Args:
-            source: A mapping as the class shows it; a path (see :meth:`read`); a data frame or a
-                mapping of columns; rows in the order of the fields of a line, or objects with such
-                names; or judgments of this kind, which are returned as they are.
-
-        Raises:
-            InputError: If it is none of these, or a document has two grades for the same labels.
-        """
+        """Judgments of this kind from whatever holds them."""
         if isinstance(source, cls):
             return source
         if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
@@ -217,13 +209,7 @@ class SpecialQrels(Mapping[str, Any]):
     def blocks(
         self, joined: Joined, queries: IntArray, cells: int = _CELLS
     ) -> Iterator[tuple[IntArray, Any]]:
-        """What kernels see of these queries, each block with the places of its rows.
-
-        Args:
-            joined: A run, joined with `qrels`.
-            queries: The numbers of the queries.
-            cells: How large a block may be: no value depends on it.
-        """
+        """What kernels see of these queries, each block with the places of its rows."""
         joined = joined.by_rows(self._numbered)
         for places, block in joined.blocks(queries, max(1, cells // self.width)):
             yield places, self._seen(block, queries[places])
@@ -254,11 +240,7 @@ class SpecialRun:
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
-    """A level of a nested mapping.
-
-    Raises:
-        InputError: If it is something else, with a mapping that would do.
-    """
+    """A level of a nested mapping."""
     if not isinstance(found, Mapping):
         raise InputError(
             f"got {found!r:.60} where {wanted} were wanted",

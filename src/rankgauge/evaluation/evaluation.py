@@ -14,7 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.data.model import Qrels, Run, read_qrels, run_blocks
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, run_blocks
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.partial import (
     Context,
@@ -131,12 +132,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 def make_plan(
     measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
 ) -> Plan:
-    """Parse measures and work out what they need.
-
-    Args:
-        measures: Names or measures; `DEFAULT_MEASURES` if None.
-        dialect: The tool that the names are of.
-    """
+    """Parse measures and work out what they need."""
     names: tuple[Any, ...]
     if measures is None:
         names, dialect = DEFAULT_MEASURES, None

@@ -14,7 +14,7 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.dict_runs import JoinedDicts
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 __all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
 
@@ -92,13 +92,7 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
 
 
 def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
-    """Collect the summary of a run.
-
-    Args:
-        run: The run.
-        table: Its documents, each once in a ranking.
-        joined: The same, joined with the judgments.
-    """
+    """Collect the summary of a run."""
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
     tally = Tally(
         len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.exact_sum import product, quotient, total
-from rankgauge.core.grammar import plain_key, unknown
+from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
-from rankgauge.errors import InputError
+from rankgauge.data.run import Run, named_runs
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.fusion.alignment import Alignment, Block, align
 
 __all__ = [
@@ -201,20 +201,12 @@ def fuse(
 
 
 def find_method(method: Any) -> str:
-    """The name of a method, from any spelling of case and joints.
-
-    Raises:
-        UnknownName: If nobody knows it.
-    """
+    """The name of a method, from any spelling of case and joints."""
     return _spelled(method, "fusion method", METHODS)
 
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
-    """Return the runs, each in the order of its ranks.
-
-    Raises:
-        InputError: If there are fewer than two, or a document stands twice in a ranking.
-    """
+    """Return the runs, each in the order of its ranks."""
     order_of(ties)
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
@@ -252,7 +244,7 @@ def _spelled(given: Any, what: str, known: Iterable[str]) -> str:
     names = {plain_key(name): name for name in known}
     found = names.get(plain_key(given)) if isinstance(given, str) else None
     if found is None:
-        raise unknown(what, str(given), names.values())
+        raise UnknownName.of(what, str(given), names.values())
     return found
 
 
@@ -367,14 +359,7 @@ def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What a method sees.
-
-    Attributes:
-        block: Queries, with the rank of each document in each run.
-        scores: (U, R) normalized scores; 0 where missing, and for methods that read ranks.
-        weights: (R,) the weight of each run.
-        how: The parameters.
-    """
+    """What a method sees."""
 
     block: Block
     scores: FloatArray
@@ -445,11 +430,7 @@ def _beaten(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> In
 
 
 def _votes(weights: FloatArray) -> npt.NDArray[Any]:
-    """Weights as whole numbers in the same proportion, as they are written: 0.1 and 0.2 make 0.3.
-
-    Raises:
-        InputError: If they differ by too many digits to be counted.
-    """
+    """Weights as whole numbers in the proportion of their decimals: 0.1 and 0.2 make 0.3."""
     parts = [Fraction(repr(weight)) for weight in weights.tolist()]
     scale = Fraction(
         math.lcm(*(part.denominator for part in parts)),

@@ -14,8 +14,9 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run, named_runs
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.measures.measure import Measure
@@ -260,12 +261,7 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
 
 
 def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
-    """Kendall's tau-b between two lists of values of the same things; NaN if one has no order.
-
-    Example:
-        >>> kendall_tau([1, 2, 3], [1, 3, 2])
-        0.3333333333333333
-    """
+    """Kendall's tau-b between two lists of values of the same things; NaN if one has no order."""
     agree = untied = untied_other = 0
     for a, b in combinations(range(len(one)), 2):
         first, second = _sign(one[a] - one[b]), _sign(other[a] - other[b])

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from rankgauge.corpus.loading.parts import Loaded
 from rankgauge.corpus.loading.plain import TEXTS, PageReader, pages_of
 from rankgauge.corpus.loading.questions import read_questions
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.folders import (
     FLAT,

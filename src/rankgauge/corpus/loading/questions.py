@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from rankgauge.core.ids import id_text
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.json_files import objects
