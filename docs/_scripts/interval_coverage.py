@@ -61,7 +61,7 @@ def shapes() -> Iterator[tuple[str, np.ndarray]]:
 
 
 def covers(moved: np.ndarray, mean: float) -> tuple[bool, bool]:
-    """Whether `mean_bounds` and the t interval include this mean; as fast as can be."""
+    """Whether `mean_interval` and the t interval include this mean; as fast as can be."""
     by_t = stats.t_interval(moved)
     if not by_t.low <= mean <= by_t.high:
         side, at = (moved, mean) if by_t.mean > mean else (-moved, -mean)
@@ -157,6 +157,21 @@ def errors(pool: np.ndarray, queries: int) -> Iterator[float]:
     yield from np.mean([verdicts(moved, rng) for moved in drawn], axis=0)
 
 
+def families(found: dict[str, np.ndarray], queries: int) -> tuple[str, ...]:
+    """How often one of five differences is found where there is none, of unequal shapes."""
+    rng = np.random.default_rng([queries, 12])
+    shapes = [pool - pool.mean() for pool in dict(skewed(found)).values()][:5]
+    errors = []
+    for _ in range(TESTS):
+        table = np.stack([rng.choice(pool, queries) for pool in shapes], axis=1)
+        seed = int(rng.integers(2**31))
+        holm = stats.holm(stats.randomization_test(table, FLIPS, seed).p) < 0.05
+        max_t = stats.max_t(table, FLIPS, seed).p < 0.05
+        agrees = np.array([verdicts(column, rng)[3] for column in table.T])
+        errors.append((holm.any(), max_t.any(), (holm & agrees).any(), (max_t & agrees).any()))
+    return str(queries), *map(_percent, np.mean(errors, axis=0))
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
@@ -186,6 +201,13 @@ def main(say: Callable[[str], object] = sys.stdout.write) -> None:
         rows=tuple(lines),
     )  # fmt: skip
     say(f"## No true difference\n\n{to_markdown(table)}\n")
+    family = Table(
+        columns=(
+            "queries", "Holm", "max-T", "Holm and interval", "max-T and interval",
+        ),
+        rows=tuple(families(some, n) for n in SMALL),
+    )  # fmt: skip
+    say(f"## Five tests of no true difference\n\n{to_markdown(family)}\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge import stats
 from rankgauge.comparison.differences import (
     ALPHA,
     FEW_CHANGES,
@@ -32,6 +33,8 @@ _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
 _NAMED = 5
+# Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
+_QUERIES_PER_SKEWNESS = 25
 _CUT = 10
 # Beyond these, sentences are not read; the table has them all.
 _SENTENCES = 20
@@ -170,15 +173,16 @@ def findings_of_evaluations(
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
-        yield from _few_changes(named[d.run], named[d.baseline], d)
+        yield from _doubts_of_pair(named[d.run], named[d.baseline], d)
 
 
 def _finding(code: str, message: str, fix: str = "") -> Finding:
     return Finding(code, "warning", message, fix=fix)
 
 
-def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
-    apart = np.abs(paired_differences(one, other, d.measure))
+def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
+    moved = paired_differences(one, other, d.measure)
+    apart = np.abs(moved)
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
@@ -189,6 +193,13 @@ def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[
     if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
         query = one.query_ids[int(apart.argmax())]
         yield _finding("C106", f"{pair}: query {query!r} alone carries most of the difference")
+    skewness = stats.skewness(moved) if changed else 0.0
+    if d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
+        message = (
+            f"{pair}: differences by {d.measure} are skewed ({skewness:+.1f}), and "
+            f"{many(d.queries, 'query')} are few for that; the p-value may be too small"
+        )
+        yield _finding("C111", message, "rely on the interval, or judge more queries")
 
 
 def findings_of_inputs(

@@ -142,16 +142,25 @@ class Difference:
     def detectable(self) -> float | None:
         """The smallest true difference that is detectable with 80% power, at level `alpha`.
 
-        By the paired t test, for differences that spread as these do; by the sign test, if all
-        that are not 0 have one size. None if they do not spread or there are fewer than two, or if
-        no difference is detectable.
+        By the paired t test and the interval, for differences that spread as these do; by the
+        sign test, if all that are not 0 have one size. None if they do not spread or there are
+        fewer than two, or if no difference is detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
         if self._share is None or self.unit is None:
-            return stats.detectable_difference(self.sd, self.queries, alpha=self.alpha)
+            return stats.detectable_difference(self.sd, self.queries, alpha=self._level)
         found = stats.detectable_by_sign_test(self._share, self.queries, alpha=self.alpha)
         return None if found is None else found * self.unit
+
+    @cached_property
+    def _level(self) -> float:
+        """The level of a t test that is as strict as test and interval together."""
+        if self.no_interval:
+            return self.alpha
+        inner = self.difference - self.low if self.difference > 0 else self.high - self.difference
+        t = inner * math.sqrt(self.queries) / self.sd
+        return min(self.alpha, 2 * stats.student_t_cdf(-t, self.queries - 1))
 
     @property
     def _share(self) -> float | None:
@@ -167,7 +176,7 @@ class Difference:
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
-        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self.alpha)
+        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self._level)
         if self._share is not None and self.unit is not None:
             effect = abs(self.difference) / self.unit
             while (
@@ -184,12 +193,12 @@ class Difference:
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
     def power(self, difference: float) -> float:
-        """The chance that the paired t test at `alpha` sees a true difference of this size here.
+        """The chance that a true difference of this size is detected here.
 
         Raises:
             InputError: With fewer than two queries.
         """
-        return stats.power(self.sd, self.queries, difference, self.alpha)
+        return stats.power(self.sd, self.queries, difference, self._level)
 
     def mirrored(self) -> Difference:
         """The same, seen from the other run."""
