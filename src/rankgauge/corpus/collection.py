@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.ids import id_text
 from rankgauge.corpus.loading import load
-from rankgauge.corpus.loading.folders import documents_in, place_of, queries_in
+from rankgauge.corpus.loading.folders import documents_in, file_set, queries_in
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source, source_name
@@ -298,8 +298,8 @@ class Collection:
                 "there is no such folder", where=source_name(folder),
                 fix="name the folder that holds corpus.jsonl and queries.jsonl",
             )  # fmt: skip
-        place = place_of(path)
-        found = None if place is None else (documents_in(place), queries_in(place))
+        files = file_set(path)
+        found = None if files is None else (documents_in(files), queries_in(files))
         if found is None or found == (None, None):
             raise InputError(
                 "the folder holds neither documents nor queries",
