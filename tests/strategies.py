@@ -21,7 +21,8 @@ from reader_loops import LOOPS
 
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import JudgedRun
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
 _LONG = "http://example.org/" + "a-very-long-path/" * 8

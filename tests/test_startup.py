@@ -26,8 +26,8 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 EVALUATION = {
     "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
     "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.text", "data",
-    "data.dict_runs", "data.join", "data.judged_run", "data.model", "data.ranking",
-    "errors", "evaluation", "evaluation.evaluation",
+    "data.dict_runs", "data.join", "data.judged_run", "data.pairs", "data.qrels",
+    "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
     "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
     "evaluation.plan",
     "evaluation.result",

@@ -14,6 +14,7 @@ removed from all three (`core/redaction.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rankgauge.core.escaping import for_terminal
@@ -126,6 +127,18 @@ class MismatchError(InputError):
 
 class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the field's words
     """A name nobody knows; the message shows the nearest ones."""
+
+    @classmethod
+    def of(cls, what: str, got: str, known: Iterable[str], *, where: str = "") -> UnknownName:
+        """The error for a name that is none of those known, with the nearest."""
+        import difflib
+
+        names = list(known)
+        lowered = {name.lower(): name for name in names}
+        near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
+        meant = f"did you mean {' or '.join(lowered[name] for name in near)}?"
+        fix = meant if near else f"known: {', '.join(names)}"
+        return cls(f"no {what} is called {got[:60]!r}", where=where, fix=fix)
 
 
 class MissingExtra(RankgaugeError, ImportError):  # noqa: N818 - a name in the field's words

@@ -9,7 +9,8 @@ from overlapping import Overlapping
 from rankgauge.benchmark.exploration import before_after, explore
 from rankgauge.corpus.chunking import TokenChunker
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import sample_queries
 from rankgauge.diagnosis.diagnosis import diagnose
 from rankgauge.errors import InputError, MissingExtra, UnknownName
@@ -348,7 +349,8 @@ def test_the_table_has_the_best_first():
     values = [row[3] for row in lower.table().rows]
     assert values == sorted(values)
     assert "best is depth=0, noise=low" in repr(found)
-    assert "WARNING" not in found._repr_html_()
+    assert found.warnings == ()
+    assert "depth=0, noise=low" in found._repr_html_()
 
 
 # ---- before and after

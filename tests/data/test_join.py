@@ -15,7 +15,7 @@ from strategies import Batch, batch, batches, completed, few_scores, joined, val
 import rankgauge.core.ids
 import rankgauge.core.pair_table
 import rankgauge.data.join
-import rankgauge.data.model
+import rankgauge.data.qrels
 import rankgauge.data.ranking
 from rankgauge import InputError, Qrels, Run, list_measures, parse
 from rankgauge.data.join import Joined, join
@@ -239,7 +239,7 @@ def _weaken(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
         return whole_hashes(ids) & keep
 
     monkeypatch.setattr(rankgauge.core.ids.Ids, "hashes", few_hashes)
-    for module in (rankgauge.core.pair_table, rankgauge.data.model, rankgauge.data.join):
+    for module in (rankgauge.core.pair_table, rankgauge.data.qrels, rankgauge.data.join):
         monkeypatch.setattr(module, "pair_keys", few_keys)
 
 

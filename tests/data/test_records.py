@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 

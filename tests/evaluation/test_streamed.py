@@ -10,7 +10,7 @@ import pytest
 
 from rankgauge import MismatchError, RankgaugeError, evaluate, read_qrels, read_run
 from rankgauge.core.ids import Ids
-from rankgauge.data.model import run_blocks
+from rankgauge.data.run import run_blocks
 from rankgauge.evaluation import evaluation as evaluating
 from rankgauge.formats import fast_trec
 

@@ -21,7 +21,7 @@ from peers import ir_measure
 from strategies import batch
 
 from rankgauge.core.ids import Ids
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats import arrow

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from rankgauge.corpus.collection import read_documents, read_queries
-from rankgauge.data.model import read_qrels, read_run
+from rankgauge.data.qrels import read_qrels
+from rankgauge.data.run import read_run
 from rankgauge.errors import RankgaugeError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/formats.md"

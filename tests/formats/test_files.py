@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from rankgauge.data.qrels import Qrels, read_qrels, write_qrels
+from rankgauge.data.run import Run, read_run, write_run
 from rankgauge.errors import InputError
 from rankgauge.formats.registry import format_of
 

@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
 # Queries that are not together; an order that is not that of the scores.

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run
 from rankgauge.errors import FormatError, InputError
 
 RUN = Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}, name="a")

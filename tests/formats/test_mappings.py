@@ -14,7 +14,8 @@ import ir_measures
 import numpy as np
 import pytest
 
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
 RUN = Run.of({"q1": {"d2": 2.0, "d1": 1.0}, "q2": {"d1": 1.0}})

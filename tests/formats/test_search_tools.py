@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run
 from rankgauge.errors import RankgaugeError
 
 JUDGED = Qrels.of({"red dress": {"B07": 3, "B01": 0}, "jeans": {"B07": 1}})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rankgauge.corpus.collection import read_documents, read_queries
-from rankgauge.data.model import Qrels, read_qrels
+from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.errors import FormatError
 
 SMART = "     1     28\t0\t0.000000\n     1     35\t0\t0.000000\n\n     2     28\t0\t0.000000\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run
 from rankgauge.errors import FormatError
 
 JUDGED = Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run, run_blocks
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run, run_blocks
 from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats.registry import InFormat

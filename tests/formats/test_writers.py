@@ -20,7 +20,8 @@ import pytest
 import pytrec_eval
 from hypothesis import example, given, settings, strategies as st
 
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.registry import TARGET_FORMATS

@@ -15,7 +15,7 @@ from oracles import ranked
 
 from rankgauge import Measure, SubtopicQrels, evaluate, list_measures
 from rankgauge.data.join import join
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 CATALOGUE = [bare for bare in list_measures() if bare.declaration.reads == "subtopics"]
 NAMES = [bare.name for bare in CATALOGUE]

@@ -15,7 +15,7 @@ from oracles import ranked
 
 from rankgauge import PreferenceQrels, Qrels, evaluate, list_measures, parse, read_run
 from rankgauge.data.join import join
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 # By the names of trec_eval, which the loops have, too.
 NAMES = [

@@ -3,7 +3,7 @@
 import pytest
 
 from rankgauge import Query
-from rankgauge.data.model import Run, write_run
+from rankgauge.data.run import Run, write_run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers import SavedRun
 from rankgauge.retrievers.protocol import search

@@ -20,12 +20,12 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.benchmark.session import Corpus, RunOptions, Session, attribute_of
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number
-from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import id_bytes
 from rankgauge.core.text import many, some
 from rankgauge.corpus.collection import Collection, Query
-from rankgauge.data.model import Qrels, Run
-from rankgauge.errors import InputError
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
@@ -222,7 +222,7 @@ class Benchmark:
                 written, or another process is writing it.
         """
         if again not in get_args(Again):
-            raise unknown("again", again, get_args(Again))
+            raise UnknownName.of("again", again, get_args(Again))
         if not (name and isinstance(name, str)):
             raise InputError(f"got {name!r:.60} for the name of a run", fix="give it as text")
         _checked_limits(limits)
@@ -307,7 +307,7 @@ class Benchmark:
                 refused.
         """
         if baseline is not None and baseline not in self._runs:
-            raise unknown("run", baseline, self._runs)
+            raise UnknownName.of("run", baseline, self._runs)
         runs = tuple(self._runs.values())
         return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors)
 

@@ -14,7 +14,7 @@ from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.differences import Design
 from rankgauge.core.text import many
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plotting import Plot
@@ -92,11 +92,7 @@ def compare_runs(
     design: Design | None = None,
     errors: Errors = "refuse",
 ) -> BenchmarkComparison:
-    """Compare runs of one benchmark with one of them; the arguments are those of `compare`.
-
-    Raises:
-        InputError: With fewer than two runs, runs over other queries, or failures that are refused.
-    """
+    """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
     if len(runs) < 2:
         raise InputError(
             f"got {many(len(runs), 'run')}, wanted two or more", where="compare",
@@ -214,13 +210,7 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
 def cost_table(
     runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
 ) -> Table:
-    """Latency, throughput, index and cost, a row for each run; columns that say something.
-
-    Args:
-        runs: The runs.
-        pareto: Names of those on the Pareto front; marked.
-        primary: The measure of quality of that front.
-    """
+    """Latency, throughput, index and cost, a row for each run; columns that say something."""
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):

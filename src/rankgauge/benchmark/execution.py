@@ -164,12 +164,7 @@ class _Recorder:
         return start - now
 
     def finish(self, task: _Task, result: _Result) -> tuple[float | None, list[_Task]]:
-        """Record the end of a call.
-
-        Returns:
-            Seconds to wait before the call is made again, None if it is not; and what is to be
-            asked instead, query by query.
-        """
+        """Record the end of a call; return seconds until it is repeated, and calls in its place."""
         found, error, seconds = result
         if error is not None:
             wait = self._retry_wait(task, error)
@@ -221,11 +216,7 @@ class _Recorder:
 def ask(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
-    """Ask a retriever every query and record each response as it comes.
-
-    Returns:
-        Whether all were asked; False after `limits.stop_after` failures in a row.
-    """
+    """Ask a retriever every query; False after `limits.stop_after` failures in a row."""
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
     size = limits.batch or (_BATCH if together else 1)

@@ -12,14 +12,14 @@ from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.core.arguments import integer, is_number
-from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import show_id
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import drawn, only
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plotting import Plot
@@ -270,13 +270,6 @@ class Exploration(Result):
 def before_after(before: Diagnosis, after: Diagnosis) -> Table:
     """Means and failure patterns of two diagnoses side by side: what went away, what came.
 
-    Args:
-        before: The diagnosis of the run of today.
-        after: That of the other run, with the same judgments and cut-off.
-
-    Raises:
-        InputError: If they are of different queries or cut-offs.
-
     Example:
         >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
         >>> old = diagnose(qrels, {"q1": ["x", "y"], "q2": ["x", "d2"]}, k=1)
@@ -421,7 +414,7 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
 
 def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
     if method not in _METHODS:
-        raise unknown("method of a search", str(method), _METHODS)
+        raise UnknownName.of("method of a search", str(method), _METHODS)
     if trials is not None:
         integer("trials", trials)
     if budget is not None and not (is_number(budget) and budget > 0):

@@ -33,9 +33,6 @@ class ParetoPoint:
 def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:
     """The points that no other is at least as good as in both and better than in one.
 
-    Returns:
-        The front, fastest first.
-
     Example:
         >>> rows = [("a", 0.5, 0.1), ("b", 0.6, 0.2), ("c", 0.5, 0.3)]
         >>> [point.name for point in pareto_front(ParetoPoint(*row) for row in rows)]

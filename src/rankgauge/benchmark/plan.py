@@ -18,7 +18,6 @@ from rankgauge.benchmark.benchmark import Benchmark, check_prices
 from rankgauge.benchmark.code_hash import remember_arguments
 from rankgauge.benchmark.limits import Limits
 from rankgauge.core.arguments import integer
-from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import parse_all
@@ -185,7 +184,7 @@ class BenchmarkPlan:
         wanted = list(only)
         for name in wanted:
             if name not in names:
-                raise unknown("retriever of the plan", name, names)
+                raise UnknownName.of("retriever of the plan", name, names)
         return tuple(
             one for one in self.retrievers if (one.name in wanted if wanted else not one.part)
         )
@@ -271,7 +270,7 @@ class _PlanReader:
             )
         baseline = self._kind(data, "baseline", str, "")
         if baseline and baseline not in tables:
-            raise unknown("retriever", baseline, tables)
+            raise UnknownName.of("retriever", baseline, tables)
         measures = self._kind(data, "measures", list, [])
         k, timed = self._kind(data, "k", int, 100), self._kind(data, "timed", int, 200)
         integer("k", k)
@@ -298,7 +297,7 @@ class _PlanReader:
             )
         kind = table["type"]
         if kind not in retrievers.TYPES and kind != _CALLS:
-            raise unknown("type of retriever", kind, [*retrievers.TYPES, _CALLS])
+            raise UnknownName.of("type of retriever", kind, [*retrievers.TYPES, _CALLS])
         limits = table.get("limits")
         prices = self._kind(table, "prices", dict, {}, where)
         with _in_file(self._path, where):
@@ -336,7 +335,7 @@ class _PlanReader:
     def _known(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
             if key not in known:
-                raise _unknown(str(self._path), f"key of {where}", key, known)
+                raise UnknownName.of(f"key of {where}", key, known, where=str(self._path))
 
     def _place(self, value: Any) -> Any:
         """A path relative to the file, where there is something of that name."""
@@ -351,7 +350,7 @@ class _PlanReader:
 def _whole(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> dict[str, Any]:
     planned = {one.name: one for one in plan.retrievers}
     if name not in planned:
-        raise unknown("retriever of the plan", name, planned)
+        raise UnknownName.of("retriever of the plan", name, planned)
     if name in above:
         raise _circle(plan.path, [*above, name])
 
@@ -376,20 +375,17 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
     known: Iterable[str] = _CALLED
     if kind != _CALLS:
         if kind not in retrievers.TYPES:
-            raise _unknown(f"{path}, {where}", "type", kind, [*retrievers.TYPES, _CALLS])
+            raise UnknownName.of(
+                "type", kind, [*retrievers.TYPES, _CALLS], where=f"{path}, {where}"
+            )
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     for key, value in options.items():
         if key not in known:
-            raise _unknown(f"{path}, {where}", f"option of {kind}", key, known)
+            raise UnknownName.of(f"option of {kind}", key, known, where=f"{path}, {where}")
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping) and isinstance(inner.get("type"), str):
                 rest = {name: one for name, one in inner.items() if name != "type"}
                 _check_options(path, inner["type"], rest, f"{where}.{key}")
-
-
-def _unknown(where: str, what: str, name: str, known: Iterable[str]) -> UnknownName:
-    error = unknown(what, name, known)
-    return UnknownName(error.what, where=where, fix=error.fix)
 
 
 def _circle(path: Path, names: Iterable[str]) -> FormatError:
@@ -415,7 +411,9 @@ class _PlanBuilder:
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
-            raise _unknown(f"{self._plan.path}, {by}", "retriever of the plan", name, self._planned)
+            raise UnknownName.of(
+                "retriever of the plan", name, self._planned, where=f"{self._plan.path}, {by}"
+            )
         if name in self._making:
             raise _circle(self._plan.path, [*self._making, name])
         self._making.append(name)

@@ -19,7 +19,6 @@ from rankgauge.benchmark.plan import BenchmarkPlan
 from rankgauge.benchmark.reuse import Again
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import unknown
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 
@@ -195,7 +194,7 @@ def explore_plan(
     said = plan.explore
     for key in said:
         if key not in _EXPLORE_KEYS:
-            raise unknown("key of explore", key, _EXPLORE_KEYS)
+            raise UnknownName.of("key of explore", key, _EXPLORE_KEYS)
     name, space = said.get("retriever"), said.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
@@ -270,8 +269,8 @@ def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter 
         return None
     parameters = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     if word not in parameters:
-        error = unknown(f"option of {kind}", word, parameters)
-        raise UnknownName(error.what, where=f"{plan.path}, explore.space", fix=error.fix)
+        where = f"{plan.path}, explore.space"
+        raise UnknownName.of(f"option of {kind}", word, parameters, where=where)
     return parameters[word]
 
 

@@ -18,12 +18,12 @@ from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
 from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.model import Qrels, Run, write_run
-from rankgauge.errors import InputError
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, write_run
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
@@ -266,7 +266,7 @@ class BenchmarkRun(Result):
             InputError: If queries failed and `errors` is ``refuse``.
         """
         if errors not in get_args(Errors):
-            raise unknown("errors", errors, get_args(Errors))
+            raise UnknownName.of("errors", errors, get_args(Errors))
         if errors == "refuse" and self.tally.failed + self.tally.missing:
             raise InputError(
                 self._failed(), where=f"run {self.name!r}",

@@ -25,7 +25,7 @@ from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import drawn
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.protocol import (

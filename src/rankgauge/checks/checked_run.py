@@ -18,7 +18,8 @@ from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys
 from rankgauge.data.join import Joined, join
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
 __all__ = ["SHOWN", "CheckedRun", "if_in_32_bits", "locations_of", "query_locations"]

@@ -12,7 +12,8 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import JudgedRun, Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.sensitivity.unjudged import filled

@@ -20,7 +20,8 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.data.id_spelling import Spelling, Way, renamed, spelled, way_of
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 

@@ -15,7 +15,8 @@ from rankgauge.checks.run_checks import check_lines, check_run, check_runs, run_
 from rankgauge.checks.table_fixes import without_repeats
 from rankgauge.checks.text_checks import check_texts, collection_of
 from rankgauge.core.findings import ASCENDING_SCORES
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse_all
 

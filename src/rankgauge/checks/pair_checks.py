@@ -33,7 +33,7 @@ from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.input_checks import document_way
 from rankgauge.measures.measure import parse
 

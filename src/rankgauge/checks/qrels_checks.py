@@ -24,7 +24,7 @@ from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.data.join import Joined
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
 

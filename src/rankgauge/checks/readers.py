@@ -13,7 +13,9 @@ import numpy as np
 from rankgauge.core.findings import Location
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.data.model import Qrels, Run, run_name, table_of_input
+from rankgauge.data.pairs import table_of_input
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, run_name
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.frames import frame_columns, is_frame, listed

@@ -24,7 +24,8 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.corpus.scan import Scan, scan
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.measure import Measure

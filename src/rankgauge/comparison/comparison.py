@@ -31,7 +31,8 @@ from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many, some
-from rankgauge.data.model import Qrels, Run, named_runs
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation

@@ -13,7 +13,8 @@ import numpy as np
 from rankgauge.comparison.differences import Design, Difference, indistinct_runs, paired_differences
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 

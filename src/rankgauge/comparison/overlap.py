@@ -22,8 +22,9 @@ from rankgauge.core.policies import Order
 from rankgauge.core.text import many, some
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table

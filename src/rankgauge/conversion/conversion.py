@@ -32,7 +32,8 @@ from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run, read_qrels, read_run
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, read_run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, opened, source_name

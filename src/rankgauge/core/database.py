@@ -59,18 +59,7 @@ class Schema:
 
 
 class Database:
-    """A database, opened when it is used.
-
-    Args:
-        where: The path of a file of SQLite, or a URL (``sqlite:///...``, ``postgresql://...``).
-        schema: Its tables.
-        patience: Seconds to wait for another writer.
-        missing: The `fix` in the message to a reader before anything was written.
-
-    Raises:
-        InputError: For a URL that cannot be understood, or a database of another kind.
-        MissingExtra: If the driver is not installed.
-    """
+    """A database, opened when it is used."""
 
     def __init__(self, where: str, schema: Schema, *, patience: float, missing: str) -> None:
         self._schema = schema
@@ -104,11 +93,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads.
-
-        Raises:
-            InputError: If there is nothing yet, or the database cannot be read.
-        """
+        """Open a transaction that only reads."""
         with self._errors("read"):
             if self.path is not None:
                 self._check_file(self.path)
@@ -133,9 +118,6 @@ class Database:
 
         One writer at a time; others wait. The first one creates the tables; an older database is
         migrated.
-
-        Raises:
-            InputError: If the database cannot be written to, or is not ours.
         """
         with self._errors("written"):
             if self.path is not None:
@@ -441,9 +423,6 @@ def escaped_login(url: str) -> str:
     """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
 
     Whoever writes such a password as it is would have its end taken for the host, and printed.
-
-    Raises:
-        ValueError: If nobody can tell where the password ends.
 
     Example:
         >>> escaped_login("postgresql://me:p@ss/word@host/name")

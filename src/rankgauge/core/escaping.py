@@ -116,9 +116,6 @@ def for_html(text: str) -> str:
 def templates(**options: Any) -> Environment:
     """An environment of Jinja for HTML and XML in which `for_html` writes every value.
 
-    Args:
-        options: Further options of the environment.
-
     Example:
         >>> templates().from_string("<b>{{ x }}</b>").render(x="<i>")
         '<b>&lt;i&gt;</b>'
@@ -135,10 +132,6 @@ def templates(**options: Any) -> Environment:
 
 def for_annotation(text: str, *, is_property: bool = False) -> str:
     """Text for a workflow command of GitHub, by the rules of its toolkit.
-
-    Args:
-        text: A message, or the value of a property.
-        is_property: Whether it is a property, which ends with a comma.
 
     Example:
         >>> for_annotation("50%, a:b", is_property=True)

@@ -12,7 +12,7 @@ from rankgauge.errors import UnknownName
 
 __all__ = [
     "LONGEST", "VOCABULARY", "Param", "ParsedName", "Value", "format_name", "plain_key",
-    "split_name", "unknown",
+    "split_name",
 ]  # fmt: skip
 
 Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | None
@@ -39,11 +39,7 @@ class Param(NamedTuple):
     read: Callable[[Any], Value]
 
     def check(self, value: Any, where: str) -> Value:
-        """The value, if it is possible.
-
-        Raises:
-            UnknownName: Saying what is.
-        """
+        """The value, if it is possible."""
         try:
             return self.read(value)
         except (ValueError, TypeError, OverflowError):
@@ -263,9 +259,6 @@ LONGEST = 400
 def split_name(text: str) -> ParsedName:
     """Take a name apart.
 
-    Raises:
-        UnknownName: If it is not of the form ``Name(param=value)@k``.
-
     Example:
         >>> split_name("RR(rel=2)@10")
         ParsedName(name='RR', params={'rel': '2'}, at='10')
@@ -323,18 +316,3 @@ def plain_key(name: str) -> str:
         'hitrate'
     """
     return re.sub(r"[\s_.-]+", "", name).lower()
-
-
-def unknown(what: str, got: str, known: Iterable[str]) -> UnknownName:
-    """The error for a name nobody knows, with the nearest ones."""
-    import difflib
-
-    names = list(known)
-    lowered = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
-    fix = (
-        "did you mean " + " or ".join(lowered[name] for name in near) + "?"
-        if near
-        else f"known: {', '.join(names)}"
-    )
-    return UnknownName(f"no {what} is called {got[:60]!r}", fix=fix)

@@ -461,14 +461,6 @@ def patiently(call: Callable[[], Result], *, attempts: int = 5, longest: float =
     """What a call returns, asked again where a server is busy: for work nobody else repeats.
 
     Waits as long as the server said, else 0.5, 1, 2, ... seconds.
-
-    Args:
-        call: What is done.
-        attempts: How often it is tried.
-        longest: Seconds to wait at most, each time.
-
-    Raises:
-        EndpointError: The last one, or the first that says that waiting does not help.
     """
     for attempt in range(1, attempts):
         try:

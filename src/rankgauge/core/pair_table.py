@@ -19,7 +19,7 @@ from rankgauge.errors import InputError
 __all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_keys"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-_T = TypeVar("_T", bound=np.integer[Any])
+_T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22

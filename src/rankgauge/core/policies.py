@@ -113,11 +113,7 @@ class Policies:
 
 
 def order_of(ties: str) -> Order:
-    """An order that needs no judgments.
-
-    Raises:
-        UnknownName: If it is another policy, or none.
-    """
+    """An order that needs no judgments."""
     for order in get_args(Order):
         if ties == order:
             return order

@@ -82,7 +82,7 @@ def use_case(name: str) -> UseCase:
         ('RR', 'Success@1')
     """
     if name not in USE_CASES:
-        from rankgauge.core.grammar import unknown
+        from rankgauge.errors import UnknownName
 
-        raise unknown("use case", name, USE_CASES)
+        raise UnknownName.of("use case", name, USE_CASES)
     return USE_CASES[name]

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Document
-from rankgauge.errors import InputError, MissingExtra
+from rankgauge.errors import InputError, MissingExtra, UnknownName
 
 __all__ = [
     "FIRST",
@@ -345,7 +344,7 @@ _CUTS: Mapping[str, Cut] = {"word": _words, "character": list}
 def _cut_of(tokenizer: Any) -> Cut:
     if isinstance(tokenizer, str):
         if tokenizer not in _CUTS:
-            raise unknown("tokenizer", tokenizer, _CUTS)
+            raise UnknownName.of("tokenizer", tokenizer, _CUTS)
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(

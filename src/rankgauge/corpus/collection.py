@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.ids import id_text
 from rankgauge.corpus.loading import load
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.lines import Source
 from rankgauge.formats.texts import (

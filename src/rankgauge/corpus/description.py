@@ -26,7 +26,8 @@ from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
 from rankgauge.corpus.loading.folders import other_splits, place_of
 from rankgauge.corpus.scan import Scan, folded, scan
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
 from rankgauge.corpus.collection import Collection, Document
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 
 __all__ = ["Scan", "folded", "scan"]
 

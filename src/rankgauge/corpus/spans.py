@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.core.grammar import unknown
 from rankgauge.corpus.collection import Collection, Document
-from rankgauge.errors import FormatError, InputError, MismatchError
+from rankgauge.errors import FormatError, InputError, MismatchError, UnknownName
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import Source, numbered_lines, opened, source_name
 from rankgauge.formats.texts import id_of
@@ -182,7 +181,7 @@ def span_scores(
         {'precision': 0.5, 'recall': 1.0, 'iou': 0.5}
     """
     if repeats not in get_args(Repeats):
-        raise unknown("choice of repeats", str(repeats), get_args(Repeats))
+        raise UnknownName.of("choice of repeats", str(repeats), get_args(Repeats))
     wanted = {query: _spans(spans, query) for query, spans in relevant.items()}
     given = {query: _spans(spans, query) for query, spans in retrieved.items()}
     units = _Units(texts)

@@ -9,21 +9,19 @@ from rankgauge.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankgauge.data.fingerprints import fingerprint as fingerprint
     from rankgauge.data.judged_run import JudgedRun as JudgedRun
-    from rankgauge.data.model import (
-        Qrels as Qrels,
-        Run as Run,
-        read_qrels as read_qrels,
-        read_run as read_run,
-        write_qrels as write_qrels,
-        write_run as write_run,
-    )
     from rankgauge.data.preferences import (
         PreferenceQrels as PreferenceQrels,
         PreferenceRun as PreferenceRun,
         read_preference_qrels as read_preference_qrels,
     )
+    from rankgauge.data.qrels import (
+        Qrels as Qrels,
+        read_qrels as read_qrels,
+        write_qrels as write_qrels,
+    )
     from rankgauge.data.ranking import ranked as ranked
     from rankgauge.data.records import Records as Records
+    from rankgauge.data.run import Run as Run, read_run as read_run, write_run as write_run
     from rankgauge.data.sampled import (
         SampledQrels as SampledQrels,
         SampledRun as SampledRun,
@@ -45,10 +43,11 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "fingerprints": "fingerprint",
         "judged_run": "JudgedRun",
-        "model": "Qrels Run read_qrels read_run write_qrels write_run",
         "preferences": "PreferenceQrels PreferenceRun read_preference_qrels",
+        "qrels": "Qrels read_qrels write_qrels",
         "ranking": "ranked",
         "records": "Records",
+        "run": "Run read_run write_run",
         "sampled": "SampledQrels SampledRun read_sampled_qrels",
         "subsets": "cut keep_queries sample_queries",
         "subtopics": "SubtopicQrels SubtopicRun read_subtopic_qrels",

@@ -26,7 +26,7 @@ from rankgauge.core.pair_table import offsets_of
 from rankgauge.core.policies import BY_GRADE, Ties
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import by_grade
 from rankgauge.formats.numbers import is_lost
 

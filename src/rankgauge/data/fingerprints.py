@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.pair_table import PairTable
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 
 __all__ = ["fingerprint"]
 

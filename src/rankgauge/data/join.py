@@ -22,8 +22,9 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, pair_keys
 from rankgauge.core.policies import BY_GRADE
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
+from rankgauge.data.run import Run
 
 __all__ = ["Joined", "join", "numbered"]
 

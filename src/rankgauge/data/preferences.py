@@ -14,7 +14,8 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, distinct
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray, JudgedRun
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
 from rankgauge.core.policies import BY_GRADE, Order, order_of
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 __all__ = [
     "CELLS", "by_grade", "cut", "gather", "padded", "query_of", "ranked", "ranks_of", "tie_groups",

@@ -14,7 +14,8 @@ import numpy as np
 
 from rankgauge.core.ids import Blame, Ids, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.numbers import finite_numbers

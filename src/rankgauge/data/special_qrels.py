@@ -19,7 +19,8 @@ from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
 from rankgauge.data.join import Joined, numbered
 from rankgauge.data.judged_run import JudgedRun
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
 from rankgauge.formats.lines import Source

@@ -14,8 +14,9 @@ from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.readers import read_ids
 

@@ -14,7 +14,7 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, offsets_of
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import UNRANKED, BoolArray, JudgedRun, Level, best_grade
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows

@@ -11,7 +11,8 @@ from typing import Any
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.diagnosis.causes import (
     CAUSES,
     SUSPICIOUS,

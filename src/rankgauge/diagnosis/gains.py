@@ -12,7 +12,8 @@ import numpy as np
 
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.diagnosis.causes import GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts

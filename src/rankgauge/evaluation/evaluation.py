@@ -14,7 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.data.model import Qrels, Run, read_qrels, run_blocks
+from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.run import Run, run_blocks
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.partial import (
     Context,

@@ -21,7 +21,7 @@ from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import many, some
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import MismatchError
 from rankgauge.evaluation.input_summary import InputSummary
 

@@ -14,7 +14,7 @@ from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.dict_runs import JoinedDicts
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 __all__ = ["InputSummary", "Tally", "merge_summaries", "summarize_dicts", "summarize_table"]
 

@@ -12,7 +12,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, many
 from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
 from rankgauge.measures.measure import Measure
 

@@ -22,7 +22,8 @@ from rankgauge.core.text import SHOWN, some
 from rankgauge.data.dict_runs import join_dicts
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
 from rankgauge.evaluation.input_checks import InputChecks

@@ -15,8 +15,9 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import SHOWN
 from rankgauge.data.judged_run import BoolArray, Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.partial import finish, make_context, measure_block

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankgauge.core.grammar import Value
 from rankgauge.core.pair_table import FloatArray
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation

@@ -12,7 +12,8 @@ import numpy as np
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.evaluation.evaluation import Queries, evaluate, queries_policy, selected_ids
 from rankgauge.evaluation.result import Evaluation

@@ -25,17 +25,7 @@ FETCHED = "see that it can be fetched from here, or put the file where ir_datase
 
 
 def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
-    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``.
-
-    Args:
-        source: The id of the dataset.
-        layout: Judgments; there are no runs there.
-        split: Which judgments; ``test``, or the only ones, if left out.
-
-    Raises:
-        MissingExtra: If the library is not installed.
-        InputError: If there is no such dataset, or it has no judgments.
-    """
+    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``."""
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(

@@ -99,17 +99,7 @@ def is_doubtful(first: bytes) -> bool:
 
 
 def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
-    """Refuse a file that begins with a line of something else.
-
-    Args:
-        first: The first line with content.
-        name: The name of the file.
-        number: The number of the line.
-        layout: Judgments or run: what was wanted.
-
-    Raises:
-        FormatError: If it does.
-    """
+    """Refuse a file that begins with a line of something else."""
     if is_doubtful(first) or first.count(b"\t") == 1:
         what, fix = _taken_for(first, layout)
         if what:

@@ -105,18 +105,7 @@ def row_place(rows: WideRows, *places: int) -> str:
 
 
 def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
-    """The columns of rows.
-
-    Args:
-        source: A path (TREC format, CSV, TSV, JSON lines; packed or not; ``-`` is standard input),
-            ``ir_datasets:NAME``, a mapping (of columns, or as `Wide.mapping`), a data frame, or
-            rows: tuples in the order of the fields of a line, mappings, objects with such names.
-        wide: What they look like.
-        form: The format of a file; found by its name and first line if left out.
-
-    Raises:
-        InputError: If they do not fit; the message names the row or the line.
-    """
+    """The columns of rows."""
     name = JUDGMENTS.name
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format

@@ -42,20 +42,7 @@ def from_columns(
     source: str = "",
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Three columns of equal length: lists, NumPy arrays or series of a data frame library.
-
-    Args:
-        queries: The column of queries.
-        docs: The column of documents.
-        values: The column of numbers.
-        layout: Judgments or run.
-        columns: Their names, if they are not ours.
-        source: Where they came from, for messages.
-        on_error: Where given, gets the rows whose number is missing or not finite.
-
-    Raises:
-        InputError: If they differ in length, or hold what they should not.
-    """
+    """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
     names, source = columns or Columns(*layout.columns), source or layout.name
     blame = blame_row(source)
     query_ids = _ids(queries, names.query, source)
@@ -163,19 +150,7 @@ def from_frame(
     columns: Columns | None = None,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """A data frame of any library that narwhals knows.
-
-    Args:
-        data: The frame.
-        layout: Judgments or run.
-        source: Where it came from, for messages.
-        columns: Which columns are read, where that is known.
-        on_error: As in :func:`from_columns`.
-
-    Raises:
-        InputError: If it has no fitting columns, or they hold what they should not.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
+    """A data frame of any library that narwhals knows."""
     source = source or layout.name
     chosen = columns
 
@@ -196,17 +171,7 @@ def from_frame(
 def frame_columns(
     data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
 ) -> dict[Any, Any]:
-    """The columns of a data frame by name, each a series of narwhals.
-
-    Args:
-        data: A frame of any library that narwhals knows, eager or lazy.
-        source: What it is, for messages.
-        choose: Which of its columns are read.
-
-    Raises:
-        InputError: If two columns have the same name.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
+    """The columns of a data frame by name, each a series of narwhals."""
     import narwhals as nw
 
     try:

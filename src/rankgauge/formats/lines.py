@@ -115,11 +115,6 @@ def opened(source: Source) -> Iterator[BinaryIO]:
     """Open a file, or standard input for ``-``; what is packed is known by its first bytes.
 
     Of a zip archive with one file it is that file; ``archive.zip!member`` is one of several.
-
-    Raises:
-        InputError: If there is no such file, or it cannot be read.
-        FormatError: If it is no text: UTF-16, a Parquet file, ...
-        MissingExtra: If it is packed, and the library that unpacks it is not installed.
     """
     name = source_name(source)
     with opened_bytes(source) as stream:
@@ -277,14 +272,6 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
 
     A line ends with LF, CRLF or CR. Parts of a line have its number, a run of blank lines that of
     the first.
-
-    Args:
-        stream: The lines, parts of them, or runs of blank ones.
-        name: The name of the file, for messages.
-
-    Raises:
-        FormatError: If compressed data is broken or ends early: with the last line that was read.
-        InputError: If reading fails.
     """
     number, line, whole = 0, b"", True
     try:

@@ -34,15 +34,6 @@ def from_mapping(
     """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
 
     A mapping whose keys are column names and whose values are columns is taken as columns.
-
-    Args:
-        data: The mapping.
-        layout: Judgments or run.
-        source: Where it came from, for messages.
-        on_error: Where given, gets the entries whose number is missing or not finite.
-
-    Raises:
-        InputError: If its parts do not fit.
     """
     source = source or layout.name
     data = _unlabelled(data, layout, source)

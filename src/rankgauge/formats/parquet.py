@@ -49,18 +49,7 @@ _Held: TypeAlias = str | io.BytesIO
 def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
 ) -> PairTable:
-    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream.
-
-    Args:
-        stream: The file, at its beginning.
-        name: Its name for messages.
-        layout: Judgments or run.
-        on_error: Where given, gets the rows whose number is missing or not finite.
-
-    Raises:
-        FormatError: If it is broken, or its columns do not fit.
-        MissingExtra: If neither pyarrow nor polars is installed.
-    """
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
     held, size, start = _held(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -317,18 +306,7 @@ def _kind(kind: Any) -> str:
 
 
 def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO) -> None:
-    """Write three columns: query and document as text, the number as 64-bit float.
-
-    Args:
-        table: What to write.
-        layout: Judgments or run: it names the columns.
-        form: ``parquet`` or ``arrow`` (a file of Arrow IPC, which is Feather).
-        stream: Where to.
-
-    Raises:
-        InputError: If an id is not UTF-8.
-        MissingExtra: If pyarrow is not installed.
-    """
+    """Write three columns: query and document as text, the number as 64-bit float."""
     try:
         import pyarrow as pa
     except ImportError:

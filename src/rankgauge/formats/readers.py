@@ -68,21 +68,9 @@ def read_table(
     ranks: bool = False,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Read a file (``-`` is standard input), or the judgments of a collection.
+    """Read a file (``-``: standard input), or the judgments of a collection or dataset.
 
-    Args:
-        source: The path, alone or with its format, of a file, a zip archive, or, for judgments, a
-            folder of BEIR; ``archive.zip!member``; or the id of a dataset, as
-            ``ir_datasets:NAME``, ``hf:NAME``.
-        layout: Judgments or run.
-        form: The format; found by name and first line if neither says it.
-        split: Which judgments, where a collection has several.
-        ranks: Whether to read the ranks beside the scores, too.
-        on_error: Where given, gets the rows that do not fit, which are left out.
-
-    Raises:
-        UnknownName: If there is no such format.
-        InputError: If the file cannot be read.
+    With `on_error` the rows that do not fit are reported and left out.
     """
     source, form = _path_and_format(source, layout, form)
     # Without pathlib, here and below: loading it takes longer than to read a small file.
@@ -229,11 +217,6 @@ def read_blocks(
 
     Then `read_table` reads it, or says what is wrong with it. A table is valid until the next is
     asked for.
-
-    Args:
-        source: The path, alone or with its format.
-        layout: Judgments or run.
-        ranks: Whether to read the ranks, too, and the number of each line.
     """
     source, given = _path_and_format(source, layout, None)
     name = source_name(source)

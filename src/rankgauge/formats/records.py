@@ -86,12 +86,7 @@ class RecordRows:
 
 
 def read_records(source: Any) -> RecordRows:
-    """The records of a file, of a list of mappings, tuples or objects, or of columns.
-
-    Raises:
-        InputError: For the first record that cannot be read, with its place.
-        UnknownName: For a key that is a misspelt one of ours.
-    """
+    """The records of a file, of a list of mappings, tuples or objects, or of columns."""
     name = source_name(source) if isinstance(source, str | os.PathLike) else "records"
     unread: dict[str, None] = {}
     rows = []

@@ -185,11 +185,7 @@ TARGET_FORMATS = tuple(form.name for form in FORMATS if form.writes)
 
 
 def format_named(name: str) -> Format:
-    """The declaration of a format.
-
-    Raises:
-        KeyError: If there is none of this name.
-    """
+    """The declaration of a format."""
     return _BY_NAME[name]
 
 

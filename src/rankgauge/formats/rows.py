@@ -47,14 +47,7 @@ OnError: TypeAlias = Callable[[RowFault], None]
 
 
 class Rows:
-    """Rows of a file, added one by one.
-
-    Args:
-        name: The name of the file.
-        layout: Judgments or run.
-        with_ranks: Whether to read the ranks beside the scores, too.
-        on_error: Where given, gets the rows that do not fit, which are left out.
-    """
+    """Rows of a file, added one by one."""
 
     def __init__(
         self,
@@ -90,20 +83,7 @@ class Rows:
         ids: tuple[Any, Any] = ("", ""),
         not_finite: bool = False,
     ) -> None:
-        """Raise the error of a row, or report it.
-
-        Args:
-            line: The number of its line.
-            what: What was found and what was wanted.
-            fix: How to fix it.
-            column: The number of the field, 0 for the whole line.
-            text: The line.
-            ids: Query and document, as far as they are known.
-            not_finite: As in :class:`RowFault`.
-
-        Raises:
-            FormatError: Without `on_error`.
-        """
+        """Raise the error of a row, or report it."""
         error = FormatError(
             what, path=self.name, line=line, column=column, text=shorten(text), fix=fix
         )
@@ -121,15 +101,7 @@ class Rows:
     def table(
         self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
     ) -> PairTable:
-        """All rows as a table.
-
-        Args:
-            columns: Their columns, where they have names.
-            places: The numbers of the columns for messages, 0 where there are none.
-
-        Raises:
-            FormatError: If there is no row, or one does not fit.
-        """
+        """All rows as a table."""
         if self.on_error is not None:
             self._drop_faults(self.on_error)
         if not self.lines:
@@ -266,15 +238,7 @@ def rank_number(value: Any) -> float:
 def by_query(
     table: PairTable, *, whole: bool = False
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each query with its documents and their numbers, as text.
-
-    Args:
-        table: Judgments or a run.
-        whole: Whether all documents of a query come at once; else one with many comes again.
-
-    Raises:
-        InputError: If an id is not UTF-8.
-    """
+    """Each query with its documents and their numbers, as text."""
     ends = table.offsets.tolist()
     for number, query in enumerate(_texts_of(table.queries)):
         start, stop = ends[number], ends[number + 1]

@@ -88,17 +88,7 @@ class Unheld:
 def text_lines(
     rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, Unheld]
 ) -> Iterator[bytes]:
-    """The bytes of a file of texts, one text at a time.
-
-    Args:
-        rows: The texts.
-        form: ``jsonl``, ``csv``, ``tsv`` or ``trec``.
-        kind: ``queries`` or ``documents``.
-        of: What the texts have, and where to count what cannot be held.
-
-    Raises:
-        InputError: If something cannot be held and may not be lost; or an id cannot be written.
-    """
+    """The bytes of a file of texts, one text at a time."""
     profile, unheld = of
     write: Callable[[TextRow], str]
     if form == "jsonl":

@@ -165,16 +165,7 @@ class Reader(Protocol):
 
 
 class TextReader:
-    """Reads the texts of one source, all of them in order or the one that begins at a byte.
-
-    Args:
-        source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
-            topics of TREC in SGML or XML; or either in the mark-up of SMART.
-        form: Its format, one of `TEXT_FORMATS`, where name and first line mislead.
-
-    Raises:
-        UnknownName: If there is no such format.
-    """
+    """Reads the texts of one source, all of them in order or the one that begins at a byte."""
 
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
@@ -195,15 +186,7 @@ class TextReader:
         self._width = 0
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every text, in order.
-
-        Args:
-            faults: Where given, what does not fit is counted there and passed over.
-
-        Raises:
-            FormatError: With the first line that does not fit.
-            InputError: If the file cannot be read.
-        """
+        """Every text, in order."""
         name = self.name
         with self.source.open() as stream:
             self.seekable = is_plain_file(stream) and bool(self.source.path)
@@ -335,17 +318,7 @@ class TextReader:
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
-    """The texts of a file, each id once.
-
-    Args:
-        source: A path (packed, too; ``-`` for standard input), or what can be opened.
-        faults: Where given, what does not fit is counted there and passed over; of texts with one
-            id the first is kept.
-
-    Raises:
-        FormatError: With the first line that does not fit, or for an id that stands twice.
-        InputError: If the file cannot be read.
-    """
+    """The texts of a file, each id once."""
     found = source if isinstance(source, TextSource) else TextSource.of(source)
     return _each_once(TextReader(found), faults)
 
@@ -482,9 +455,6 @@ class HashIndex:
     """Where each id stands: 16 bytes for each, whatever its length.
 
     A hash of 64 bits proposes places; whoever asks looks whether the id is there.
-
-    Args:
-        ids: The ids, in order.
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
@@ -518,13 +488,6 @@ class StoredTexts(Streamed[TextRow]):
 
     In memory are 24 bytes for each text. A text is found by its place in a plain file. In a packed
     file it is found by reading on from the last one that was looked for, or from the beginning.
-
-    Args:
-        reader: Reads a file, a member of an archive, or whatever holds rows.
-        faults: Where given, what does not fit is counted there and passed over.
-
-    Raises:
-        FormatError: With the first line that does not fit, or for an id that stands twice.
     """
 
     def __init__(self, reader: Reader, faults: Faults | None = None) -> None:

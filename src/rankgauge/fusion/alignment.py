@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 
 __all__ = ["Alignment", "Block", "align"]
 

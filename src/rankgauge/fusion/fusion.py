@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.exact_sum import product, quotient, total
-from rankgauge.core.grammar import plain_key, unknown
+from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
-from rankgauge.data.model import Run, named_runs
 from rankgauge.data.ranking import ranked
-from rankgauge.errors import InputError
+from rankgauge.data.run import Run, named_runs
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.fusion.alignment import Alignment, Block, align
 
 __all__ = [
@@ -252,7 +252,7 @@ def _spelled(given: Any, what: str, known: Iterable[str]) -> str:
     names = {plain_key(name): name for name in known}
     found = names.get(plain_key(given)) if isinstance(given, str) else None
     if found is None:
-        raise unknown(what, str(given), names.values())
+        raise UnknownName.of(what, str(given), names.values())
     return found
 
 

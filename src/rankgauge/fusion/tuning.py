@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import Ids, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.core.policies import Order
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import drawn, given_ids, of_queries, only
-from rankgauge.errors import InputError, MismatchError
+from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.fusion.alignment import Alignment, align
@@ -308,7 +308,7 @@ def _given(grid: Any) -> dict[str, list[Any]]:
         )
     for word, values in grid.items():
         if word not in _WORDS:
-            raise unknown("parameter of a fusion", str(word), _WORDS)
+            raise UnknownName.of("parameter of a fusion", str(word), _WORDS)
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
                 f"got {values!r:.60} for {word}", where="grid",

@@ -19,7 +19,8 @@ from rankgauge import stats
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many, some
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss

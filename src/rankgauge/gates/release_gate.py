@@ -12,8 +12,9 @@ from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import INPUT_KINDS
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rankgauge.core.files import read_text
-from rankgauge.core.grammar import unknown
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 
@@ -172,7 +171,7 @@ def _inner(whole: Mapping[str, Any], path: Path) -> Any:
     for name in tables:
         # With rules under another name the gate would go by the defaults without a word.
         if name not in _TABLES:
-            raise _placed(unknown("table of [tool.rankgauge]", name, _TABLES), place)
+            raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=str(place))
     return tables.get("gate")
 
 
@@ -199,11 +198,7 @@ def _known(table: Mapping[str, Any], names: Iterable[str], place: _Place) -> Non
     known = list(names)
     for key in table:
         if key not in known:
-            raise _placed(unknown("key of the rules", key, known), place)
-
-
-def _placed(error: UnknownName, place: _Place) -> UnknownName:
-    return UnknownName(error.what, where=str(place), fix=error.fix)
+            raise UnknownName.of("key of the rules", key, known, where=str(place))
 
 
 def _impossible(value: Any, place: _Place, fix: str) -> InputError:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 from rankgauge.core.database import Database, Schema
 from rankgauge.core.provenance import commit_of, versions
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, MissingExtra, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import HistoryComparison, compare_saved

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from rankgauge.core.policies import Policies
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rankgauge.core.grammar import unknown
+from rankgauge.errors import UnknownName
 from rankgauge.profiles.beir_mteb import (
     BEIR,
     MTEB,
@@ -53,5 +53,5 @@ def profile_of(name: str | Profile) -> Profile:
         return name
     found = PROFILES.get(name)
     if found is None:
-        raise unknown("profile", str(name), PROFILES)
+        raise UnknownName.of("profile", str(name), PROFILES)
     return found

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import of_queries
 from rankgauge.profiles.deviations import Case, Change, Deviation
 

@@ -10,11 +10,10 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge import stats
-from rankgauge.core.grammar import unknown
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import Values
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.plotting import Panel, Plot, Series
 
@@ -174,7 +173,7 @@ def plot(
         'Bars. RR: run 0.750.'
     """
     if kind not in PLOTS:
-        raise unknown("plot", kind, PLOTS)
+        raise UnknownName.of("plot", kind, PLOTS)
     compared = isinstance(shown, Compared)
     several = shown.evaluations if compared else shown
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
@@ -185,7 +184,7 @@ def plot(
     base = (shown.baseline if compared else runs[0].run_name) if baseline is None else baseline
     names = [run.run_name for run in runs]
     if base not in names:
-        raise unknown("run", base, names)
+        raise UnknownName.of("run", base, names)
     chosen = (shown.primary if compared else None) if measure is None else parse(measure)
     differences = shown.differences if compared else ()
     return _DRAWN[kind](_Shown(kind, runs, base, chosen, differences))
@@ -202,7 +201,7 @@ def plot_measures(kind: str) -> tuple[str, ...]:
         ('FirstRel',)
     """
     if kind not in PLOTS:
-        raise unknown("plot", kind, PLOTS)
+        raise UnknownName.of("plot", kind, PLOTS)
     return PLOTS[kind].needs
 
 

@@ -9,8 +9,8 @@ from rankgauge.checks.kinds import FINDING_KINDS
 from rankgauge.checks.result import CheckResult
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Effect, Finding, FindingKind, Location, Severity
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
+from rankgauge.errors import UnknownName
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, annotation
 from rankgauge.reports.registry import Options, Report
@@ -65,7 +65,7 @@ def explain_problem(code: str) -> str:
     names = {kind.name: kind for kind in FINDING_KINDS.values()}
     kind = FINDING_KINDS.get(code.upper()) or names.get(code.lower())
     if kind is None:
-        raise unknown("finding", code, (*FINDING_KINDS, *names))
+        raise UnknownName.of("finding", code, (*FINDING_KINDS, *names))
     parts = (
         ("what", kind.description),
         ("effect", kind.effect),

@@ -15,13 +15,13 @@ from typing import Any
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.core.escaping import templates
-from rankgauge.core.grammar import unknown
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import diagnose
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate, prepare_judgments
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
@@ -233,7 +233,7 @@ class _Report:
             ahead = self.primary.best([e.mean()[str(self.primary)] for e in self.evaluations])
             wanted = names[ahead[0] if ahead else 0]
         if wanted not in names:
-            raise unknown("run", wanted, names)
+            raise UnknownName.of("run", wanted, names)
         one = self.evaluations[names.index(wanted)]
         same = len(one.query_ids) == len(self.truth)
         return diagnosis_section(

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.corpus.collection import Collection
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import counted

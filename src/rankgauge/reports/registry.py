@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
-from rankgauge.core.grammar import unknown
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Format, Table, render_table
 
@@ -123,7 +122,7 @@ def render(
     report = _report_of(type(results[0]))
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:
-        raise unknown("format", format, known)
+        raise UnknownName.of("format", format, known)
     if format == "json" and format not in report.formats:
         return "".join(one.to_json() + "\n" for one in results)
     groups: Sequence[Any] = [results] if report.several else results

@@ -11,7 +11,7 @@ import numpy as np
 from rankgauge.core.arguments import integer, number
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
 
 __all__ = ["Oracle", "Random"]

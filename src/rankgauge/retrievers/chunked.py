@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import integer
-from rankgauge.core.grammar import unknown
 from rankgauge.corpus.chunking import (
     FIRST,
     Chunker,
@@ -19,7 +18,7 @@ from rankgauge.corpus.chunking import (
 )
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     Ranking,
@@ -88,7 +87,7 @@ class Chunked(CompositeRetriever):
         titles: bool = True,
     ) -> None:
         if roll_up not in ROLL_UPS:
-            raise unknown("roll-up", str(roll_up), get_args(RollUp))
+            raise UnknownName.of("roll-up", str(roll_up), get_args(RollUp))
         self._retriever, self._chunker = retriever, chunker
         self._roll_up, self._titles = roll_up, titles
         self._depth = integer("depth", depth)

@@ -246,10 +246,6 @@ def visible(template: Any, name: str = "") -> Any:
 
     Shown are placeholders, short numbers, and text under names such as ``fields``.
 
-    Args:
-        template: The template.
-        name: The name it has in what is sent.
-
     Example:
         >>> visible({"q": "{query}", "size": 5, "lang": "en", "code": "abc", "auth": {"pin": 1}})
         {'q': '{query}', 'size': 5, 'lang': 'en', 'code': '...', 'auth': {'pin': '...'}}

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankgauge.core.arguments import integer
 from rankgauge.corpus.collection import Document, Query
-from rankgauge.data.model import Run
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import align
 from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs

@@ -224,14 +224,6 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     """A function of queries and k that asks the retriever and returns what it returned.
 
     What it returns holds one ranking for each query; it is awaitable where the retriever is async.
-
-    Args:
-        retriever: An object with ``index`` and ``search``, or a callable of a text (and of `k`, if
-            it has a parameter of that name).
-        batched: The callable takes a list of texts and returns a list of rankings.
-
-    Raises:
-        InputError: If it is neither, or a class of such objects.
     """
     if isinstance(retriever, type):
         raise InputError(

@@ -8,8 +8,8 @@ from typing import Any
 from rankgauge.core.arguments import choice
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.fingerprints import fingerprint
-from rankgauge.data.model import Run
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
 __all__ = ["SavedRun"]

@@ -14,8 +14,9 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
-from rankgauge.data.model import Qrels, Run, named_runs
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
+from rankgauge.data.run import Run, named_runs
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.measures.measure import Measure

@@ -18,9 +18,10 @@ from rankgauge.core.policies import Duplicates, Ties, Undefined
 from rankgauge.core.text import many
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import Values
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries, evaluate, make_plan
 from rankgauge.evaluation.result import Evaluation

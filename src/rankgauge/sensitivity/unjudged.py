@@ -11,15 +11,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from rankgauge.core.exact_sum import TOLERANCE
-from rankgauge.core.grammar import unknown
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Duplicates, Ties, order_of
 from rankgauge.core.text import many
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
-from rankgauge.data.model import Qrels, Run
-from rankgauge.errors import InputError
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import Queries, evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -69,7 +69,7 @@ class Drawing:
                 fix="1,000 give an interval to two figures",
             )  # fmt: skip
         if self.prior not in get_args(Prior):
-            raise unknown("prior", str(self.prior), get_args(Prior))
+            raise UnknownName.of("prior", str(self.prior), get_args(Prior))
 
 
 class Bootstrapped(NamedTuple):

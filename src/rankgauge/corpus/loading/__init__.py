@@ -11,7 +11,7 @@ from typing import Any
 from rankgauge.corpus.loading.folders import load_folder, place_of
 from rankgauge.corpus.loading.libraries import load_hub, load_ir_datasets, load_mteb, rows_reader
 from rankgauge.corpus.loading.parts import Loaded
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.texts import Faults, TextReader, TextSource, kept

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from rankgauge.corpus.loading.parts import Loaded
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.folders import (
     ArchivePlace,

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.corpus.loading.parts import Loaded, RowReader
-from rankgauge.data.model import Qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.datasets import (
     COLLECTION,

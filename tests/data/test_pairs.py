@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from rankgauge.core.policies import Policies
-from rankgauge.data.model import Qrels, Run
+from rankgauge.data.qrels import Qrels
+from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 

@@ -1,0 +1,241 @@
+"""Judgments: the grade of each judged (query, document) pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rankgauge.core.ids import Ids, IntArray, freeze
+from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, offsets_of, pair_keys
+from rankgauge.data.pairs import Pairs, table_of_input
+from rankgauge.errors import InputError
+from rankgauge.formats import frames, mappings, readers
+from rankgauge.formats.columns import JUDGMENTS
+from rankgauge.formats.lines import Source
+
+__all__ = ["Qrels", "read_qrels", "write_qrels"]
+
+# Far above any scale, and the sum of many is still a number.
+_MOST = 1e100
+_NO_TEXT = "\0"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Qrels(Pairs):
+    """Judgments: query id to document id to grade. Immutable; prepared once, used for many runs.
+
+    Make it with :meth:`of` (mappings, data frames, files, rows), :meth:`from_columns` or
+    :meth:`from_rankings`. It is a mapping: ``qrels["q1"]["d1"]`` is a grade.
+
+    Grades are numbers. A document is relevant if its grade reaches the relevance level ``rel`` of
+    the measure (1 by default); 0 is judged and not relevant; a negative grade means pooled but not
+    judged.
+
+    Example:
+        >>> qrels = Qrels.of({"q1": {"d1": 3, "d2": 0}})
+        >>> qrels["q1"]["d1"]
+        3.0
+    """
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            object.__setattr__(self, "table", type(self).of(self.table).table)
+            return
+        beyond = np.flatnonzero(np.abs(self.table.values) > _MOST)
+        if len(beyond):
+            grade = self.table.values[int(beyond[0])]
+            raise InputError(
+                f"grade {grade:g} is beyond {_MOST:g}, where sums are no numbers any more",
+                where=self.table.source,
+                fix="use a smaller scale",
+            )
+        repeats = self.table.repeats()
+        if repeats:
+            fix = "keep one judgment of each query and document"
+            if self.table.lines is not None:
+                fix += f", and of several judges one (fields are read as: {JUDGMENTS.fields})"
+                from rankgauge.formats.extra_columns import subtopics_said
+
+                fix += subtopics_said(self.table.source, self.table.lines[repeats[0]].tolist())
+            raise self.table.repeat_error(repeats[0], fix=fix)
+
+    @classmethod
+    def of(cls, source: Any) -> Qrels:
+        """Judgments from whatever holds them.
+
+        Args:
+            source: A mapping of query id to ``{document id: grade}``, to a set or list of relevant
+                documents (grade 1); a data frame (pandas, polars, pyarrow, DuckDB) with columns
+                ``query_id, doc_id, relevance``; a path (see :func:`read_qrels`); rows
+                ``(query, document, grade)``; or judgments, which are returned as they are.
+
+        Raises:
+            InputError: If it is none of these, a grade is no finite number, a pair stands twice.
+
+        Example:
+            >>> Qrels.of({"q1": {"d3"}})["q1"]
+            {'d3': 1.0}
+        """
+        if isinstance(source, Qrels):
+            return source
+        if isinstance(getattr(type(source), "reads", None), str):
+            # Judgments that say more than a grade (`data.special_judgments`) hold ordinary ones.
+            return cls.of(source.qrels)
+        if isinstance(source, Pairs):  # a run, which this module does not know
+            raise InputError(
+                f"got the run {vars(source)['name']!r} where judgments were wanted",
+                where=JUDGMENTS.name,
+                fix="give the judgments first, then the run",
+            )
+        return cls(table_of_input(source, JUDGMENTS))
+
+    @classmethod
+    def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:
+        """Judgments from three columns of equal length (lists or NumPy arrays).
+
+        Example:
+            >>> Qrels.from_columns(["q1", "q1"], ["d1", "d2"], [2, 0])["q1"]
+            {'d1': 2.0, 'd2': 0.0}
+        """
+        return cls(frames.from_columns(query_ids, doc_ids, grades, JUDGMENTS))
+
+    @classmethod
+    def from_rankings(cls, rankings: Mapping[Any, Iterable[Any]]) -> Qrels:
+        """Ordered ground truth, best document first: of n documents the first gets grade n.
+
+        Example:
+            >>> Qrels.from_rankings({"q1": ["d2", "d1"]})["q1"]
+            {'d2': 2.0, 'd1': 1.0}
+        """
+        return cls(mappings.from_rankings(rankings))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Qrels):
+            return NotImplemented
+        mine, theirs = self._rows(), other._rows()
+        return {q: dict(rows) for q, rows in mine.items()} == {
+            q: dict(rows) for q, rows in theirs.items()
+        }
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __repr__(self) -> str:
+        return f"<Qrels: {len(self)} queries, {len(self.table)} judgments>"
+
+    @cached_property
+    def index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
+        """Keys of all (query, document) pairs in ascending order, and their rows."""
+        keys = pair_keys(self.table.docs.hashes(), self.table.query_numbers())
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        freeze(ordered, order)
+        return ordered, order
+
+    @cached_property
+    def judged_docs(self) -> Sieve:
+        """Lets the hash of a document pass if some query may have a judgment of it."""
+        return Sieve(self.table.docs.hashes())
+
+    @cached_property
+    def judged_pairs(self) -> Sieve:
+        """Lets the key of a pair pass if it may be judged."""
+        return Sieve(self.index[0])
+
+    @cached_property
+    def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:
+        """The number of each query by its text, and the documents of each query as text.
+
+        An id that is no text in UTF-8 is a NUL here, which no text may be.
+        """
+        ends = self.table.offsets.tolist()
+        docs = _decoded(self.table.docs)
+        names = {name: number for number, name in enumerate(_decoded(self.table.queries))}
+        names.pop(_NO_TEXT, None)
+        return names, [tuple(docs[a:b]) for a, b in pairwise(ends)]
+
+    @cached_property
+    def low_grades(self) -> FloatArray:
+        """The grades below 1 that are not 0: pooled only, or relevant to less than 1."""
+        values = self.table.values
+        low: FloatArray = values[values < 1]
+        return low[low != 0] if len(low) else low
+
+    @cached_property
+    def ideal(self) -> tuple[FloatArray, IntArray]:
+        """All grades >= 0, descending within each query, and the offsets of the queries."""
+        rows = np.flatnonzero(self.table.values >= 0)
+        numbers, grades = self.table.query_numbers()[rows], self.table.values[rows]
+        grades = grades[np.lexsort((-grades, numbers))]
+        offsets = offsets_of(np.bincount(numbers, minlength=len(self)))
+        freeze(grades, offsets)
+        return grades, offsets
+
+
+def _decoded(ids: Ids) -> list[str]:
+    """Every id as text; `_NO_TEXT` where it is none."""
+    values = ids.tolist()
+    try:
+        return [value.decode() for value in values]
+    except UnicodeDecodeError:
+        texts = (value.decode("utf-8", "replace") for value in values)
+        return [
+            text if text.encode() == value else _NO_TEXT
+            for text, value in zip(texts, values, strict=True)
+        ]
+
+
+def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
+    """Read judgments from a file, or out of what holds them.
+
+    Args:
+        path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
+            or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
+            Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
+            name and first line decide which. Or a folder or a zip archive as BEIR lays it out, or
+            with ``questions.csv``; that file alone (``question``, ``relevant``); a zip archive with
+            one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
+        format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
+            ``jsonl``, ``smart``, ``npl`` or ``letor``.
+        split: Which judgments of a collection; ``test``, or the only ones, if left out.
+
+    Raises:
+        FormatError: With path, line and column, if a line does not fit.
+        InputError: If there is no such file, or a pair is judged twice.
+        MissingExtra: If it takes a library that is not installed.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_qrels(sample_path("qrels.txt"))["q01"] != {}
+        True
+    """
+    return Qrels(readers.read_table(path, JUDGMENTS, format, split=split))
+
+
+def write_qrels(qrels: Any, path: Source) -> None:
+    r"""Write judgments: all of the file or, if it fails, nothing.
+
+    Args:
+        qrels: Anything that :meth:`Qrels.of` takes.
+        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
+            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
+            for standard output. :func:`convert` writes more.
+
+    Raises:
+        InputError: If an id cannot be carried by the format, or the file cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "qrels.txt"
+        >>> write_qrels({"q1": {"d1": 2}}, target)
+        >>> target.read_text()
+        'q1 0 d1 2\n'
+    """
+    from rankgauge.formats.writers import write_table
+
+    write_table(Qrels.of(qrels).table, path, JUDGMENTS)

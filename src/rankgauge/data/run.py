@@ -1,0 +1,250 @@
+"""Runs: what a retriever returned for each query, with scores."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from rankgauge.core.pair_table import PairTable
+from rankgauge.core.policies import Duplicates
+from rankgauge.core.text import many
+from rankgauge.data.pairs import Pairs, table_of_input
+from rankgauge.errors import InputError
+from rankgauge.formats import frames, readers
+from rankgauge.formats.columns import RUN
+from rankgauge.formats.lines import Source
+from rankgauge.formats.registry import SUFFIXES, InFormat, unpacked
+
+__all__ = ["Run", "read_run", "write_run"]
+
+_ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Pairs):
+    """What a retriever returned: query id to documents with scores. Immutable, as it came.
+
+    Ranking happens when it meets judgments, by the tie policy. Make it with :meth:`of` or
+    :meth:`from_columns`. It is a mapping: ``run["q1"]["d1"]`` is a score.
+
+    Attributes:
+        name: What the run is called in tables.
+        settings: What made it, for the record; any mapping of text to plain values.
+
+    Example:
+        >>> run = Run.of({"q1": ["d2", "d1"]}, name="bm25")
+        >>> run.name, list(run["q1"])
+        ('bm25', ['d2', 'd1'])
+    """
+
+    name: str = "run"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, PairTable):
+            name = None if self.name == "run" else self.name
+            made = type(self).of(self.table, name=name, settings=self.settings or None)
+            for part in fields(self):
+                object.__setattr__(self, part.name, getattr(made, part.name))
+        if not isinstance(self.settings, Mapping):
+            raise InputError(
+                f"got {self.settings!r:.60} for the settings of a run, wanted a mapping",
+                where=f"run {self.name!r}",
+                fix='give them as {"k1": 0.9}',
+            )
+        # A copy that cannot be changed.
+        settings = MappingProxyType(copy.deepcopy(dict(self.settings)))
+        object.__setattr__(self, "settings", settings)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "settings": dict(self.settings)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__post_init__()
+
+    @classmethod
+    def of(
+        cls, source: Any, *, name: str | None = None, settings: Mapping[str, Any] | None = None
+    ) -> Run:
+        """A run from whatever holds it.
+
+        Args:
+            source: A mapping of query id to ``{document id: score}``, to a list of document ids,
+                best first, or to a list of pairs ``(document id, score)``; a data frame with
+                columns ``query_id, doc_id, score``; a path (see :func:`read_run`); rows ``(query,
+                document, score)``; or a run.
+            name: What it is called in tables.
+            settings: What made it.
+
+        Raises:
+            InputError: If it is none of these, or a score is no finite number.
+
+        Example:
+            >>> Run.of({"q1": {"d1": 0.5, "d2": 0.25}})["q1"]["d2"]
+            0.25
+        """
+        if isinstance(source, Run):
+            run = source
+        elif isinstance(source, Pairs):
+            raise InputError(
+                "got judgments where a run was wanted",
+                where=RUN.name,
+                fix="give the judgments first, then the run",
+            )
+        elif isinstance(source, str | os.PathLike):
+            run = read_run(source)
+        else:
+            run = cls(table_of_input(source, RUN))
+        if name is not None:
+            run = replace(run, name=name)
+        return run if settings is None else replace(run, settings=settings)
+
+    @classmethod
+    def from_columns(cls, query_ids: Any, doc_ids: Any, scores: Any, *, name: str = "run") -> Self:
+        """A run from three columns of equal length (lists or NumPy arrays).
+
+        Example:
+            >>> Run.from_columns([1, 1], [7, 9], [0.5, 2.0])["1"]
+            {'7': 0.5, '9': 2.0}
+        """
+        return cls(frames.from_columns(query_ids, doc_ids, scores, RUN), name=name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Run):
+            return NotImplemented
+        same = self.name == other.name and dict(self.settings) == dict(other.settings)
+        return same and self._rows() == other._rows()
+
+    __hash__ = None  # type: ignore[assignment] # holds arrays
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}: {len(self)} queries, {len(self.table)} documents>"
+
+    @cached_property
+    def repeats(self) -> list[list[int]]:
+        """Rows of each document that stands more than once in its ranking."""
+        return self.table.repeats()
+
+    def without_repeats(self, policy: Duplicates) -> PairTable:
+        """The table with each document once in a ranking.
+
+        Raises:
+            InputError: By the policy ``error``, if one stands more than once.
+        """
+        if not self.repeats:
+            return self.table
+        if policy == "error":
+            raise self.table.repeat_error(
+                self.repeats[0],
+                fix="remove it, or keep one: evaluate and cut take duplicates='first' or 'best' "
+                "(--duplicates first)",
+            )
+        keep = np.ones(len(self.table), dtype=bool)
+        for group in self.repeats:
+            keep[group] = False
+            scores = self.table.values[group]
+            keep[group[0] if policy == "first" else group[int(np.argmax(scores))]] = True
+        return self.table.keep(np.flatnonzero(keep))
+
+
+def read_run(path: Source, *, format: str | None = None, name: str | None = None) -> Run:
+    """Read a run from a file.
+
+    Args:
+        path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
+            with a header or keys, a JSON mapping, Parquet or Arrow; packed (gzip, bzip2, xz, zstd,
+            lz4) too; ``-`` for standard input; a zip archive with one file, or
+            ``archive.zip!member``.
+        format: One of `RUN_FORMATS`, where name and first line do not say it: ``trec``, ``csv``,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3``
+            (query, document, score).
+        name: What the run is called; the name of the file, without its endings, if left out.
+
+    Raises:
+        FormatError: With path, line and column, if a line does not fit.
+        InputError: If there is no such file.
+        MissingExtra: If it takes a library that is not installed.
+
+    Example:
+        >>> from rankgauge.sample import sample_path
+        >>> read_run(sample_path("runs/bm25.run")).name
+        'bm25'
+    """
+    table = readers.read_table(path, RUN, format)
+    return Run(table, name=run_name(path) if name is None else name)
+
+
+def run_blocks(path: Source) -> Iterator[Run | None]:
+    """Read a run in blocks of whole queries, so that not all of it is in mappings.
+
+    None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
+    block is good until the next is asked for.
+    """
+    name = run_name(path)
+    for table in readers.read_blocks(path, RUN):
+        yield None if table is None else Run(table, name=name)
+
+
+def run_name(path: Source) -> str:
+    """What a run of this file is called: its name without endings."""
+    path = path.path if isinstance(path, InFormat) else path
+    base = os.path.basename(os.fspath(path))  # noqa: PTH119 - "-" and bytes are no Path
+    base = unpacked(base.rpartition(".zip!")[2])
+    for ending in _ENDINGS:
+        base = base.removesuffix(ending)
+    return base if base not in {"", "-"} else "run"
+
+
+def named_runs(runs: Any) -> list[Run]:
+    """Return two runs or more, given as a mapping of name to run or as runs with names.
+
+    Raises:
+        InputError: If they are fewer, or something else.
+    """
+    if isinstance(runs, Mapping):
+        named = [Run.of(run, name=str(name)) for name, run in runs.items()]
+    elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
+        named = [Run.of(run) for run in runs]
+    else:
+        raise InputError(
+            f"got {type(runs).__name__} where runs were wanted", where="runs",
+            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
+        )  # fmt: skip
+    if len(named) < 2:
+        raise InputError(
+            f"got {many(len(named), 'run')}, wanted two or more", where="runs", fix="give another"
+        )
+    return named
+
+
+def write_run(run: Any, path: Source) -> None:
+    r"""Write a run: all of the file or, if it fails, nothing.
+
+    Args:
+        run: Anything that :meth:`Run.of` takes; its name becomes the tag.
+        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
+            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
+            for standard output. :func:`convert` writes more.
+
+    Raises:
+        InputError: If an id cannot be carried by the format, or the file cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "a.run"
+        >>> write_run(Run.of({"q1": ["d1"]}, name="mine"), target)
+        >>> target.read_text()
+        'q1 Q0 d1 1 1.0 mine\n'
+    """
+    from rankgauge.formats.writers import write_table
+
+    run = Run.of(run)
+    write_table(run.table, path, RUN, run.name)
