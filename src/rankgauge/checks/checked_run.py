@@ -155,14 +155,7 @@ class CheckedRun:
         now: Joined | Sequence[float] | None = None,
         measures: Sequence[Measure] = (),
     ) -> tuple[Effect, ...]:
-        """Return the effects on its means, each side given as ranks or as means.
-
-        Args:
-            then: Under the condition.
-            by: The condition.
-            now: As the run is; `self.now` if left out.
-            measures: Other measures than its own.
-        """
+        """Return the effects on its means, each side given as ranks or as means."""
         chosen = measures or self.measures
         if now is None:
             now = self.joined if measures else self.now

@@ -105,13 +105,7 @@ class JoinedDicts:
 
 
 def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
-    """Join a run of dicts; None if it is not as simple as that.
-
-    Args:
-        qrels: The judgments.
-        run: Query id to document id to score.
-        ties: As of :func:`rankgauge.data.join.join`.
-    """
+    """Join a run of dicts; None if it is not as simple as that."""
     if type(run) not in _DICTS or not set(map(type, run.values())) <= _DICTS:
         return None
     queries, rankings = list(run), list(run.values())
@@ -138,14 +132,7 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
 
 
 class _Ranks(NamedTuple):
-    """Ranks of judged documents, query by query.
-
-    Attributes:
-        retrieved: For each judgment whether its document was retrieved.
-        rank: The rank of each that was.
-        first: The first rank of its group of equal scores.
-        last: The last one.
-    """
+    """Ranks of judged documents, query by query."""
 
     retrieved: BoolArray
     rank: IntArray

@@ -32,16 +32,7 @@ _Turn: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which ids can be written differently.
-
-    Attributes:
-        by: What makes them equal, in words: ``"without leading zeros"``.
-        turn: Makes it of an id.
-        both: Whether it is done to the ids of both sides; else to those of one side.
-        sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
-            for two documents.
-        shared: Whether it takes away what all ids of one side share; then `by` says what.
-    """
+    """A way in which ids can be written differently."""
 
     by: str
     turn: _Turn
@@ -52,13 +43,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Ids of a run and those of the judgments that they mean.
-
-    Attributes:
-        by: What makes them equal, in words.
-        names: Id of the run to the id of the judgments.
-        one_to_one: Whether no two ids mean the same.
-    """
+    """Ids of a run and those of the judgments that they mean."""
 
     by: str
     names: Mapping[bytes, bytes]
@@ -105,14 +90,7 @@ def way_of(
     judged_ids: Collection[bytes],
     worth: Callable[[Way], int] | None = None,
 ) -> Way | None:
-    """The way in which most ids meet that do not meet as they are; None if there is none.
-
-    Args:
-        run_ids: Ids of the run, or some of them.
-        judged_ids: Those of the judgments.
-        worth: How many matches a way yields, where ids alone do not tell; the caller decides
-            whether they are enough.
-    """
+    """The way in which most ids meet that do not meet as they are; None if there is none."""
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
     ours, theirs = ours - theirs, theirs - ours
@@ -251,13 +229,7 @@ def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[byt
 def matches(
     way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The ids of a run that are no id of the judgments and mean one, each with the first it means.
-
-    Args:
-        way: How they are written differently.
-        run_ids: Ids of the run.
-        judged_ids: Those of the judgments.
-    """
+    """Ids of a run that are no id of the judgments and mean one, each with the first it means."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
@@ -267,13 +239,7 @@ def matches(
 
 
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
-    """Which id of a run means which of the judgments.
-
-    Args:
-        way: How they are written differently.
-        run_ids: All ids of the run, in columns.
-        judged_ids: All ids of the judgments.
-    """
+    """Which id of a run means which of the judgments."""
     judged = set(judged_ids)
     known = _known(way, judged)
     there: set[bytes] = set()

@@ -86,18 +86,11 @@ class Joined:
         """The same with the rows of judgments in the place of grades.
 
         For judgments that say more than a grade: what is laid out then says where to look.
-
-        Args:
-            numbered: The judgments, :func:`numbered`.
         """
         return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
     def reordered(self, ties: str) -> Joined:
-        """The same with equal scores in the order of their grades.
-
-        Args:
-            ties: ``best`` or ``worst``.
-        """
+        """The same with equal scores in the order of their grades."""
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         rank = by_grade(numbers, (self.tie_first, self.tie_last), self.grade, ties)
         order = np.lexsort((rank, numbers))
@@ -147,10 +140,6 @@ class Joined:
 
         They have a group of equal scores that holds documents of different grades; no grade and a
         negative one count as 0.
-
-        Args:
-            judged_apart: Whether it also matters that a document was judged at all.
-            condensed: Whether documents without a judgment are removed from the rankings.
         """
         numbers, _ = self.deciding(judged_apart=judged_apart, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers

@@ -70,18 +70,7 @@ def _discounts_from(b: float) -> _Discounts:
 
 
 def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
-    """The discount 1 / log2(rank + 1) of each rank; 0 for padding.
-
-    Args:
-        ranks: Ranks from 1 on; `UNRANKED` where padded.
-        b: For the discount of Järvelin and Kekäläinen: none before rank `b`, then 1 / log_b(rank).
-
-    Example:
-        >>> discounts(np.array([[1, 3]])).tolist()
-        [[1.0, 0.5]]
-        >>> discounts(np.array([[1, 2, 4]]), b=2).tolist()
-        [[1.0, 1.0, 0.5]]
-    """
+    """The discount 1 / log2(rank + 1) of each rank; 0 for padding."""
     return _of_ranks(ranks, _discounts_of(b).upto)
 
 
@@ -93,13 +82,8 @@ def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray
 
 
 def best_grade(pool: FloatArray) -> FloatArray:
-    """(Q, 1) the highest grade of each query: the least that is relevant where the best alone is.
-
-    Args:
-        pool: (Q, N) grades of its documents.
-    """
+    """(Q, 1) the highest grade of each query as a relevance level; infinite if none is above 0."""
     highest: FloatArray = pool.max(axis=1, keepdims=True)
-    # Of a query without a grade above 0 no document is relevant.
     return np.where(highest > 0, highest, np.inf)
 
 

@@ -30,12 +30,6 @@ def by_grade(
 
     The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
     other way round. Ids are not looked at: documents of the same grade are alike to every measure.
-
-    Args:
-        query: The number of the query of each document.
-        group: The first and the last rank of its group.
-        grade: Its grade.
-        ties: ``best``, ``worst`` or ``mean``.
     """
     first, last = group
     rank = first.copy()
@@ -107,13 +101,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
 
 
 def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
-    """The groups of two or more documents with equal scores: their queries and their sizes.
-
-    Example:
-        >>> run = Run.of({"q1": {"a": 0.5, "b": 0.75, "c": 0.5}, "q2": {"d": 1}})
-        >>> [part.tolist() for part in tie_groups(run.table)]
-        [[0], [2]]
-    """
+    """The groups of two or more documents with equal scores: their queries and their sizes."""
     order = _best_first(table.values, table.offsets)
     heads = _heads(table.values if order is None else table.values[order], table.offsets)
     sizes = np.diff(heads)
@@ -205,14 +193,7 @@ def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
 def _in_groups(
     table: PairTable, members: IntArray, groups: tuple[IntArray, IntArray], ties: str
 ) -> tuple[IntArray, IntArray]:
-    """The places of groups of equal scores, and the order of what stands there by the tie policy.
-
-    Args:
-        table: The documents.
-        members: The row at each place.
-        groups: Where each group starts and stops.
-        ties: ``trec`` puts ids descending, ``input`` rows ascending.
-    """
+    """The places of groups of equal scores, and the order of their members by the tie policy."""
     starts, stops = groups
     sizes = stops - starts
     at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())

@@ -204,11 +204,7 @@ def run_name(path: Source) -> str:
 
 
 def named_runs(runs: Any) -> list[Run]:
-    """Return two runs or more, given as a mapping of name to run or as runs with names.
-
-    Raises:
-        InputError: If they are fewer, or something else.
-    """
+    """Return two runs or more, given as a mapping of name to run or as runs with names."""
     if isinstance(runs, Mapping):
         named = [Run.of(run, name=str(name)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):

@@ -67,16 +67,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Judgments of this kind from whatever holds them.
-
-        Args:
-            source: A mapping as the class shows it; a path (see :meth:`read`); a data frame or a
-                mapping of columns; rows in the order of the fields of a line, or objects with such
-                names; or judgments of this kind, which are returned as they are.
-
-        Raises:
-            InputError: If it is none of these, or a document has two grades for the same labels.
-        """
+        """Judgments of this kind from whatever holds them."""
         if isinstance(source, cls):
             return source
         if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
@@ -218,13 +209,7 @@ class SpecialQrels(Mapping[str, Any]):
     def blocks(
         self, joined: Joined, queries: IntArray, cells: int = _CELLS
     ) -> Iterator[tuple[IntArray, Any]]:
-        """What kernels see of these queries, each block with the places of its rows.
-
-        Args:
-            joined: A run, joined with `qrels`.
-            queries: The numbers of the queries.
-            cells: How large a block may be: no value depends on it.
-        """
+        """What kernels see of these queries, each block with the places of its rows."""
         joined = joined.by_rows(self._numbered)
         for places, block in joined.blocks(queries, max(1, cells // self.width)):
             yield places, self._seen(block, queries[places])
@@ -255,11 +240,7 @@ class SpecialRun:
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
-    """A level of a nested mapping.
-
-    Raises:
-        InputError: If it is something else, with a mapping that would do.
-    """
+    """A level of a nested mapping."""
     if not isinstance(found, Mapping):
         raise InputError(
             f"got {found!r:.60} where {wanted} were wanted",

@@ -132,12 +132,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 def make_plan(
     measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
 ) -> Plan:
-    """Parse measures and work out what they need.
-
-    Args:
-        measures: Names or measures; `DEFAULT_MEASURES` if None.
-        dialect: The tool that the names are of.
-    """
+    """Parse measures and work out what they need."""
     names: tuple[Any, ...]
     if measures is None:
         names, dialect = DEFAULT_MEASURES, None

@@ -133,13 +133,7 @@ class InputChecks:
         return docs.take(slice(0, _SAMPLE))
 
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> tuple[Finding, ...]:
-        """Ids that do not match and scores that look like distances, the worst first.
-
-        Args:
-            judged: Judged@10.
-            queries: How many queries are evaluated, or would be if the run had them.
-            missing: The numbers of those that are not in the run.
-        """
+        """Ids that do not match and scores that look like distances, the worst first."""
         return tuple(self._mismatches(judged, queries, missing))
 
     def _mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
@@ -193,13 +187,7 @@ class InputChecks:
         return False
 
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
-        """Queries that are evaluated and have no results.
-
-        Args:
-            queries: How many queries are evaluated.
-            without: How many of them have no results.
-            missing: How many of these are not in the run.
-        """
+        """Queries that are evaluated and have no results."""
         empty = without - missing
         # What is missing from a run is counted in a note of its own.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
@@ -358,14 +346,6 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     """Whether the documents of a run are in a collection, but for the way their ids are written.
 
     A collection may hold a part of the documents: only if it has none of them something is wrong.
-
-    Args:
-        docs: Documents of the run.
-        known: The ids of the collection.
-
-    Example:
-        >>> [one.code for one in collection_findings(["docs/1", "docs/2"], {"1": "", "2": ""})]
-        ['T104']
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -449,10 +429,6 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
 
     The way that yields most judged documents counts, if these are clearly more than those judged
     for another query, and not judged as they are.
-
-    Args:
-        pairs: Judged queries and their first documents.
-        qrels: The judgments.
     """
     from rankgauge.data.id_spelling import way_of
 

@@ -92,13 +92,7 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
 
 
 def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
-    """Collect the summary of a run.
-
-    Args:
-        run: The run.
-        table: Its documents, each once in a ranking.
-        joined: The same, joined with the judgments.
-    """
+    """Collect the summary of a run."""
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
     tally = Tally(
         len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),

@@ -457,12 +457,7 @@ class Evaluation(Result):
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """Return the findings with these texts, as they were saved.
-
-    Args:
-        notes: The texts.
-        known: Findings: a text of theirs stands for the whole finding.
-    """
+    """Return the findings with these texts, as they were saved."""
     by_text = {found.note: found for found in known}
     return tuple(by_text.get(note) or _finding_of_note(note) for note in notes)
 

@@ -363,18 +363,7 @@ def _grades(
 
 
 def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
-    """A judged run in which what had no judgment down to a depth has one.
-
-    Args:
-        block: The judged run.
-        depth: (Q,) down to which rank; no deeper than what was retrieved.
-        fill: (Q, D) the grades, by rank; where there is a judgment it stays.
-
-    Example:
-        >>> one = JudgedRun.from_grades([2, -1, 0])
-        >>> filled(one, np.array([2]), np.array([[9.0, 3.0]])).grade.tolist()
-        [[2.0, 3.0, 0.0]]
-    """
+    """A judged run in which what had no judgment down to a depth has one."""
     ranks = np.arange(1, fill.shape[1] + 1)
     inside = ranks <= depth[:, None]
     top = block.judged & (block.rank <= depth[:, None])
