@@ -15,7 +15,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 
-__all__ = ["QueryEvaluation", "RetrievalEvaluator", "RetrievalMetrics"]
+__all__ = ["MetricValues", "QueryEvaluation", "RetrievalEvaluator"]
 
 # What stands at a cut-off: the attribute, how keys name it, the measure, the head in reports.
 _AT_K = (
@@ -36,7 +36,7 @@ _WHOLE = ("AP", "RR", "SetP", "SetR", "SetF", "nDCG", "NumRet", "NumRel", "NumRe
 
 
 @dataclass(frozen=True)
-class RetrievalMetrics(Mapping[str, float]):
+class MetricValues(Mapping[str, float]):
     """Values at each cut-off, of one query or as means over queries.
 
     Attributes show them (``metrics.recall_at_k[5]``), and so do keys: ``metrics["R@5"]``,
@@ -90,7 +90,7 @@ class RetrievalMetrics(Mapping[str, float]):
 
 
 @dataclass(frozen=True)
-class QueryEvaluation(RetrievalMetrics):
+class QueryEvaluation(MetricValues):
     """What was found for one query.
 
     Beside the values at each cut-off it has those of the whole ranking, and counts; these are
@@ -232,7 +232,7 @@ class RetrievalEvaluator:
         retrieved_ids: Iterable[Any],
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
-    ) -> RetrievalMetrics:
+    ) -> MetricValues:
         """Return the values of one query at each cut-off.
 
         Example:
@@ -246,7 +246,7 @@ class RetrievalEvaluator:
         }
         return self.evaluate_dataset([record])
 
-    def evaluate_dataset(self, results: Any) -> RetrievalMetrics:
+    def evaluate_dataset(self, results: Any) -> MetricValues:
         """Return the mean over many queries of each measure at each cut-off.
 
         Example:
@@ -254,7 +254,7 @@ class RetrievalEvaluator:
             >>> RetrievalEvaluator([1]).evaluate_dataset(data).precision_at_k
             {1: 1.0}
         """
-        return RetrievalMetrics(**self._at_k(self._evaluated(results)))
+        return MetricValues(**self._at_k(self._evaluated(results)))
 
     def evaluate_batch(self, queries: Any) -> dict[str, float]:
         """Return the means over many queries in one flat dictionary.
@@ -383,8 +383,8 @@ class RetrievalEvaluator:
 
     def _values(self, results: Any) -> tuple[dict[str, float], int | None]:
         """Means by name, and of how many queries they are."""
-        if isinstance(results, RetrievalMetrics):
-            return RetrievalMetrics._values(results), results.count  # noqa: SLF001 - one module
+        if isinstance(results, MetricValues):
+            return MetricValues._values(results), results.count  # noqa: SLF001 - one module
         plain = isinstance(results, Mapping) and all(map(_is_number, results.values()))
         if plain and results:
             count = results.get("count")

@@ -26,15 +26,20 @@ twice, an id is no id or a grade no finite number; its kind
 :class:`~rankgauge.MismatchError` if no document meets because the ids of the two sides are
 written in different ways; and :class:`~rankgauge.UnknownName` if k is not a whole number of
 at least 1, or another choice is not possible.
+
+The keywords ``retrieved_ids`` and ``relevant_ids`` (or ``relevance_scores``) are other names of the
+first two arguments, and ``max_grade`` one of ``top``.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set as AbstractSet
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from rankgauge.core.ids import Blame, Ids, near_match, show_id
 from rankgauge.data.judged_run import JudgedRun
@@ -44,17 +49,25 @@ from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.frames import listed, short
 from rankgauge.formats.mappings import is_list, labelled
 from rankgauge.formats.numbers import finite_numbers
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.measure import Measure, parse
+
+if TYPE_CHECKING:
+    from rankgauge.tutorials.evaluator import QueryEvaluation
 
 __all__ = [
     "average_precision",
+    "calculate_ndcg_at_k",
+    "calculate_precision_recall",
     "dcg",
     "dcg_at_k",
+    "evaluate_retrieval",
     "expected_reciprocal_rank",
     "f1_at_k",
+    "hit_rate",
     "hit_rate_at_k",
     "mean_hit_rate",
     "mean_reciprocal_rank",
+    "mrr",
     "ndcg",
     "ndcg_at_k",
     "precision_at_k",
@@ -66,10 +79,36 @@ __all__ = [
 Ranking: TypeAlias = Iterable[Any]
 Judgments: TypeAlias = Mapping[Any, float] | Iterable[Any]
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 # An unjudged document: no hit and no gain, whatever the gains are.
 _UNJUDGED = -1.0
+# A cut-off that is below every ranking.
+_LONGEST = 1_000_000_000
 
 
+def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let a function take the keywords that tutorials use."""
+    first, second, *_ = inspect.signature(function).parameters
+    names = {
+        "retrieved_ids": first, "relevant_ids": second, "relevance_scores": second,
+        "max_grade": "top",
+    }  # fmt: skip
+
+    @functools.wraps(function)
+    def renamed(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if names.keys().isdisjoint(kwargs):
+            return function(*args, **kwargs)
+        given = {names.get(name, name): value for name, value in kwargs.items()}
+        if len(given) < len(kwargs):
+            raise TypeError(f"{function.__name__}() got an argument by two names: {[*kwargs]}")
+        return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
+
+    return renamed
+
+
+@_with_other_names
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Precision: the share of the first k ranks that hold a relevant document.
 
@@ -83,6 +122,7 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
     return _value(Measure("P")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Recall: the share of the relevant documents that stand in the first k ranks.
 
@@ -96,6 +136,7 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
     return _value(Measure("R")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def f1_at_k(
     retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
 ) -> float:
@@ -112,6 +153,7 @@ def f1_at_k(
     return _value(Measure("F")(k=k, beta=beta, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Hit rate of one query: 1.0 if a relevant document stands in the first k ranks, else 0.0.
 
@@ -124,6 +166,7 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
     return _value(Measure("Success")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
     """Success: the other name of :func:`hit_rate_at_k`; over many queries, their mean.
 
@@ -147,6 +190,7 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
     return hit_rate_at_k(retrieved, relevant, k, rel=rel)
 
 
+@_with_other_names
 def reciprocal_rank(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -162,6 +206,7 @@ def reciprocal_rank(
     return _value(Measure("RR")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def average_precision(
     retrieved: Ranking,
     relevant: Judgments,
@@ -186,6 +231,7 @@ def average_precision(
     return _value(Measure("AP")(k=k, norm=norm, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def dcg_at_k(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
 ) -> float:
@@ -201,6 +247,7 @@ def dcg_at_k(
     return _value(Measure("DCG")(k=k, gain=gain), retrieved, relevant)
 
 
+@_with_other_names
 def ndcg_at_k(
     retrieved: Ranking,
     relevant: Judgments,
@@ -226,6 +273,7 @@ def ndcg_at_k(
     return _value(Measure("nDCG")(k=k, gain=gain, ideal=ideal), retrieved, relevant)
 
 
+@_with_other_names
 def expected_reciprocal_rank(
     retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
 ) -> float:
@@ -286,6 +334,7 @@ def ndcg(
     return _number(Measure("nDCG")(k=k, gain=gain), run)
 
 
+@_with_other_names
 def mean_reciprocal_rank(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -311,6 +360,7 @@ def mean_reciprocal_rank(
     return _mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def mean_hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -342,6 +392,104 @@ def mean_hit_rate(
         # After records the cut-off stands second.
         k, relevant = int(relevant), None
     return _mean(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+
+
+@_with_other_names
+def hit_rate(
+    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
+) -> float:
+    """Hit rate of one query or of many: whether a relevant document was retrieved.
+
+    One ranking is 1.0 or 0.0; several are the share with a hit, given as for
+    :func:`mean_reciprocal_rank`. Without k the whole rankings count. Range: 0 to 1.
+
+    Example:
+        >>> hit_rate(["d4", "d1"], {"d1"}), hit_rate(["d4", "d1"], {"d1"}, k=1)
+        (1.0, 0.0)
+        >>> hit_rate([["d4", "d1"], ["d2"]], [{"d1"}, {"d1"}])
+        0.5
+    """
+    measure = Measure("Success")(k=_LONGEST if k is None else k, rel=rel)
+    return _one_or_mean(measure, retrieved, relevant)
+
+
+@_with_other_names
+def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
+    """Reciprocal rank of one query, or MRR of many.
+
+    One ranking gives its :func:`reciprocal_rank`; several give their :func:`mean_reciprocal_rank`.
+
+    Example:
+        >>> mrr(["d3", "d1"], {"d1"}), mrr([["d3", "d1"], ["d1"]], [{"d1"}, {"d1"}])
+        (0.5, 0.75)
+    """
+    return _one_or_mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+
+
+calculate_ndcg_at_k = ndcg_at_k
+
+
+@_with_other_names
+def calculate_precision_recall(retrieved: Ranking, relevant: Judgments) -> QueryEvaluation:
+    """Return precision, recall, F1 and counts of everything that was retrieved.
+
+    The attributes ``precision``, ``recall``, ``f1``, ``retrieved_count``, ``relevant_count`` and
+    ``relevant_retrieved`` are keys, too: ``result["f1"]``.
+
+    Example:
+        >>> result = calculate_precision_recall([1, 2, 3, 4, 5], [1, 3, 6, 7])
+        >>> result.precision, result.recall, round(result.f1, 4)
+        (0.4, 0.5, 0.4444)
+    """
+    # The evaluator is loaded here, so that a single function loads no more than it needs.
+    from rankgauge.tutorials.evaluator import RetrievalEvaluator
+
+    return RetrievalEvaluator().evaluate_single("1", retrieved, relevant)
+
+
+def evaluate_retrieval(
+    queries: Iterable[Any], retrieved: Iterable[Any], relevant: Iterable[Any], k: int = 5
+) -> dict[str, float]:
+    """Return the means over queries of precision and recall at k, hit rate at k, and MRR.
+
+    Args:
+        queries: The queries; only their number counts.
+        retrieved: A ranking for each query, in the same order.
+        relevant: The relevant documents of each query, in the same order.
+        k: The cut-off; MRR is over the whole rankings.
+
+    Returns:
+        ``precision``, ``recall``, ``hit_rate`` and ``mrr``, as numbers.
+
+    Raises:
+        InputError: If the three have different lengths.
+
+    Example:
+        >>> evaluate_retrieval(["late fees"], [["d2", "d1"]], [{"d1"}], k=2)
+        {'precision': 0.5, 'recall': 1.0, 'hit_rate': 1.0, 'mrr': 0.5}
+    """
+    columns = [*map(list, (queries, retrieved, relevant))]
+    lengths = [*map(len, columns)]
+    if len({*lengths}) > 1:
+        raise InputError(
+            "got {} queries, {} rankings and {} sets of relevant documents".format(*lengths),
+            fix="give one ranking and one set of relevant documents for each query",
+        )
+    names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
+    measures = {key: parse(name) for key, name in names.items()}
+    records = {"retrieved": columns[1], "relevant": columns[2]}
+    means = evaluate(records, measures=[*measures.values()]).mean()
+    return {key: means[str(measure)] for key, measure in measures.items()}
+
+
+def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
+    """The value of one ranking, or the mean over several."""
+    if relevant is None or isinstance(retrieved, Mapping):
+        return _mean(measure, retrieved, relevant)
+    docs = listed(retrieved) if is_list(retrieved) else retrieved
+    if is_list(docs) and len(docs) and is_list(docs[0]):
+        return _mean(measure, docs, relevant)
+    return _value(measure, docs, relevant)
 
 
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
