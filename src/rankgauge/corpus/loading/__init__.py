@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankgauge.corpus.loading.folders import load_folder, place_of
+from rankgauge.corpus.loading.folders import file_set, load_folder
 from rankgauge.corpus.loading.libraries import load_hub, load_ir_datasets, load_mteb, rows_reader
 from rankgauge.corpus.loading.parts import Loaded
 from rankgauge.data.qrels import Qrels
@@ -77,9 +77,9 @@ def _whole(source: Any, split: str | None, faults: Faults | None, *, judged: boo
 
 def _from_path(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
     path = Path(source)
-    place = None if source == "-" else place_of(path)
-    if place is not None:
-        return load_folder(place, split=split, faults=faults, judged=judged)
+    files = None if source == "-" else file_set(path)
+    if files is not None:
+        return load_folder(files, split=split, faults=faults, judged=judged)
     texts = kept(TextReader(TextSource.of(source)), faults)
     return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
 

@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 from rankgauge.corpus.loading.parts import Loaded
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
+from rankgauge.formats.archives import Archive
 from rankgauge.formats.folders import (
-    ArchivePlace,
-    FolderPlace,
-    Place,
+    FileSet,
     documents_in,
+    files_in_archive,
+    files_in_folder,
     judgments_named,
     queries_in,
     splits_of,
@@ -23,31 +24,32 @@ from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_judgments
 from rankgauge.formats.texts import Faults, TextRow
 
-__all__ = ["load_folder", "other_splits", "place_of"]
+__all__ = ["file_set", "load_folder", "other_splits"]
 
 
-def place_of(path: Path) -> Place | None:
+def file_set(path: Path) -> FileSet | None:
     """The folder or archive at a path; None for a plain file.
 
     Raises:
         InputError: If there is nothing.
     """
     if path.is_dir():
-        return FolderPlace(path)
+        return files_in_folder(path)
     if not path.is_file():
         raise InputError(
             "there is no such file or folder", where=os.fspath(path), fix="check the path"
         )
-    return ArchivePlace.of(path) if path.suffix.lower() == ".zip" else None
+    name = os.fspath(path)
+    return files_in_archive(Archive(name, name)) if path.suffix.lower() == ".zip" else None
 
 
 def load_folder(
-    place: Place, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
+    files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
 ) -> Loaded:
-    """The parts of a collection that lie in one place.
+    """The parts of a collection in one folder or archive.
 
     Args:
-        place: A folder or an archive.
+        files: Those of a folder or an archive.
         split: Which judgments of ``qrels/``; ``test``, or the only ones, if left out.
         faults: Where given, lines and files that do not fit are counted there and passed over.
         judged: Whether judgments in files of their own are read.
@@ -56,40 +58,40 @@ def load_folder(
         InputError: If no part is there, or the judgments of this split are not.
         FormatError: With the first line that does not fit.
     """
-    documents, notes = documents_in(place, faults)
-    asked = queries_in(place)
+    documents, notes = documents_in(files, faults)
+    asked = queries_in(files)
     if asked is None and not documents:
-        if any(PurePosixPath(name).suffix.lower() in TEXTS for name in place.files):
+        if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
             raise InputError(
-                "files of text are not read from an archive", where=place.name,
+                "files of text are not read from an archive", where=files.name,
                 fix="unpack it, and name the folder",
             )  # fmt: skip
         raise InputError(
-            "there are neither documents nor queries", where=place.name,
+            "there are neither documents nor queries", where=files.name,
             fix="wanted corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
             "TREC, or files of text (.md, .txt)",
         )  # fmt: skip
     queries: Mapping[str, TextRow] = {}
     qrels = None
     if asked is not None:
-        queries, grades = read_questions(place.source(asked), documents, faults)
+        queries, grades = read_questions(files.source(asked), documents, faults)
         qrels = None if grades is None else Qrels.of(grades)
-    chosen = judgments_named(place, split) if judged else None
+    chosen = judgments_named(files, split) if judged else None
     if chosen is not None:
-        qrels = Qrels(read_judgments(place.source(chosen)))
-        if len(splits_of(place)) > 1 and len(qrels) < len(queries):
+        qrels = Qrels(read_judgments(files.source(chosen)))
+        if len(splits_of(files)) > 1 and len(qrels) < len(queries):
             mine = {key: row for key, row in queries.items() if key in qrels}
             notes += (f"{len(mine)} of {len(queries)} queries: those that are judged in {chosen}",)
             queries = mine
     beside = chosen is None and qrels is not None
-    return Loaded(documents, queries, qrels, place.title, notes, beside)
+    return Loaded(documents, queries, qrels, files.title, notes, beside)
 
 
-def other_splits(place: Place, split: str | None) -> dict[str, Qrels]:
+def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
     """The judgments of the splits that were not chosen, by name."""
-    chosen = judgments_named(place, split)
+    chosen = judgments_named(files, split)
     return {
-        name: Qrels(read_judgments(place.source(file)))
-        for name, file in splits_of(place).items()
+        name: Qrels(read_judgments(files.source(file)))
+        for name, file in splits_of(files).items()
         if file != chosen
     }
