@@ -27,15 +27,33 @@ _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
 _CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
 # A word hard before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
+# What ids have, one on a line, if a way can change any of them.
+_BLANKS = re.compile(r"[^\S\n]|[\"']")
+_POINTS = re.compile(r"(?m)^-?\d+\.0+$")
+_MARKS = re.compile(r"[_:/#|\-.]|[^\S\n]")
+_WORDS = re.compile(r"(?m)^[A-Za-z]+[0-9]+$")
+_NUMBERS = re.compile(r"(?m)^[0-9]+$")
 _Turn: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which ids can be written differently."""
+    """A way in which ids can be written differently.
+
+    Attributes:
+        by: What makes them equal, in words: ``"without leading zeros"``.
+        turn: Makes it of an id.
+        possible: Whether it can change any of these ids, one on a line; looked at before all else,
+            since most ids are written in one way only.
+        both: Whether it is done to the ids of both sides; else to those of one side.
+        sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
+            for two documents.
+        shared: Whether it takes away what all ids of one side share; then `by` says what.
+    """
 
     by: str
     turn: _Turn
+    possible: Callable[[str], object] = lambda _: True
     both: bool = True
     sure: bool = False
     shared: bool = False
@@ -66,20 +84,46 @@ def _all(text: str) -> str:
     return _zeros(_point(_strip(unquote(text)))).casefold()
 
 
+def _is_cased(ids: str) -> bool:
+    return ids.casefold() != ids
+
+
+def _is_escaped(ids: str) -> bool:
+    return "%" in ids
+
+
+def _is_numbered(ids: str) -> bool:
+    return bool(_WORDS.search(ids) and _NUMBERS.search(ids))
+
+
+def _is_varied(ids: str) -> bool:
+    return (
+        bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids))
+        or _is_cased(ids)
+        or _is_escaped(ids)
+    )
+
+
 _WAYS = (
-    Way("without blanks or quotes around them", _strip, sure=True),
-    Way("in one case", str.casefold),
-    Way("without leading zeros", _zeros, sure=True),
-    Way("without .0 at the end", _point, sure=True),
-    Way("without %-escapes", unquote, sure=True),
-    Way("without blanks, case, leading zeros, .0 and %-escapes", _all),
-    Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
-    Way("without the word before the number", lambda text: _WORD.sub("", text), both=False),
-    Way("without the chunk number", lambda text: _CHUNK.sub("", text), both=False),
-    Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
+    Way("without blanks or quotes around them", _strip, _BLANKS.search, sure=True),
+    Way("in one case", str.casefold, _is_cased),
+    Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
+    Way("without .0 at the end", _point, _POINTS.search, sure=True),
+    Way("without %-escapes", unquote, _is_escaped, sure=True),
+    Way("without blanks, case, leading zeros, .0 and %-escapes", _all, _is_varied),
+    Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
+    Way(
+        "without the word before the number",
+        lambda text: _WORD.sub("", text),
+        _is_numbered,
+        both=False,
+    ),
+    Way("without the chunk number", lambda text: _CHUNK.sub("", text), _MARKS.search, both=False),
+    Way("without the suffix", lambda text: _SUFFIX.sub("", text), _MARKS.search, both=False),
     Way(
         "without prefix and suffix",
         lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)),
+        _MARKS.search,
         both=False,
     ),
 )
@@ -97,9 +141,12 @@ def way_of(
     if not ours or not theirs or _plain(ours, theirs):
         return None
     best, most = None, 0
+    every = "\n".join(map(_text, ours | theirs))
     of_both = [way for way in _WAYS if way.both]
     of_one = [way for way in _WAYS if not way.both]
     for way in (*of_both, *_shared(ours, theirs), *of_one):
+        if not way.possible(every):
+            continue
         if worth is not None:
             best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
             continue

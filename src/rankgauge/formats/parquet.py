@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import Ids, show_id
+from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, InputError, MissingExtra
+from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
-from rankgauge.formats.rows import OnError
+from rankgauge.formats.rows import OnError, id_texts
 
 __all__ = ["column_names", "read_columnar", "write_columns"]
 
@@ -351,18 +351,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        first = next(value for value in ids.tolist() if not _is_text(value))
-        raise InputError(
-            f"id '{show_id(first)}' is not UTF-8, so it cannot be written as text "
-            f"({ids.not_text()} ids are not)",
-            fix="write TREC format, which keeps the bytes",
-        ) from None
+        id_texts(ids)  # says which one is no text
+        raise
     return column
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

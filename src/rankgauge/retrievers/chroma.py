@@ -6,13 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rankgauge.core.libraries import library
-from rankgauge.retrievers.vector_store import (
-    Existing,
-    Row,
-    Vectors,
-    VectorStore,
-    id_in,
-)
+from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
 __all__ = ["Chroma"]
 

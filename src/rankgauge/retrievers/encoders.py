@@ -245,10 +245,7 @@ class Model2VecEncoder:
         """A row for each text."""
         # In this process: others are started for many texts, and one that is told to be small.
         return self._model.encode(
-            list(texts),
-            batch_size=self._batch,
-            show_progress_bar=False,
-            use_multiprocessing=False,
+            list(texts), batch_size=self._batch, show_progress_bar=False, use_multiprocessing=False
         )
 
     encode_queries = encode_documents

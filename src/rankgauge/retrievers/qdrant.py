@@ -7,13 +7,7 @@ from typing import Any
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
-from rankgauge.retrievers.vector_store import (
-    Existing,
-    Row,
-    Vectors,
-    VectorStore,
-    id_in,
-)
+from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
 __all__ = ["Qdrant"]
 

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import numpy as np
@@ -52,17 +52,11 @@ _DEEPER = 64
 _QUERIES = 64
 
 
-class Existing:
-    """What a store says of a collection; None for what it does not say.
+class Existing(NamedTuple):
+    """What a store says of a collection; None for what it does not say."""
 
-    Attributes:
-        similarity: One of `SIMILARITIES`.
-        dimensions: The length of its vectors.
-    """
-
-    def __init__(self, similarity: str | None, dimensions: int | None) -> None:
-        self.similarity = similarity
-        self.dimensions = dimensions
+    similarity: str | None
+    dimensions: int | None
 
 
 class VectorStore(CompositeRetriever, ABC):
