@@ -475,9 +475,8 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever over this collection",
-            where=str(path.parent),
-            fix="wait for it, or name another store",
-        ) from None
+            where=str(path.parent), fix="wait for it, or name another store",
+        ) from None  # fmt: skip
     return file
 
 

@@ -200,15 +200,11 @@ def measure_latency(
 
 @dataclass(slots=True)
 class Used:
-    """What a piece of work took.
+    """What a piece of work took."""
 
-    Attributes:
-        seconds: By the clock.
-        peak: Bytes of memory it needed at its peak beyond what the process held before; None where
-            the system does not tell.
-    """
-
-    seconds: float = 0.0
+    seconds: float = 0.0  # by the clock
+    # Bytes of memory it needed at its peak beyond what the process held before; None where the
+    # system does not tell.
     peak: int | None = None
 
 
