@@ -212,7 +212,7 @@ class Used:
 def used() -> Iterator[Used]:
     """Measure the work done inside: time, and the peak of this process's memory."""
     found = Used()
-    before = _resident()
+    before = _of_status("VmRSS") or _peak()
     _forget_peak()
     start = time.perf_counter()
     try:
@@ -242,10 +242,6 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
         return
-
-
-def _resident() -> int | None:
-    return _of_status("VmRSS") or _peak()
 
 
 def _peak() -> int | None:

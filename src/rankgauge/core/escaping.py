@@ -65,11 +65,7 @@ def for_terminal(text: str) -> str:
     """
     if text.isprintable() and "::" not in text and "##[" not in text:
         return text
-    return _COMMAND.sub(_first_as_escape, visible(text))
-
-
-def _first_as_escape(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0][0]):02x}{found[0][1:]}"
+    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", visible(text))
 
 
 def for_markdown(text: str) -> str:

@@ -133,15 +133,12 @@ class Reader(Protocol):
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order; what does not fit is counted among the faults, or raised."""
-        ...
 
     def at(self, offset: int) -> TextRow | None:
         """The text at a place that :meth:`rows` has told."""
-        ...
 
     def stamp(self) -> object:
         """Something that is another when the texts are others."""
-        ...
 
 
 class TextReader:

@@ -41,11 +41,9 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
     def encode_queries(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
 
 def encoder_of(given: Any) -> Encoder:
