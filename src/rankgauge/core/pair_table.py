@@ -16,7 +16,10 @@ import numpy.typing as npt
 from rankgauge.core.ids import Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
-__all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_keys"]
+__all__ = [
+    "FloatArray", "PairTable", "Sieve", "distinct", "heads_of", "offsets_of", "pair_keys",
+    "ranges_of",
+]  # fmt: skip
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.number[Any])
@@ -253,3 +256,16 @@ def offsets_of(counts: npt.ArrayLike) -> IntArray:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def ranges_of(starts: IntArray, sizes: IntArray) -> IntArray:
+    """The numbers from each start on, as many as its size, one range after the other."""
+    offsets = offsets_of(sizes)
+    return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+
+def heads_of(*columns: npt.NDArray[Any]) -> IntArray:
+    """The rows at which one of the columns differs from the row before, the first row included."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(new)

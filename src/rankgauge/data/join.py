@@ -19,7 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, pair_keys
+from rankgauge.core.pair_table import (
+    FloatArray,
+    PairTable,
+    distinct,
+    heads_of,
+    offsets_of,
+    pair_keys,
+)
 from rankgauge.core.policies import BY_GRADE
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -151,18 +158,16 @@ class Joined:
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
-        new = np.ones(len(numbers), dtype=bool)
-        new[1:] = (numbers[1:] != numbers[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
-        heads = np.flatnonzero(new)
+        heads = heads_of(numbers, self.tie_first)
+        members = np.diff(np.append(heads, len(numbers)))
         worth = self.grade if judged_apart else np.maximum(self.grade, 0.0)
         if condensed:
             # What only pooled is, is removed too: alike to whatever it is tied with.
-            beside = np.maximum.reduceat(worth, heads).repeat(np.diff(np.append(heads, len(new))))
+            beside = np.maximum.reduceat(worth, heads).repeat(members)
             worth = np.where(self.grade >= 0, self.grade, beside)
         unjudged = -np.inf if judged_apart else 0.0
         highest = np.maximum.reduceat(worth, heads)
         lowest = np.minimum.reduceat(worth, heads)
-        members = np.diff(np.append(heads, len(numbers)))
         size = self.tie_last[heads] - self.tie_first[heads] + 1
         if not condensed:
             lowest = np.where(members < size, np.minimum(lowest, unjudged), lowest)
@@ -196,12 +201,10 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     numbers = of_run[by_number]
     queries = np.searchsorted(numbers, query_of(qrels.table, judged_rows))
     order = np.lexsort((rank, queries))
-    offsets = np.zeros(len(numbers) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(queries, minlength=len(numbers)), out=offsets[1:])
     return Joined(
         qrels=qrels,
         numbers=numbers,
-        offsets=offsets,
+        offsets=offsets_of(np.bincount(queries, minlength=len(numbers))),
         rank=rank[order],
         tie_first=first[order],
         tie_last=last[order],
