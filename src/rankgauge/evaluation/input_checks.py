@@ -339,9 +339,9 @@ class InputChecks:
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
-    """Whether the documents of a run are in a collection but for the way their ids are written.
+    """Whether the documents of a run are in a collection, but for the way their ids are written.
 
-    A collection may hold a part of the documents, so that a lack alone says nothing.
+    A collection may hold a part of the documents: only if it has none of them something is wrong.
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -353,7 +353,16 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     way = way_of(coded, theirs)
     met = [] if way is None else list(matches(way, coded, theirs))
     if way is None or len(met) < 2:
-        return ()
+        if any(doc in known for doc in ours):
+            return ()
+        return (
+            _finding(
+                "T104",
+                f"none of the {len(ours)} documents is in the collection, such as {ours[0]!r}: its "
+                "texts are not used",
+                "give the collection that was searched",
+            ),
+        )
     return (
         _finding(
             "T104",

@@ -6,7 +6,7 @@ Members of an archive are read where they are; nothing is ever unpacked to disk.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -15,12 +15,14 @@ from rankgauge.errors import InputError
 from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
 from rankgauge.formats.lines import Source
+from rankgauge.formats.pages import PageReader, pages_of
+from rankgauge.formats.questions import Grades, may_be_questions, read_questions
 from rankgauge.formats.registry import PACKINGS
-from rankgauge.formats.texts import TextSource
+from rankgauge.formats.texts import Faults, TextReader, TextRow, TextSource, kept
 
 __all__ = [
-    "FLAT", "FileSet", "files_in_archive", "files_in_folder", "judgments_in_folder",
-    "judgments_named", "pairs_in_archive", "splits_of",
+    "FileSet", "documents_in", "files_in_archive", "files_in_folder", "judgments_in_folder",
+    "judgments_named", "pairs_in_archive", "queries_in", "splits_of",
 ]  # fmt: skip
 
 _PACKED = ("", *(packing.suffix for packing in PACKINGS))
@@ -29,7 +31,20 @@ _JUDGED = tuple(
     for form in (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet")
     for pack in _PACKED
 )
-FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
+_FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
+_ENDINGS = (
+    *(form + pack for form in (".jsonl", ".tsv", ".csv") for pack in _PACKED), ".ndjson",
+)  # fmt: skip
+_MARKED = tuple(form + pack for form in (".sgml", ".xml", ".trec") for pack in _PACKED)
+_PLAIN = tuple(f".txt{pack}" for pack in _PACKED)
+_DOCUMENTS = (
+    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs", "collection") for end in _ENDINGS),
+    *(f"{stem}{end}" for stem in ("corpus", "documents", "docs") for end in _MARKED),
+)
+_QUERIES = (
+    *(f"{stem}{end}" for stem in ("queries", "questions", "topics") for end in _ENDINGS),
+    *(f"topics{end}" for end in (*_MARKED, *_PLAIN)),
+)
 _FOLDER = "qrels"
 _SPLIT = "test"
 # What shows that an archive holds a collection.
@@ -39,21 +54,13 @@ _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "question
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of a folder or of an archive, by names relative to it, with ``/`` in them.
+    """The files of a folder or of an archive, by names relative to it, with ``/`` in them."""
 
-    Attributes:
-        name: Its name for messages.
-        title: The name of a collection from here.
-        names: The names of all files, down to one folder below.
-        source: Makes one of the files a source of texts.
-        folder: The folder, None for an archive.
-    """
-
-    name: str
-    title: str
-    names: frozenset[str]
-    source: Callable[[str], TextSource]
-    folder: Path | None = None
+    name: str  # its name for messages
+    title: str  # the name of a collection from here
+    names: frozenset[str]  # the names of all files, down to one folder below
+    source: Callable[[str], TextSource]  # makes one of the files a source of texts
+    folder: Path | None = None  # the folder, None for an archive
 
 
 def files_in_folder(folder: Path) -> FileSet:
@@ -134,26 +141,63 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
         )  # fmt: skip
     if splits:
         return next(iter(splits.values()))
-    return next((name for name in FLAT if name in files.names), None)
+    return next((name for name in _FLAT if name in files.names), None)
 
 
-def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource, str]:
-    """The file of judgments in a folder of BEIR, or in its folder ``qrels``; and a note on it."""
+def queries_in(files: FileSet) -> str | None:
+    """The name of the file of queries, if there is one."""
+    return next((name for name in _QUERIES if name in files.names), None)
+
+
+def documents_in(
+    files: FileSet, faults: Faults | None = None
+) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
+    """The documents of a file or, of a folder, in files of text; and notes on them."""
+    found = next((name for name in _DOCUMENTS if name in files.names), None)
+    if found is not None:
+        return kept(TextReader(files.source(found)), faults), ()
+    if files.folder is None:
+        return {}, ()
+    pages, others = pages_of(files.folder, {*_QUERIES, *_FLAT})
+    notes: tuple[str, ...] = ()
+    if pages and others:
+        kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
+        notes = (f"{len(others)} files that are no text were passed over: {kinds}",)
+    return (kept(PageReader(files.folder, pages), faults) if pages else {}), notes
+
+
+def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:
+    """The judgments in a folder of BEIR, in its folder ``qrels``, or beside its questions.
+
+    Returns:
+        Their file, or grades that were read with the questions; and a note on where they are from.
+    """
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
-    chosen = judgments_named(files, split)
-    if chosen is None:
+    found = _judgments(files, split)
+    if found is None:
         raise InputError(
             "this is a folder, and there are no judgments in it: neither qrels/test.tsv nor "
-            "qrels.txt",
+            "qrels.txt, nor questions.csv with the columns question and relevant",
             where=files.name, fix="name a file in it",
         )  # fmt: skip
-    return files.source(chosen), _note(files, chosen)
+    return found
+
+
+def _judgments(files: FileSet, split: str | None) -> tuple[TextSource | Grades, str] | None:
+    chosen = judgments_named(files, split)
+    if chosen is not None:
+        return files.source(chosen), _note(files, chosen)
+    asked = queries_in(files)
+    if asked is None or not may_be_questions(files.source(asked)):
+        return None
+    _, grades = read_questions(files.source(asked), documents_in(files)[0])
+    return grades or {}, f"{files.name}: judgments from {asked}"
 
 
 def pairs_in_archive(
     archive: Archive, layout: Layout, split: str | None = None
-) -> tuple[TextSource, str]:
+) -> tuple[TextSource | Grades, str]:
     """The only file of an archive, or the judgments of the collection in it; and a note on it."""
     sole = archive.sole()
     if sole is not None and split is None:
@@ -168,10 +212,10 @@ def pairs_in_archive(
                 where=archive.name, fix="give the run, a file with a score for each document found",
             )  # fmt: skip
         raise archive.several()
-    chosen = judgments_named(files, split)
-    if chosen is None:
+    found = _judgments(files, split)
+    if found is None:
         raise archive.several()
-    return files.source(chosen), _note(files, chosen)
+    return found
 
 
 def _note(files: FileSet, chosen: str) -> str:
