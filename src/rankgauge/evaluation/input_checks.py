@@ -132,11 +132,8 @@ class InputChecks:
         docs = self.qrels.table.docs
         return docs.take(slice(0, _SAMPLE))
 
-    def mismatches(self, judged: float, queries: int, missing: IntArray) -> tuple[Finding, ...]:
+    def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         """Ids that do not match and scores that look like distances, the worst first."""
-        return tuple(self._mismatches(judged, queries, missing))
-
-    def _mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
         yield from self._query_ids(queries, missing)
         if not self.documents:
             return
@@ -180,9 +177,8 @@ class InputChecks:
         for ignored in (b"0123456789", _MARKS_ONLY):
             known = {doc.translate(None, ignored) for doc in theirs}
             odd = Counter(doc.translate(None, ignored) for doc in ours)
-            if max((n for shape, n in odd.items() if shape not in known), default=0) >= _ODD * len(
-                ours
-            ):
+            most = max((n for shape, n in odd.items() if shape not in known), default=0)
+            if most >= _ODD * len(ours):
                 return True
         return False
 
