@@ -6,7 +6,7 @@ from peers import ir_measure
 
 from rankgauge import functional as fn
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.tutorials.evaluator import RetrievalEvaluator
+from rankgauge.tutorials import RetrievalBenchmark, RetrievalEvaluator, RetrieverComparison
 
 # One ranking each: what is called, and the true value to the digits of the example.
 ONE_RANKING = [
@@ -169,10 +169,37 @@ def test_the_comparison_of_two_retrievers_has_its_true_numbers(rankings, true):
     assert true == {name: f"{value:.4f}" for name, value in found.items()}
 
 
+def test_the_comparison_class_has_these_numbers_too():
+    comparison = RetrieverComparison([1, 3, 5])
+    results = [
+        comparison.evaluate_retriever(
+            name,
+            [
+                {"retrieved": r, "relevant": j}
+                for r, j in zip(found, COMPARED_RELEVANT, strict=True)
+            ],
+        )
+        for name, found in {"A": COMPARED_A, "B": COMPARED_B}.items()
+    ]
+    rows = [line.strip("|").split("|") for line in comparison.compare(results).splitlines()[4:]]
+    found = {row[0].strip(): "/".join(cell.strip() for cell in row[1:]) for row in rows}
+    assert found == {
+        "MRR": "0.8333/0.3889",
+        "Recall@1": "0.2222/0.0000", "Precision@1": "0.6667/0.0000", "NDCG@1": "0.6667/0.0000",
+        "Recall@3": "0.6111/0.5556", "Precision@3": "0.5556/0.4444", "NDCG@3": "0.5982/0.3876",
+        "Recall@5": "1.0000/1.0000", "Precision@5": "0.5333/0.5333", "NDCG@5": "0.8141/0.6433",
+        "Hit rate@1": "0.6667/0.0000", "Hit rate@3": "1.0000/1.0000", "Hit rate@5": "1.0000/1.0000",
+    }  # fmt: skip
+
+
 def test_three_of_five_relevant_twice_is_a_precision_of_point_six_and_full_recall():
     queries = [{"id": q, "retrieved": list("abcde"), "relevant": list("ace")} for q in ("1", "2")]
     batch = RetrievalEvaluator([5]).evaluate_batch(queries)
     assert (f"{batch['mean_p@5']:.3f}", f"{batch['mean_r@5']:.3f}") == ("0.600", "1.000")
+    columns = [[query[part] for query in queries] for part in ("id", "retrieved", "relevant")]
+    assert fn.evaluate_retrieval(*columns, k=5) == {
+        "precision": 0.6, "recall": 1.0, "hit_rate": 1.0, "mrr": 1.0,
+    }  # fmt: skip
 
 
 def test_two_queries_have_their_true_numbers():
@@ -198,6 +225,17 @@ def test_two_retrievers_on_three_topics_have_their_true_numbers(rankings, rr, nd
     found = means(rankings, TOPIC_RELEVANT, names)
     assert [f"{found[name]:.4f}" for name in names[:4]] == [rr, "0.2667", "0.8333", "1.0000"]
     assert [f"{found[name]:.3f}" for name in names[4:]] == [ndcg, inflated]
+
+
+def test_the_benchmark_class_has_these_numbers_too():
+    bench = RetrievalBenchmark()
+    for number, docs in enumerate(TOPIC_RELEVANT):
+        bench.add_query(f"q{number}", f"text {number}", docs)
+    for rankings, mrr, ndcg in ((TOPIC_A, "0.4833", "0.524"), (TOPIC_B, "0.3611", "0.463")):
+        result = bench.run_evaluation("A", lambda _, ranking=rankings[0]: ranking)
+        found = [f"{result[key]:.4f}" for key in ("mrr", "p@5", "r@5", "hit_rate")]
+        assert found == [mrr, "0.2667", "0.8333", "1.0000"]
+        assert f"{result['ndcg']:.3f}" == ndcg
 
 
 def test_tied_scores_stand_by_document_id_for_every_measure_alike():

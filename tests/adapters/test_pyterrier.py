@@ -97,7 +97,7 @@ def test_what_retrieves_nothing_gives_empty_rankings():
         (pt.Transformer.identity(), "returned no docno, score; columns: qid, query"),
         (
             pt.apply.generic(lambda frame: frame.assign(qid="x", docno="d", score=1.0)),
-            "a query nobody asked: qid 'x'",
+            "unknown query: qid 'x'",
         ),
     ],
     ids=["queries only", "other queries"],

@@ -349,7 +349,8 @@ def test_the_table_has_the_best_first():
     values = [row[3] for row in lower.table().rows]
     assert values == sorted(values)
     assert "best is depth=0, noise=low" in repr(found)
-    assert "WARNING" not in found._repr_html_()
+    assert found.warnings == ()
+    assert "depth=0, noise=low" in found._repr_html_()
 
 
 # ---- before and after

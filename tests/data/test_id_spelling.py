@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge.core.ids import Ids
-from rankgauge.data.id_spelling import matches, spelled, way_of
+from rankgauge.data.id_spelling import _WAYS, matches, spelled, way_of
 
 _BIT = st.sampled_from([
     "0", "0", "1", "7", "a", "A", "b", "B", "_", "-", ".", "/", ":", " ", "%41", "%2F", "%00",
@@ -84,3 +84,16 @@ def test_what_all_ids_share_is_cut_off_whatever_marks_they_have(ours, by, name):
         found = spelled(way, [Ids.of(one)], other)
         assert found.names == dict(zip(one, other, strict=True))
         assert found.one_to_one
+
+
+@given(st.lists(st.text("aB1 0._/#-%2:'|\t", min_size=1, max_size=6), min_size=1, max_size=3))
+def test_a_way_that_changes_an_id_is_possible(ids):
+    for way in _WAYS:
+        if way.by != "without the word before the number" and any(way.turn(i) != i for i in ids):
+            assert way.possible("\n".join(ids)), way.by
+
+
+def test_a_word_before_the_number_needs_bare_numbers_too():
+    (way,) = (way for way in _WAYS if way.by == "without the word before the number")
+    assert way.possible("DOC486\n486")
+    assert not way.possible("DOC486\nDOC487")

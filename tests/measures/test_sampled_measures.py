@@ -1,7 +1,8 @@
-"""Measures estimated from a sample, against slow loops from the paper and full judgments."""
+"""Measures estimated from a sample, against sample_eval.pl, slow loops and full judgments."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Mapping
@@ -25,66 +26,64 @@ ASKED = ["xinfAP", "xinfAP(rel=2)", "infNDCG", "infNDCG@1", "infNDCG@5", "infNDC
 Strata = Mapping[str, Mapping[str, float]]
 
 
-def _stands_for(strata: Strata) -> dict[str, Fraction]:
-    """What each judged document stands for: the stratum's size over the number judged in it."""
-    found = {}
-    for docs in strata.values():
-        judged = [doc for doc, grade in docs.items() if grade >= 0]
-        found.update({doc: Fraction(len(docs), len(judged)) for doc in judged})
-    return found
+def _sizes(strata: Strata) -> dict[str, Fraction]:
+    """The documents of each stratum per judged one."""
+    return {
+        name: Fraction(len(docs), max(sum(grade >= 0 for grade in docs.values()), 1))
+        for name, docs in strata.items()
+    }
 
 
 def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | None:
     """Yilmaz, Kanoulas and Aslam (2008), section 4.1: the mean over the strata of the expected
-    precision at a relevant document of each, weighted by the estimated relevant ones in it.
+    precision at a relevant document of each, weighted by the estimated relevant ones in it. Of
+    three pseudo-documents in each stratum, one is relevant.
     """
-    worth = _stands_for(strata)
-    estimated = {
-        name: sum((worth[d] for d, g in docs.items() if g >= rel), Fraction(0))
-        for name, docs in strata.items()
-    }
+    sizes = _sizes(strata)
+    relevant = {name: {d for d, g in docs.items() if g >= rel} for name, docs in strata.items()}
+    estimated = {name: sizes[name] * len(docs) for name, docs in relevant.items()}
     whole = sum(estimated.values(), Fraction(0))
     if not whole:
         return None
     value = 0.0
-    for name, docs in strata.items():
-        relevant = [doc for doc, grade in docs.items() if grade >= rel]
-        if not relevant:
-            continue
+    for name, docs in relevant.items():
         expected = 0.0
-        for doc in relevant:
-            if doc not in ranking:
-                continue
-            place = ranking.index(doc)
+        for place in (ranking.index(doc) for doc in docs if doc in ranking):
             above = 0.0
             for others in strata.values():
                 seen = [others[other] for other in ranking[:place] if other in others]
                 good = sum(1 for grade in seen if grade >= rel)
                 bad = sum(1 for grade in seen if 0 <= grade < rel)
-                above += len(seen) * (good + 1e-5) / (good + bad + 2e-5)
+                above += len(seen) * (good + 1e-5) / (good + bad + 3e-5)
             expected += (1 + above) / (place + 1)
-        value += float(estimated[name] / whole) * expected / len(relevant)
+        if docs:
+            value += float(estimated[name] / whole) * expected / len(docs)
     return value
 
 
 def infNDCG(ranking: list[str], strata: Strata, *, k: int | None = None) -> float | None:
-    """Section 5 of the paper; a rank that is filled in part counts in part."""
-    worth = _stands_for(strata)
-    grades = {d: g for docs in strata.values() for d, g in docs.items() if g >= 0}
-    gained = math.fsum(
-        float(worth[doc]) * grades[doc] / math.log2(place + 1)
-        for place, doc in enumerate(ranking[:k], start=1)
-        if doc in grades
-    )
-    best, rank, room = 0.0, 1, Fraction(1)
-    for doc in sorted((d for d in grades if grades[d] > 0), key=lambda d: -grades[d]):
-        left = worth[doc]
-        while left and (k is None or rank <= k):
-            part = min(left, room)
-            best += float(part) * grades[doc] / math.log2(rank + 1)
-            left, room = left - part, room - part
-            if not room:
-                rank, room = rank + 1, Fraction(1)
+    """Section 5 of the paper: the mean gain of the judged documents retrieved from a stratum, times
+    all retrieved from it; and an ideal ranking of whole documents.
+    """
+    gained = 0.0
+    for docs in strata.values():
+        places = [place for place, doc in enumerate(ranking[:k], start=1) if doc in docs]
+        grades = {place: docs[ranking[place - 1]] for place in places}
+        judged = {place: grade for place, grade in grades.items() if grade >= 0}
+        if judged:
+            gain = math.fsum(grade / math.log2(place + 1) for place, grade in judged.items())
+            gained += len(places) * gain / len(judged)
+    sizes = _sizes(strata)
+    estimated: dict[float, Fraction] = {}
+    for name, docs in strata.items():
+        for grade in docs.values():
+            estimated[grade] = estimated.get(grade, Fraction(0)) + sizes[name]
+    ideal = [
+        grade
+        for grade in sorted((grade for grade in estimated if grade > 0), reverse=True)
+        for _ in range(math.floor(estimated[grade] + Fraction(1, 2)))
+    ]
+    best = math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(ideal[:k], start=1))
     return gained / best if best else None
 
 
@@ -164,22 +163,39 @@ def test_where_all_was_judged_it_is_ndcg() -> None:
     np.testing.assert_allclose(found[:, [0, 2]], found[:, [1, 3]], rtol=1e-13)
 
 
-def test_with_one_stratum_it_is_inf_ap() -> None:
-    judged, run = batch(3)
-    one = {q: {"s": {d: g for docs in strata.values() for d, g in docs.items()}}
-           for q, strata in judged.items()}  # fmt: skip
-    found = evaluate(judged_of(one), run, ["xinfAP", "infAP"]).per_query
-    np.testing.assert_allclose(found[:, 0], found[:, 1], rtol=1e-12)
+@pytest.mark.parametrize(("measure", "name"), [("infNDCG", "infNDCG"), ("xinfAP", "infAP")])
+def test_values_are_those_of_sample_eval(data_folder: Path, measure: str, name: str) -> None:
+    folder = data_folder / "sampled"
+    theirs = json.loads((folder / "sample_eval.json").read_text())[name]
+    found = evaluate(folder / "qrels.txt", folder / "run.txt", measure)
+    assert len(found.query_ids) == 30
+    for query, value in zip(found.query_ids, found.per_query[:, 0].tolist(), strict=True):
+        assert value == pytest.approx(theirs[query], abs=5.1e-5)
+    assert found.mean()[measure] == pytest.approx(theirs["all"], abs=5.1e-5)
+
+
+def test_rates_of_the_gain_are_those_of_the_retrieved() -> None:
+    """Two of two retrieved documents are judged, so that a alone is the gain; the pool has four."""
+    judged = judged_of({"1": {"1": {"a": 1, "b": 0, "c": -1, "d": -1}}})
+    found = evaluate(judged, {"1": ["a", "b"]}, "infNDCG").mean()["infNDCG"]
+    assert found == pytest.approx(0.6131, abs=5e-5)
+
+
+def test_an_unjudged_document_is_relevant_with_one_third() -> None:
+    judged = judged_of({"1": {"1": {"x": -1}, "2": {"a": 1}}})
+    found = evaluate(judged, {"1": ["x", "a"]}, "xinfAP").mean()["xinfAP"]
+    assert found == pytest.approx(2 / 3)
 
 
 def test_values_worked_by_hand() -> None:
-    """Of "deep" two of four were judged, so each of them stands for two."""
+    """Of "deep" two of four were judged, so each relevant one is two in the pool."""
     judged = {"q": {"top": {"a": 1}, "deep": {"b": 1, "c": 0, "d": -1, "e": -1}}}
     mean = evaluate(judged_of(judged), {"q": ["a", "d", "b"]}, ["xinfAP", "infNDCG"]).mean()
     third = math.log2(3)
-    # b at rank 3: itself, a (surely relevant) and d of which nothing is known: a half.
-    assert mean["xinfAP"] == pytest.approx((1 * 1 + 2 * (1 + 1 + 0.5) / 3) / 3, abs=1e-5)
-    assert mean["infNDCG"] == pytest.approx((1 + 2 / 2) / (1 + 1 / third + 1 / 2))
+    # b at rank 3: itself, a (relevant) and d, of which nothing is known: one third.
+    assert mean["xinfAP"] == pytest.approx((1 + 2 * (1 + 1 + 1 / 3) / 3) / 3, abs=1e-5)
+    # Of two documents retrieved from "deep", one is judged.
+    assert mean["infNDCG"] == pytest.approx((1 + 2 * 0.5) / (1 + 1 / third + 1 / 2))
 
 
 def test_the_estimate_is_right_in_the_mean() -> None:

@@ -1,11 +1,12 @@
 """The tutorial's benchmark class: its signatures, its text, and numbers that are right."""
 
 import inspect
+import json
 
 import pytest
 from ir_measures import RR, P, R, Success, iter_calc, nDCG
 
-from rankgauge import InputError, RetrievalBenchmark
+from rankgauge import InputError, RetrievalBenchmark, UnknownName
 
 RELEVANT = {f"q{n}": [f"d{n}", f"e{n}"] for n in range(12)}
 
@@ -40,19 +41,43 @@ def test_the_signatures_are_those_of_the_tutorial():
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_the_values_are_those_of_ir_measures(k):
     result = bench().run_evaluation("good", good, k=k)
-    assert list(result) == ["retriever", "mrr", "p@k", "r@k", "hit_rate", "ndcg"]
-    assert type(result).__mro__[1] is dict
+    assert list(result) == ["retriever", "mrr", f"p@{k}", f"r@{k}", "hit_rate", "ndcg"]
+    assert type(result) is dict
+    assert json.loads(json.dumps(result)) == result
+    assert f"p@{k}" in result
+    assert result.get(f"r@{k}") == result[f"r@{k}"]
+    assert result.get("p@99") is None
     qrels = {q: dict.fromkeys(docs, 1) for q, docs in RELEVANT.items()}
-    run = {q: {d: -float(n) for n, d in enumerate(good(f"text {q}")[:k])} for q in RELEVANT}
-    wanted = {"mrr": RR @ k, "p@k": P @ k, "r@k": R @ k, "hit_rate": Success @ k, "ndcg": nDCG @ k}
+    run = {q: {d: -float(n) for n, d in enumerate(good(f"text {q}"))} for q in RELEVANT}
+    wanted = {
+        "mrr": RR,
+        f"p@{k}": P @ k,
+        f"r@{k}": R @ k,
+        "hit_rate": Success @ 99,
+        "ndcg": nDCG @ k,
+    }
     for key, measure in wanted.items():
         values = [m.value for m in iter_calc([measure], qrels, run)]
         assert len(values) == 12
         assert result[key] == pytest.approx(sum(values) / 12, abs=1e-12)
-    assert result[f"p@{k}"] == result["p@k"]
     assert result["retriever"] == "good"
-    with pytest.raises(KeyError):
-        result["p@99"]
+
+
+def test_mrr_and_hit_rate_are_over_all_that_was_returned():
+    found = bench().run_evaluation("bad", bad, k=2)
+    assert (found["mrr"], found["hit_rate"], found["p@2"]) == (0.25, 1.0, 0.0)
+
+
+def test_a_retriever_that_takes_k_is_asked_for_k():
+    asked = set()
+
+    def with_k(text, k):
+        asked.add(k)
+        return bad(text)[:k]
+
+    found = bench().run_evaluation("with k", with_k, k=2)
+    assert asked == {2}
+    assert (found["mrr"], found["hit_rate"]) == (0.0, 0.0)
 
 
 def test_the_text_names_the_winner_and_the_measure():
@@ -105,7 +130,7 @@ def test_what_does_not_fit_is_an_error():
         made.add_query("q1", "again", ["d1"])
     with pytest.raises(InputError, match="12 queries of 12 failed; q0: ZeroDivisionError"):
         made.run_evaluation("broken", lambda text: 1 / 0)
-    with pytest.raises(InputError, match="k=0"):
+    with pytest.raises(UnknownName, match="k=0"):
         made.run_evaluation("good", good, k=0)
     made.run_evaluation("good", good)
     made.add_query("late", "text", ["d1"])

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from rankgauge.errors import InputError, RankgaugeError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.tutorials.evaluator import QueryEvaluation, RetrievalEvaluator, RetrievalMetrics
+from rankgauge.tutorials.evaluator import MetricValues, QueryEvaluation, RetrievalEvaluator
 
 QUERIES = [
     {"id": "q1", "retrieved": ["d1", "d2", "d3", "d4", "d5"], "relevant": {"d1", "d3", "d6"}},
@@ -74,7 +74,7 @@ def test_one_query_can_be_passed_by_keyword_as_tutorials_do():
         retrieved_ids=(1, 2), relevant_ids=[2], relevance_scores={2: 3}
     )
     assert one.query_id == 7
-    assert type(other) is RetrievalMetrics
+    assert type(other) is MetricValues
     assert {key: one[key] for key in other} == dict(other)
 
 

@@ -229,6 +229,88 @@ def test_a_grade_below_the_relevance_level_is_not_relevant():
     assert fn.precision_at_k(["d1"], {"d1": -1}, 1) == 0.0
 
 
+# ---------------------------------------------------------------- the names of tutorials
+
+
+@given(rankings, st.sets(st.sampled_from(DOCS)), maybe_cutoffs)
+def test_one_query_has_a_hit_and_a_reciprocal_rank(retrieved, relevant, k):
+    assert fn.hit_rate(retrieved, relevant, k) == slow_hit(retrieved, relevant, k)
+    assert fn.mrr(retrieved, relevant, k) == slow_reciprocal_rank(retrieved, relevant, k)
+    found = fn.calculate_precision_recall(retrieved, relevant)
+    hits = len({*retrieved} & relevant)
+    assert found.precision == (hits / len(retrieved) if retrieved else 0.0)
+    assert found.recall == slow_recall(retrieved, relevant, None)
+    assert found.f1 == pytest.approx(2 * hits / max(len(retrieved) + len(relevant), 1))
+    counts = (found.retrieved_count, found.relevant_count, found.relevant_retrieved)
+    assert counts == (len(retrieved), len(relevant), hits)
+
+
+@pytest.mark.parametrize(
+    "given_as",
+    [
+        ([["d2", "d1"], ["d3"]], [{"d1"}, {"d1"}]),
+        ({"q1": ["d2", "d1"], "q2": ["d3"]}, {"q1": {"d1"}, "q2": {"d1"}}),
+        ([(["d2", "d1"], {"d1"}), (["d3"], {"d1"})],),
+        (np.array([["d2", "d1"], ["d3", "d4"]]), [["d1"], ["d1"]]),
+    ],
+)
+def test_several_queries_have_means(given_as):
+    assert fn.mrr(*given_as) == 0.25
+    assert fn.hit_rate(*given_as) == 0.5
+    assert fn.hit_rate(*given_as, k=1) == 0.0
+
+
+def test_an_empty_ranking_and_an_iterator_are_one_query():
+    assert fn.hit_rate([], {"d1"}) == fn.mrr([], {"d1"}) == 0.0
+    assert fn.mrr(iter(["d2", "d1"]), {"d1"}) == 0.5
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["precision_at_k", "recall_at_k", "f1_at_k", "hit_rate_at_k", "success_at_k", "reciprocal_rank",
+     "average_precision", "dcg_at_k", "ndcg_at_k", "calculate_ndcg_at_k",
+     "expected_reciprocal_rank", "hit_rate", "mrr"],
+)  # fmt: skip
+def test_functions_take_the_keywords_of_tutorials(name):
+    function = getattr(fn, name)
+    ranking, grades = ["d2", "d1"], {"d1": 1}
+    value = function(ranking, grades, 2)
+    assert function(retrieved_ids=ranking, relevant_ids=grades, k=2) == value > 0
+    assert function(ranking, relevance_scores=grades, k=2) == value
+    with pytest.raises(TypeError, match="by two names"):
+        function(ranking, relevant_ids=grades, relevance_scores=grades, k=2)
+    with pytest.raises(TypeError, match="multiple values"):
+        function(ranking, grades, relevant_ids=grades, k=2)
+
+
+def test_other_functions_take_the_keywords_of_tutorials():
+    found = fn.calculate_precision_recall(retrieved_ids=["d1"], relevant_ids=["d1", "d2"])
+    assert (found["precision"], found["recall"]) == (1.0, 0.5)
+    err = functools.partial(fn.expected_reciprocal_rank, ["d1"], {"d1": 3})
+    assert err(max_grade=3) == err(top=3) == 7 / 8
+
+
+@given(st.lists(st.tuples(rankings, st.sets(st.sampled_from(DOCS))), min_size=1, max_size=5),
+       cutoffs)  # fmt: skip
+def test_evaluate_retrieval_has_the_means_of_slow_loops(pairs, k):
+    queries = [f"text {number}" for number in range(len(pairs))]
+    found = fn.evaluate_retrieval(queries, [r for r, _ in pairs], [j for _, j in pairs], k=k)
+    for key, loop in {
+        "precision": slow_precision,
+        "recall": slow_recall,
+        "hit_rate": slow_hit,
+        "mrr": lambda retrieved, relevant, _: slow_reciprocal_rank(retrieved, relevant),
+    }.items():
+        assert found[key] == pytest.approx(sum(loop(r, j, k) for r, j in pairs) / len(pairs))
+
+
+def test_evaluate_retrieval_needs_as_many_of_each():
+    with pytest.raises(InputError, match="got 2 queries, 1 rankings and 1 sets of relevant"):
+        fn.evaluate_retrieval(["a", "b"], [["d1"]], [{"d1"}])
+    with pytest.raises(InputError, match="no record"):
+        fn.evaluate_retrieval([], [], [])
+
+
 # ---------------------------------------------------------------- edges
 
 RELEVANT, TWO = {"d1"}, ["d2", "d1"]

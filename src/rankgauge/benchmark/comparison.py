@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.benchmark.latency import Quantile
 from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
@@ -92,11 +91,7 @@ def compare_runs(
     design: Design | None = None,
     errors: Errors = "refuse",
 ) -> BenchmarkComparison:
-    """Compare runs of one benchmark with one of them; the arguments are those of `compare`.
-
-    Raises:
-        InputError: With fewer than two runs, runs over other queries, or failures that are refused.
-    """
+    """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
     if len(runs) < 2:
         raise InputError(
             f"got {many(len(runs), 'run')}, wanted two or more", where="compare",
@@ -214,17 +209,12 @@ def _notes(runs: Sequence[BenchmarkRun], comparison: Comparison) -> Iterator[str
 def cost_table(
     runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
 ) -> Table:
-    """Latency, throughput, index and cost, a row for each run; columns that say something.
-
-    Args:
-        runs: The runs.
-        pareto: Names of those on the Pareto front; marked.
-        primary: The measure of quality of that front.
-    """
+    """Latency, throughput, index and cost, a row for each run; columns that say something."""
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):
-        columns[f"{name} ms"] = [_ms(getattr(one, name)) if one else None for one in timed]
+        found = [getattr(one, name) if one else None for one in timed]
+        columns[f"{name} ms"] = [_figures(one.value * 1000) if one else None for one in found]
     columns["queries/s"] = [_figures(one.throughput) if one else None for one in timed]
     indexes = [run.index for run in runs]
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
@@ -257,10 +247,6 @@ def cost_table(
         columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
         notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),
     )  # fmt: skip
-
-
-def _ms(quantile: Quantile | None) -> str | None:
-    return None if quantile is None else _figures(quantile.value * 1000)
 
 
 def _mib(size: int | None) -> str | None:

@@ -22,6 +22,7 @@ from rankgauge.benchmark.journal import Response, query_key
 from rankgauge.benchmark.limits import Limits
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.retrievers.base import batches
 from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, awaited
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
@@ -164,12 +165,7 @@ class _Recorder:
         return start - now
 
     def finish(self, task: _Task, result: _Result) -> tuple[float | None, list[_Task]]:
-        """Record the end of a call.
-
-        Returns:
-            Seconds to wait before the call is made again, None if it is not; and what is to be
-            asked instead, query by query.
-        """
+        """Record the end of a call; return seconds until it is repeated, and calls in its place."""
         found, error, seconds = result
         if error is not None:
             wait = self._retry_wait(task, error)
@@ -221,15 +217,11 @@ class _Recorder:
 def ask(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
-    """Ask a retriever every query and record each response as it comes.
-
-    Returns:
-        Whether all were asked; False after `limits.stop_after` failures in a row.
-    """
+    """Ask a retriever every query; False after `limits.stop_after` failures in a row."""
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
     size = limits.batch or (_BATCH if together else 1)
-    tasks = (_Task(list(some)) for some in _batches(queries, size))
+    tasks = (_Task(some) for some in batches(queries, size))
     recorder = _Recorder(k, limits, record)
     try:
         if is_async(retriever):
@@ -241,12 +233,6 @@ def ask(
     except _Enough:
         return False
     return True
-
-
-def _batches(queries: Iterable[Query], size: int) -> Iterator[tuple[Query, ...]]:
-    rest = iter(queries)
-    while some := tuple(itertools.islice(rest, size)):
-        yield some
 
 
 # ---- in order, in this thread

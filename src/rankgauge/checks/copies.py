@@ -46,20 +46,7 @@ def copy_name(source: str, layout: Layout) -> str:
 def copy_lines(
     source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
 ) -> bool:
-    """Write a copy of an input: its own lines where it has some, else its rows anew.
-
-    Args:
-        source: The path, or what the input is called.
-        target: The copy; its folder is made.
-        pair: The rows as they were, and as they are to be, in the same order.
-        layout: Judgments or run.
-
-    Returns:
-        Whether its own lines were written.
-
-    Raises:
-        InputError: If it cannot be written.
-    """
+    """Write a copy of an input: its own lines where it has some, else its rows anew."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -106,17 +93,7 @@ def _rows_span_lines(source: str, layout: Layout) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Edit:
-    """What becomes of the lines of a file: those of rows that are gone are left out.
-
-    Attributes:
-        layout: Judgments or run.
-        numbers: (n,) the lines that stay, ascending.
-        changed: (n,) whether a field of it changes.
-        other_value: (n,) whether its number does.
-        queries: (n,) its query then.
-        docs: (n,) its document then.
-        values: (n,) its number then.
-    """
+    """What becomes of the lines of a file: those of rows that are gone are left out."""
 
     layout: Layout
     numbers: IntArray

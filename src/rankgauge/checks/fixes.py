@@ -46,16 +46,7 @@ _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=T
 
 @dataclass(frozen=True, eq=False)
 class _Copy:
-    """An input and its fixed copy.
-
-    Attributes:
-        given: The input.
-        layout: Judgments or run.
-        before: Its readable rows.
-        after: The fixed rows.
-        fixed: Code to the number of rows that were fixed.
-        left: Codes of faults that no copy can contain and that were not named.
-    """
+    """An input and its fixed copy."""
 
     given: Given
     layout: Layout

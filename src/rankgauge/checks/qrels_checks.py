@@ -105,11 +105,7 @@ class Scale:
 
     @classmethod
     def of(cls, text: str) -> Scale:
-        """Parse a scale such as ``0..3``.
-
-        Raises:
-            InputError: If it is none.
-        """
+        """Parse a scale such as ``0..3``."""
         found = re.fullmatch(r"\s*(-?[0-9.]+?)\s*\.\.\s*(-?[0-9.]+)\s*", text)
         try:
             low, high = (float(part) for part in found.groups()) if found else (1.0, 0.0)
@@ -184,15 +180,7 @@ def check_qrels(
     *,
     scale: Scale | None,
 ) -> Iterator[Finding]:
-    """Check judgments, and measure the effects on each run.
-
-    Args:
-        table: The judgments as they are.
-        source: Their path or name.
-        runs: The runs, with each pair judged once.
-        measures: The measures that were asked for, if any.
-        scale: The scale of the grades, if it is known.
-    """
+    """Check judgments, and measure the effects on each run."""
     yield from _repeats(table, source, runs)
     qrels = _Checked(Qrels(without_repeats(table, "first")), source, runs)
     rel = 1.0 if measures is None else least_rel(measures)

@@ -69,15 +69,7 @@ class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """An input that can be read again and again.
-
-    Attributes:
-        name: What it is called.
-        source: The path, or its name where it has none.
-        table: All of it, where it is in memory; else it is read in blocks of whole queries.
-        faults: The rows that were left out, which an evaluation refuses.
-        form: The format of a file that was given with one.
-    """
+    """An input that can be read again and again."""
 
     name: str
     source: str
@@ -107,11 +99,7 @@ class Given:
 
 
 def given_qrels(source: Any) -> Given:
-    """Judgments, with pairs that occur twice.
-
-    Raises:
-        InputError: If they cannot be read at all.
-    """
+    """Judgments, with pairs that occur twice."""
     if isinstance(source, Qrels):
         return Given("judgments", "judgments", source.table)
     if isinstance(source, Run):
@@ -122,14 +110,7 @@ def given_qrels(source: Any) -> Given:
 
 
 def given_runs(runs: Any) -> list[Given]:
-    """Runs, each with a name of its own.
-
-    Args:
-        runs: One run, several in a list, or a mapping of name to run.
-
-    Raises:
-        InputError: If one cannot be read at all.
-    """
+    """Runs, each with a name of its own."""
     if isinstance(runs, Iterator):
         runs = list(runs)
     if _is_one(runs):
@@ -202,11 +183,7 @@ def read_whole(given: Given) -> Given:
 
 
 def _read(source: Any, layout: Layout) -> tuple[PairTable, Faults | None]:
-    """All rows that can be read.
-
-    Raises:
-        InputError: What an evaluation raises, where nothing can be read.
-    """
+    """All rows that can be read."""
     try:
         return table_of_input(source, layout, ranks=True), None
     except InputError as error:

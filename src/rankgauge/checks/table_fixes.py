@@ -16,13 +16,7 @@ __all__ = ["negated", "own_rows", "ranks_as_scores", "without_own", "without_rep
 def without_repeats(
     table: PairTable, keep: Literal["first", "best", "lowest"] = "best", *, alike: bool = False
 ) -> PairTable:
-    """Return the table with each document once per query.
-
-    Args:
-        table: Judgments or a run.
-        keep: Which of its rows is kept: the first, or that with the highest or lowest value.
-        alike: Whether only rows with equal values are merged.
-    """
+    """Return the table with each document once per query."""
     kept = np.ones(len(table), dtype=bool)
     for group in table.repeats():
         values = table.values[group]

@@ -86,11 +86,7 @@ class _Checked:
 
 
 def collection_of(given: Any, qrels: Qrels) -> Collection:
-    """Return the collection that is meant; what does not fit in its files is passed over.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the collection that is meant; what does not fit in its files is passed over."""
     if isinstance(given, Collection):
         return given
     if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
@@ -101,14 +97,7 @@ def collection_of(given: Any, qrels: Qrels) -> Collection:
 def check_texts(
     collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
 ) -> Iterator[Finding]:
-    """Check the texts of a collection, as far as judgments and runs are affected.
-
-    Args:
-        collection: Documents and queries; a part that is missing is not checked.
-        qrels: The judgments.
-        runs: The runs by their source: a path, or a name.
-        measures: The measures of effects.
-    """
+    """Check the texts of a collection, as far as judgments and runs are affected."""
     scanned = scan(collection, qrels, tuple(runs.values()))
     checked = _Checked(collection, scanned, qrels, tuple(runs.values()), measures)
     if collection.documents:

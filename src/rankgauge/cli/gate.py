@@ -74,13 +74,13 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Hold RUN against a baseline and rules, on the judgments QRELS.
 
-    Three verdicts: PASS (a loss above the margin is excluded), FAIL (the run is worse, or a
-    contract or floor is broken), INCONCLUSIVE (neither can be said: more queries would decide).
+    PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
+    broken. INCONCLUSIVE: neither can be said, more queries would decide. IDENTICAL: no change.
     NOT COMPARABLE if queries, judgments, measures or depth are not those of the baseline, or too
     many queries have no ranking.
 
-    Exit codes: 0 PASS, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error; 3 INCONCLUSIVE with
-    --strict; 4 NOT COMPARABLE.
+    Exit codes: 0 PASS, IDENTICAL, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error;
+    3 INCONCLUSIVE with --strict; 4 NOT COMPARABLE.
 
     \b
     Examples:

@@ -18,17 +18,7 @@ def is_number(value: Any) -> bool:
 
 
 def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:
-    """Return a whole number.
-
-    Args:
-        name: The argument.
-        given: Its value.
-        least: The smallest that is possible; None for any.
-        most: The largest that is possible; None for any.
-
-    Raises:
-        InputError: If it is not a whole number, or out of range.
-    """
+    """Return a whole number."""
     fits = isinstance(given, int) and not isinstance(given, bool)
     if fits and (least is None or given >= least) and (most is None or given <= most):
         return int(given)
@@ -41,18 +31,7 @@ def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = 
 def number(
     name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False
 ) -> float:
-    """Return a finite number.
-
-    Args:
-        name: The argument.
-        given: Its value.
-        low: The smallest that is possible.
-        high: The largest that is possible.
-        above: Whether it must be above `low`.
-
-    Raises:
-        InputError: If it is not a finite number, or out of range.
-    """
+    """Return a finite number."""
     if is_number(given) and low <= given <= high and not (above and given == low):
         return float(given)
     bounds = f"above {low:g}" if above else f"from {low:g}"
@@ -64,9 +43,6 @@ def number(
 
 def choice(name: str, given: Any, known: Iterable[str]) -> str:
     """Return one of several names, found in any spelling of case and joints.
-
-    Raises:
-        UnknownName: If it is none of these.
 
     Example:
         >>> choice("search", "Exact", ("exact", "usearch"))

@@ -38,19 +38,12 @@ _PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of a store.
+    """The tables of a store."""
 
-    Attributes:
-        name: The name of the store, in messages and in the name of its table of versions.
-        tables: The tables; their names begin with ``rankgauge_``.
-        migrations: The folder of the migrations.
-        revision: The latest of them. Revisions are numbers: ``0001``, ``0002``, ...
-    """
-
-    name: str
-    tables: MetaData
-    migrations: Path
-    revision: str
+    name: str  # the name of the store, in messages and in the name of its table of versions
+    tables: MetaData  # the tables; their names begin with ``rankgauge_``
+    migrations: Path  # the folder of the migrations
+    revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
 
     @property
     def version_table(self) -> str:
@@ -59,18 +52,7 @@ class Schema:
 
 
 class Database:
-    """A database, opened when it is used.
-
-    Args:
-        where: The path of a file of SQLite, or a URL (``sqlite:///...``, ``postgresql://...``).
-        schema: Its tables.
-        patience: Seconds to wait for another writer.
-        missing: The `fix` in the message to a reader before anything was written.
-
-    Raises:
-        InputError: For a URL that cannot be understood, or a database of another kind.
-        MissingExtra: If the driver is not installed.
-    """
+    """A database, opened when it is used."""
 
     def __init__(self, where: str, schema: Schema, *, patience: float, missing: str) -> None:
         self._schema = schema
@@ -104,11 +86,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads.
-
-        Raises:
-            InputError: If there is nothing yet, or the database cannot be read.
-        """
+        """Open a transaction that only reads."""
         with self._errors("read"):
             if self.path is not None:
                 self._check_file(self.path)
@@ -133,9 +111,6 @@ class Database:
 
         One writer at a time; others wait. The first one creates the tables; an older database is
         migrated.
-
-        Raises:
-            InputError: If the database cannot be written to, or is not ours.
         """
         with self._errors("written"):
             if self.path is not None:
@@ -171,10 +146,9 @@ class Database:
                 engine = create_engine(self._url, poolclass=NullPool, connect_args=wait)
             except ImportError:
                 raise MissingExtra(
-                    "PostgreSQL needs the driver psycopg, which is not installed",
-                    where=self.where,
+                    "PostgreSQL needs the driver psycopg, which is not installed", where=self.where,
                     fix="pip install 'rankgauge[postgres]'",
-                ) from None
+                ) from None  # fmt: skip
         else:
             engine = create_engine(
                 "sqlite://", poolclass=NullPool, creator=lambda: self._open(create=create)
@@ -265,10 +239,9 @@ class Database:
         if int(revision) > int(latest):
             raise InputError(
                 f"this {self._schema.name} is of version {revision}; this rankgauge knows versions "
-                f"up to {latest}",
-                where=self.where,
+                f"up to {latest}", where=self.where,
                 fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
-            )
+            )  # fmt: skip
         if revision == latest and not wanted <= names:
             raise self.damaged("tables are missing")
         return revision, recorded
@@ -303,9 +276,8 @@ class Database:
         if others:
             raise InputError(
                 f"this is a database of something else: it holds {others[0]!r:.60}",
-                where=self.where,
-                fix=f"name another file for the {self._schema.name}",
-            )
+                where=self.where, fix=f"name another file for the {self._schema.name}",
+            )  # fmt: skip
 
     def _nothing(self) -> InputError:
         return InputError(
@@ -315,10 +287,9 @@ class Database:
     def damaged(self, how: str) -> InputError:
         """The error for what cannot be read as it was written."""
         return InputError(
-            f"this {self._schema.name} is damaged: {how}",
-            where=self.where,
+            f"this {self._schema.name} is damaged: {how}", where=self.where,
             fix="put a copy back that is whole; nothing was changed here",
-        )
+        )  # fmt: skip
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
@@ -338,10 +309,9 @@ class Database:
             if isinstance(error, RankgaugeError):
                 raise
             raise InputError(
-                f"cannot be {done}: {getattr(error, 'strerror', None) or error}",
-                where=self.where,
+                f"cannot be {done}: {getattr(error, 'strerror', None) or error}", where=self.where,
                 fix="check the path, and that its folder may be written to",
-            ) from None
+            ) from None  # fmt: skip
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
         said = f"cannot be {done}: {error}"
@@ -362,10 +332,9 @@ class Database:
     def _locked(self) -> InputError:
         return InputError(
             f"another program is writing to this {self._schema.name}, and was not done in "
-            f"{self._patience:g} seconds",
-            where=self.where,
+            f"{self._patience:g} seconds", where=self.where,
             fix="wait for it to end, then try again; nothing was written",
-        )
+        )  # fmt: skip
 
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
@@ -411,29 +380,26 @@ def _url_of(where: str) -> URL:
         url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
     except (ArgumentError, ValueError):
         raise InputError(
-            "this URL cannot be understood",
-            where=f"{scheme}://...",
+            "this URL cannot be understood", where=f"{scheme}://...",
             fix="write postgresql://user:password@host:port/database; in the password, @ is %40, "
             "/ is %2F, : is %3A",
-        ) from None
+        ) from None  # fmt: skip
     if scheme in _POSTGRES:
         return url.set(drivername="postgresql+psycopg")
     if scheme in {"sqlite", "sqlite+pysqlite"}:
         return url
     raise InputError(
-        "this kind of database is not known",
-        where=f"{scheme}://...",
+        "this kind of database is not known", where=f"{scheme}://...",
         fix="give the path of a file (SQLite), or postgresql://user:password@host/database",
-    )
+    )  # fmt: skip
 
 
 def _file_of(url: URL) -> Path:
     if not url.database or url.database == ":memory:":
         raise InputError(
-            "this URL names no file",
-            where=url.render_as_string(hide_password=True),
+            "this URL names no file", where=url.render_as_string(hide_password=True),
             fix="write sqlite:///history.db, or the path",
-        )
+        )  # fmt: skip
     return Path(url.database)
 
 
@@ -441,9 +407,6 @@ def escaped_login(url: str) -> str:
     """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
 
     Whoever writes such a password as it is would have its end taken for the host, and printed.
-
-    Raises:
-        ValueError: If nobody can tell where the password ends.
 
     Example:
         >>> escaped_login("postgresql://me:p@ss/word@host/name")

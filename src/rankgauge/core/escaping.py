@@ -14,16 +14,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "for_annotation",
-    "for_csv",
-    "for_html",
-    "for_json",
-    "for_latex",
-    "for_markdown",
-    "for_terminal",
-    "templates",
-    "visible",
-]
+    "for_annotation", "for_csv", "for_html", "for_json", "for_latex", "for_markdown",
+    "for_terminal", "templates", "visible",
+]  # fmt: skip
 
 # GitHub runs what begins with "::" (behind any blanks), and "##[" anywhere in a line.
 _COMMAND = re.compile(r"(?<!\S)::|##\[")
@@ -72,11 +65,7 @@ def for_terminal(text: str) -> str:
     """
     if text.isprintable() and "::" not in text and "##[" not in text:
         return text
-    return _COMMAND.sub(_first_as_escape, visible(text))
-
-
-def _first_as_escape(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0][0]):02x}{found[0][1:]}"
+    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", visible(text))
 
 
 def for_markdown(text: str) -> str:
@@ -116,9 +105,6 @@ def for_html(text: str) -> str:
 def templates(**options: Any) -> Environment:
     """An environment of Jinja for HTML and XML in which `for_html` writes every value.
 
-    Args:
-        options: Further options of the environment.
-
     Example:
         >>> templates().from_string("<b>{{ x }}</b>").render(x="<i>")
         '<b>&lt;i&gt;</b>'
@@ -135,10 +121,6 @@ def templates(**options: Any) -> Environment:
 
 def for_annotation(text: str, *, is_property: bool = False) -> str:
     """Text for a workflow command of GitHub, by the rules of its toolkit.
-
-    Args:
-        text: A message, or the value of a property.
-        is_property: Whether it is a property, which ends with a comma.
 
     Example:
         >>> for_annotation("50%, a:b", is_property=True)

@@ -21,12 +21,6 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     leaves an earlier file as it was. A symbolic link is followed. Pipes and devices are written to
     directly.
 
-    Args:
-        target: The path of the file.
-
-    Raises:
-        InputError: If the file cannot be written, as on a full disk.
-
     Example:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
@@ -60,9 +54,8 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"cannot be written: {getattr(error, 'strerror', None) or error}",
-            where=os.fspath(target),
-            fix="check that the folder is there and may be written to",
-        ) from None
+            where=os.fspath(target), fix="check that the folder is there and may be written to",
+        ) from None  # fmt: skip
     finally:
         if renames:
             with contextlib.suppress(OSError, ValueError):
@@ -75,17 +68,7 @@ def read_text(
     missing: str = "there is no such file",
     fix: str = "check the path",
 ) -> str:
-    """Return the text of a file in UTF-8.
-
-    Args:
-        path: The file.
-        missing: What the message says if the file does not exist.
-        fix: How to fix that.
-
-    Raises:
-        InputError: If the file does not exist or cannot be read.
-        FormatError: If it is not UTF-8.
-    """
+    """Return the text of a file in UTF-8."""
     from pathlib import Path
 
     try:

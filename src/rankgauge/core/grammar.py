@@ -24,35 +24,24 @@ _MOST = 1e100
 
 
 class Param(NamedTuple):
-    """A word that measures may take.
+    """A word that measures may take."""
 
-    Attributes:
-        name: The word.
-        meaning: What it means, in one line.
-        domain: What is possible, in words.
-        read: From text or a Python value to the value itself; ValueError if it is not possible.
-    """
-
-    name: str
-    meaning: str
-    domain: str
+    name: str  # the word
+    meaning: str  # what it means, in one line
+    domain: str  # what is possible, in words
+    # From text or a Python value to the value itself; ValueError if it is not possible.
     read: Callable[[Any], Value]
 
     def check(self, value: Any, where: str) -> Value:
-        """The value, if it is possible.
-
-        Raises:
-            UnknownName: Saying what is.
-        """
+        """The value, if it is possible."""
         try:
             return self.read(value)
         except (ValueError, TypeError, OverflowError):
             shown = value if isinstance(value, str) else repr(value)
             raise UnknownName(
-                f"{self.name}={shown} is not possible",
-                where=where,
+                f"{self.name}={shown} is not possible", where=where,
                 fix=f"{self.name} is {self.domain}: {self.meaning}",
-            ) from None
+            ) from None  # fmt: skip
 
 
 def _number(value: Any) -> int | float:
@@ -262,9 +251,6 @@ LONGEST = 400
 
 def split_name(text: str) -> ParsedName:
     """Take a name apart.
-
-    Raises:
-        UnknownName: If it is not of the form ``Name(param=value)@k``.
 
     Example:
         >>> split_name("RR(rel=2)@10")

@@ -66,17 +66,11 @@ def _by_row(row: int, what: str, fix: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """N ids as packed bytes. Immutable.
+    """N ids as packed bytes. Immutable."""
 
-    Attributes:
-        data: All bytes, with at least eight spare ones behind the last id.
-        starts: (N,) where each id starts in ``data``.
-        lengths: (N,) bytes of each id.
-    """
-
-    data: npt.NDArray[np.uint8]
-    starts: IntArray
-    lengths: IntArray
+    data: npt.NDArray[np.uint8]  # all bytes, with at least eight spare ones behind the last id
+    starts: IntArray  # (N,) where each id starts in ``data``
+    lengths: IntArray  # (N,) bytes of each id
     # Where a reader made them on the way, while the bytes were at hand.
     _hashed: npt.NDArray[np.uint64] | None = None
 
@@ -86,14 +80,6 @@ class Ids:
     @classmethod
     def of(cls, values: Iterable[Any], what: str = "id", blame: Blame = _by_row) -> Ids:
         """Pack ids.
-
-        Args:
-            values: Text, whole numbers or bytes: one kind.
-            what: The word for messages, such as ``"document id"``.
-            blame: Makes the error for a row.
-
-        Raises:
-            InputError: For another kind, two kinds, an empty id, a NUL or a lone surrogate.
 
         Example:
             >>> Ids.of([7, 42]).tolist()
@@ -360,9 +346,6 @@ class Ids:
 def id_bytes(value: Any, what: str = "id") -> bytes:
     """One id as it is kept: UTF-8 bytes.
 
-    Raises:
-        InputError: If it is no text, whole number or bytes, or cannot be written as UTF-8.
-
     Example:
         >>> id_bytes("d1"), id_bytes(7)
         (b'd1', b'7')
@@ -384,9 +367,6 @@ def id_bytes(value: Any, what: str = "id") -> bytes:
 
 def id_text(value: Any, what: str = "id") -> str:
     """One id of a text as text, as ids are shown.
-
-    Raises:
-        InputError: As :func:`id_bytes`, and if it holds a NUL, where other tools cut ids.
 
     Example:
         >>> id_text(b"d1"), id_text(7)
@@ -414,13 +394,6 @@ def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, b
 
     None if there are no such two, or if any id stands on both sides: then both mean the same ids.
     Looks at the first 10,000 of each side; what it takes grows with their number alone.
-
-    Args:
-        ours: Ids.
-        theirs: Those that they should have met.
-
-    Returns:
-        The first of ours that comes near one of theirs, and the first of theirs it comes near.
 
     Example:
         >>> near_match([b"007", b"8"], [b"7"])

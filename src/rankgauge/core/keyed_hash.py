@@ -25,11 +25,7 @@ _BYTES = 32
 
 
 def keyed_hash(value: Any) -> str:
-    """HMAC-SHA256 of a plain value as JSON, 32 hexadecimal digits of it.
-
-    Args:
-        value: Text, numbers, lists and mappings of them.
-    """
+    """HMAC-SHA256 of a plain value as JSON, 32 hexadecimal digits of it."""
     text = json.dumps(value, sort_keys=True)
     return hmac.new(_key(_place()), text.encode(), "sha256").hexdigest()[:32]
 

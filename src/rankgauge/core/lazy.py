@@ -13,13 +13,7 @@ __all__ = ["lazy_names"]
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
-
-    Args:
-        package: Its ``__name__``.
-        homes: Each module, relative to the package, with its public names separated by spaces.
-            The modules themselves are loaded on first use, too.
-    """
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package."""
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:

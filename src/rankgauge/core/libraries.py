@@ -15,16 +15,7 @@ __all__ = ["library", "loading", "versions"]
 
 
 def library(name: str, *, extra: str, of: str) -> ModuleType:
-    """Load a library.
-
-    Args:
-        name: What is imported.
-        extra: The extra of this package that installs it.
-        of: What needs it.
-
-    Raises:
-        MissingExtra: If it cannot be imported.
-    """
+    """Load a library."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -37,15 +28,7 @@ def library(name: str, *, extra: str, of: str) -> ModuleType:
 
 @contextmanager
 def loading(model: str, of: str) -> Iterator[None]:
-    """Say which model cannot be loaded, in place of the many errors that hubs and files have.
-
-    Args:
-        model: Its name, or its folder.
-        of: What needs it.
-
-    Raises:
-        InputError: For what is raised inside when a model is not there.
-    """
+    """Say which model cannot be loaded, in place of the many errors that hubs and files have."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -110,13 +110,7 @@ class Secrets:
         return f"<{len(self._values)} secrets>"
 
     def add(self, value: str, *names: str) -> None:
-        """Register a value.
-
-        Args:
-            value: What must not be shown; nothing if it is empty. Of several lines or words, each
-                long one is a secret of its own.
-            names: The headers or parameters that it is sent in.
-        """
+        """Register a value."""
         if not value.strip():
             return
         words = value.split()

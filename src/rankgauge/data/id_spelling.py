@@ -27,6 +27,12 @@ _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
 _CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
 # A word hard before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
+# What ids have, one on a line, if a way can change any of them.
+_BLANKS = re.compile(r"[^\S\n]|[\"']")
+_POINTS = re.compile(r"(?m)^-?\d+\.0+$")
+_MARKS = re.compile(r"[_:/#|\-.]|[^\S\n]")
+_WORDS = re.compile(r"(?m)^[A-Za-z]+[0-9]+$")
+_NUMBERS = re.compile(r"(?m)^[0-9]+$")
 _Turn: TypeAlias = Callable[[str], str]
 
 
@@ -37,6 +43,8 @@ class Way:
     Attributes:
         by: What makes them equal, in words: ``"without leading zeros"``.
         turn: Makes it of an id.
+        possible: Whether it can change any of these ids, one on a line; looked at before all else,
+            since most ids are written in one way only.
         both: Whether it is done to the ids of both sides; else to those of one side.
         sure: Whether even a few ids that meet by it mean the same: nobody writes ``7`` and ``007``
             for two documents.
@@ -45,6 +53,7 @@ class Way:
 
     by: str
     turn: _Turn
+    possible: Callable[[str], object] = lambda _: True
     both: bool = True
     sure: bool = False
     shared: bool = False
@@ -52,13 +61,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Ids of a run and those of the judgments that they mean.
-
-    Attributes:
-        by: What makes them equal, in words.
-        names: Id of the run to the id of the judgments.
-        one_to_one: Whether no two ids mean the same.
-    """
+    """Ids of a run and those of the judgments that they mean."""
 
     by: str
     names: Mapping[bytes, bytes]
@@ -81,20 +84,46 @@ def _all(text: str) -> str:
     return _zeros(_point(_strip(unquote(text)))).casefold()
 
 
+def _is_cased(ids: str) -> bool:
+    return ids.casefold() != ids
+
+
+def _is_escaped(ids: str) -> bool:
+    return "%" in ids
+
+
+def _is_numbered(ids: str) -> bool:
+    return bool(_WORDS.search(ids) and _NUMBERS.search(ids))
+
+
+def _is_varied(ids: str) -> bool:
+    return (
+        bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids))
+        or _is_cased(ids)
+        or _is_escaped(ids)
+    )
+
+
 _WAYS = (
-    Way("without blanks or quotes around them", _strip, sure=True),
-    Way("in one case", str.casefold),
-    Way("without leading zeros", _zeros, sure=True),
-    Way("without .0 at the end", _point, sure=True),
-    Way("without %-escapes", unquote, sure=True),
-    Way("without blanks, case, leading zeros, .0 and %-escapes", _all),
-    Way("without the prefix", lambda text: _PREFIX.sub("", text), both=False),
-    Way("without the word before the number", lambda text: _WORD.sub("", text), both=False),
-    Way("without the chunk number", lambda text: _CHUNK.sub("", text), both=False),
-    Way("without the suffix", lambda text: _SUFFIX.sub("", text), both=False),
+    Way("without blanks or quotes around them", _strip, _BLANKS.search, sure=True),
+    Way("in one case", str.casefold, _is_cased),
+    Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
+    Way("without .0 at the end", _point, _POINTS.search, sure=True),
+    Way("without %-escapes", unquote, _is_escaped, sure=True),
+    Way("without blanks, case, leading zeros, .0 and %-escapes", _all, _is_varied),
+    Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
+    Way(
+        "without the word before the number",
+        lambda text: _WORD.sub("", text),
+        _is_numbered,
+        both=False,
+    ),
+    Way("without the chunk number", lambda text: _CHUNK.sub("", text), _MARKS.search, both=False),
+    Way("without the suffix", lambda text: _SUFFIX.sub("", text), _MARKS.search, both=False),
     Way(
         "without prefix and suffix",
         lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)),
+        _MARKS.search,
         both=False,
     ),
 )
@@ -105,23 +134,19 @@ def way_of(
     judged_ids: Collection[bytes],
     worth: Callable[[Way], int] | None = None,
 ) -> Way | None:
-    """The way in which most ids meet that do not meet as they are; None if there is none.
-
-    Args:
-        run_ids: Ids of the run, or some of them.
-        judged_ids: Those of the judgments.
-        worth: How many matches a way yields, where ids alone do not tell; the caller decides
-            whether they are enough.
-    """
+    """The way in which most ids meet that do not meet as they are; None if there is none."""
     ours, theirs = set(run_ids), set(judged_ids)
     met = len(ours & theirs)
     ours, theirs = ours - theirs, theirs - ours
     if not ours or not theirs or _plain(ours, theirs):
         return None
     best, most = None, 0
+    every = "\n".join(map(_text, ours | theirs))
     of_both = [way for way in _WAYS if way.both]
     of_one = [way for way in _WAYS if not way.both]
     for way in (*of_both, *_shared(ours, theirs), *of_one):
+        if not way.possible(every):
+            continue
         if worth is not None:
             best, most = max((best, most), (way, worth(way)), key=lambda found: found[1])
             continue
@@ -251,13 +276,7 @@ def _meant(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> list[byt
 def matches(
     way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The ids of a run that are no id of the judgments and mean one, each with the first it means.
-
-    Args:
-        way: How they are written differently.
-        run_ids: Ids of the run.
-        judged_ids: Those of the judgments.
-    """
+    """Ids of a run that are no id of the judgments and mean one, each with the first it means."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
@@ -267,13 +286,7 @@ def matches(
 
 
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
-    """Which id of a run means which of the judgments.
-
-    Args:
-        way: How they are written differently.
-        run_ids: All ids of the run, in columns.
-        judged_ids: All ids of the judgments.
-    """
+    """Which id of a run means which of the judgments."""
     judged = set(judged_ids)
     known = _known(way, judged)
     there: set[bytes] = set()

@@ -84,17 +84,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
 def table_of_input(
     source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None
 ) -> PairTable:
-    """The one coercion: the rows of whatever holds them, also where a pair occurs twice.
-
-    Args:
-        source: A table, a path, a mapping, a data frame, rows.
-        layout: Judgments or run.
-        ranks: Whether to read the ranks beside the scores in a file, too.
-        on_error: Where given, gets the rows that do not fit, which are left out.
-
-    Raises:
-        InputError: If it cannot be read.
-    """
+    """The one coercion: the rows of whatever holds them, also where a pair occurs twice."""
     if isinstance(source, PairTable):
         return finite(source, layout, on_error)
     if isinstance(source, str | os.PathLike):

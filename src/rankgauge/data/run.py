@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class Run(Pairs):
 
     name: str = "run"
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, table: Any, name: str = "run", settings: Mapping[str, Any] = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):
@@ -204,11 +210,7 @@ def run_name(path: Source) -> str:
 
 
 def named_runs(runs: Any) -> list[Run]:
-    """Return two runs or more, given as a mapping of name to run or as runs with names.
-
-    Raises:
-        InputError: If they are fewer, or something else.
-    """
+    """Return two runs or more, given as a mapping of name to run or as runs with names."""
     if isinstance(runs, Mapping):
         named = [Run.of(run, name=str(name)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):

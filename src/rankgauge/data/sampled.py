@@ -129,20 +129,10 @@ class SampledRun:
             return best_grade(np.where(self.pool_judged, self.pool, 0.0))
         return rel
 
-    def expansion(self, stratum: IntArray) -> FloatArray:
-        """How many documents of the pool a judged one of these strata stands for; 0 for padding.
-
-        Args:
-            stratum: (Q, ...) numbers of strata.
-        """
-        found = np.zeros(stratum.shape)
-        for number in range(int(self.pool_stratum.max(initial=-1)) + 1):
-            inside = self.pool_stratum == number
-            whole = JudgedRun.count(inside)
-            drawn = JudgedRun.count(inside & self.pool_judged)
-            share = np.where(drawn > 0, whole / np.maximum(drawn, 1), 0.0)
-            found = np.where(stratum == number, share[:, None], found)
-        return found
+    @property
+    def strata(self) -> int:
+        """The largest number of strata of a query."""
+        return int(self.pool_stratum.max(initial=-1)) + 1
 
 
 def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQrels:

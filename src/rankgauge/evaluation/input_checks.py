@@ -132,17 +132,8 @@ class InputChecks:
         docs = self.qrels.table.docs
         return docs.take(slice(0, _SAMPLE))
 
-    def mismatches(self, judged: float, queries: int, missing: IntArray) -> tuple[Finding, ...]:
-        """Ids that do not match and scores that look like distances, the worst first.
-
-        Args:
-            judged: Judged@10.
-            queries: How many queries are evaluated, or would be if the run had them.
-            missing: The numbers of those that are not in the run.
-        """
-        return tuple(self._mismatches(judged, queries, missing))
-
-    def _mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
+    def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
+        """Ids that do not match and scores that look like distances, the worst first."""
         yield from self._query_ids(queries, missing)
         if not self.documents:
             return
@@ -186,20 +177,13 @@ class InputChecks:
         for ignored in (b"0123456789", _MARKS_ONLY):
             known = {doc.translate(None, ignored) for doc in theirs}
             odd = Counter(doc.translate(None, ignored) for doc in ours)
-            if max((n for shape, n in odd.items() if shape not in known), default=0) >= _ODD * len(
-                ours
-            ):
+            most = max((n for shape, n in odd.items() if shape not in known), default=0)
+            if most >= _ODD * len(ours):
                 return True
         return False
 
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
-        """Queries that are evaluated and have no results.
-
-        Args:
-            queries: How many queries are evaluated.
-            without: How many of them have no results.
-            missing: How many of these are not in the run.
-        """
+        """Queries that are evaluated and have no results."""
         empty = without - missing
         # What is missing from a run is counted in a note of its own.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
@@ -355,17 +339,9 @@ class InputChecks:
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
-    """Whether the documents of a run are in a collection but for the way their ids are written.
+    """Whether the documents of a run are in a collection, but for the way their ids are written.
 
-    A collection may hold a part of the documents, so that a lack alone says nothing.
-
-    Args:
-        docs: Documents of the run.
-        known: The ids of the collection.
-
-    Example:
-        >>> [one.code for one in collection_findings(["docs/1", "docs/2"], {"1": "", "2": ""})]
-        ['T104']
+    A collection may hold a part of the documents: only if it has none of them something is wrong.
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -377,7 +353,16 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     way = way_of(coded, theirs)
     met = [] if way is None else list(matches(way, coded, theirs))
     if way is None or len(met) < 2:
-        return ()
+        if any(doc in known for doc in ours):
+            return ()
+        return (
+            _finding(
+                "T104",
+                f"none of the {len(ours)} documents is in the collection, such as {ours[0]!r}: its "
+                "texts are not used",
+                "give the collection that was searched",
+            ),
+        )
     return (
         _finding(
             "T104",
@@ -446,10 +431,6 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
 
     The way that yields most judged documents counts, if these are clearly more than those judged
     for another query, and not judged as they are.
-
-    Args:
-        pairs: Judged queries and their first documents.
-        qrels: The judgments.
     """
     from rankgauge.data.id_spelling import way_of
 

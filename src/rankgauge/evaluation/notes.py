@@ -63,13 +63,7 @@ def ties_note(touched: int, ties: Ties) -> Finding:
 
 
 def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
-    """What was estimated, and how good the estimates are.
-
-    Args:
-        names: The measures.
-        errors: (Q, E) the standard error of each value.
-        policies: How many orders were drawn.
-    """
+    """What was estimated, and how good the estimates are."""
     means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
     said = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
     return info(
@@ -105,14 +99,7 @@ def undefined_notes(
     policies: Policies,
     judged: tuple[Qrels, IntArray],
 ) -> Iterator[Finding]:
-    """One note for all measures that share a number of undefined values and its treatment.
-
-    Args:
-        measures: The measures.
-        undefined: (Q, M) where a value is undefined.
-        policies: What is done then.
-        judged: The judgments, and (Q,) the numbers of the queries there.
-    """
+    """One note for all measures that share a number of undefined values and its treatment."""
     qrels, numbers = judged
     grouped: dict[tuple[int, bool, str], list[str]] = {}
     for column, measure in enumerate(measures):
@@ -147,12 +134,7 @@ def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:
 
 
 def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Finding]:
-    """Queries for which recall at k cannot reach 1.
-
-    Args:
-        recalls: The measures.
-        beyond: (Q, R) whether more than k documents are relevant.
-    """
+    """Queries for which recall at k cannot reach 1."""
     counts = zip(recalls, beyond.sum(axis=0).tolist(), strict=True) if recalls else ()
     parts = [(str(recall), number) for recall, number in counts if number]
     if parts:

@@ -92,17 +92,7 @@ def make_context(
     special: SpecialQrels | None = None,
     notes: tuple[str, ...] = (),
 ) -> Context:
-    """Check that the measures can be evaluated by these judgments and policies.
-
-    Args:
-        qrels: As of `Context`.
-        plan: As of `Context`.
-        policies: As of `Context`.
-        queries: The ids of the queries that are evaluated; all judged ones if None.
-        graded: As of `Context`; `qrels` if left out.
-        special: As of `Context`.
-        notes: As of `Context`.
-    """
+    """Check that the measures can be evaluated by these judgments and policies."""
     if not len(qrels):
         raise InputError("the judgments hold no query", where="judgments", fix="give at least one")
     if policies.ties in BY_GRADE:
@@ -184,12 +174,7 @@ class Partial(NamedTuple):
 
 
 def measure_block(block: Any, context: Context) -> Partial:
-    """Join a block of a run with the judgments, and measure its queries.
-
-    Args:
-        block: Anything that :meth:`Run.of` takes.
-        context: What all blocks share.
-    """
+    """Join a block of a run with the judgments, and measure its queries."""
     if context.graded is context.qrels:
         # A run of plain dicts is joined without a table of it.
         found = join_dicts(context.qrels, block, ties=context.policies.ties)
@@ -224,14 +209,7 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
 
 
 def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context) -> Measured:
-    """Measure queries; those that are not in the run have an empty ranking.
-
-    Args:
-        joined: The run joined with the judgments that say what is relevant.
-        graded: The run joined with those that have the grades.
-        numbers: The numbers of the queries, ascending.
-        context: What all blocks share.
-    """
+    """Measure queries; those that are not in the run have an empty ranking."""
     plan, queries = context.plan, len(numbers)
     # Column after column: they are written and averaged one by one.
     found = Measured(
@@ -330,16 +308,7 @@ def _merge_measured(parts: Sequence[Measured]) -> Measured:
 
 
 def finish(partial: Partial, context: Context) -> Evaluation:
-    """Make the evaluation of a whole run: queries that it lacks, counts, notes and findings.
-
-    Args:
-        partial: All blocks, merged.
-        context: What they share.
-
-    Raises:
-        MismatchError: If judgments and run have no query in common, or only ids that nearly match.
-        InputError: If a query is in two blocks.
-    """
+    """Make the evaluation of a whole run: queries that it lacks, counts, notes and findings."""
     qrels, policies, summary = context.qrels, context.policies, partial.summary
     seen = np.zeros(len(qrels), dtype=bool)
     seen[summary.numbers] = True
@@ -368,9 +337,8 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         "duplicates_removed": summary.tally.removed,
     }
     coverage = _coverage(measured, context.plan)
-    faults = checks.mismatches(
-        coverage.get(JUDGED_AT, 0.0), int(np.count_nonzero(context.wanted)), absent
-    )
+    wanted = int(np.count_nonzero(context.wanted))
+    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), wanted, absent))
     empties: tuple[Finding, ...] = ()
     if not explaining(faults):
         without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
@@ -464,17 +432,7 @@ def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
 
 
 def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any) -> Evaluation:
-    """Return an evaluation with a weight or a group for each query.
-
-    Args:
-        evaluation: The evaluation.
-        qrels: Its judgments.
-        weights: Query id to weight, or None.
-        groups: Query id to group, or None.
-
-    Raises:
-        InputError: If a query lacks one, or a weight is not possible.
-    """
+    """Return an evaluation with a weight or a group for each query."""
     if weights is None and groups is None:
         return evaluation
     number = dict(zip(qrels.query_ids, qrels.table.queries.tolist(), strict=True))

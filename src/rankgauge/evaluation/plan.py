@@ -67,14 +67,7 @@ class Plan:
         return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
 
     def refuse_special(self, ties: str) -> None:
-        """Refuse measures of more than grades where only grades say what comes first.
-
-        Args:
-            ties: How grades decide about equal scores: ``best``, ``worst`` or ``mean``.
-
-        Raises:
-            InputError: Naming them.
-        """
+        """Refuse measures of more than grades where only grades say what comes first."""
         if self.special:
             known = {"best": "best order", "worst": "worst order"}
             raise InputError(
@@ -86,14 +79,7 @@ class Plan:
             )
 
     def refuse_open(self, draws: int) -> None:
-        """Refuse measures whose mean over all orders of equal scores is not known.
-
-        Args:
-            draws: From how many orders it is estimated where it has no closed form.
-
-        Raises:
-            InputError: Naming them.
-        """
+        """Refuse measures whose mean over all orders of equal scores is not known."""
         if self.open and not draws:
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "

@@ -36,14 +36,7 @@ _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 @dataclass(frozen=True)
 class _Part:
-    """Measures with equal deviations, evaluated together.
-
-    Attributes:
-        places: Their places among all measures.
-        measures: They themselves, as the tool means them.
-        deviations: For each the names of its deviations.
-        evaluation: Their values.
-    """
+    """Measures with equal deviations, evaluated together."""
 
     places: tuple[int, ...]
     measures: tuple[Measure, ...]
@@ -60,20 +53,7 @@ def evaluate_profile(
     queries: Sequence[Any] | None = None,
     usual: bool = False,
 ) -> tuple[Evaluation, Qrels]:
-    """Evaluate a run as another tool would do it; return the judgments too.
-
-    Args:
-        profile: The tool's way.
-        measures: What is asked for.
-        inputs: Judgments and run, or records and None.
-        policies: What is decided besides; it must not contradict the profile.
-        queries: The queries that are averaged at most; all if None.
-        usual: Whether nobody asked for these measures: what the tool lacks of them is left out.
-
-    Raises:
-        UnknownName: For a measure that the tool does not have.
-        InputError: If the policies contradict the profile, or inputs are none for the tool.
-    """
+    """Evaluate a run as another tool would do it; return the judgments too."""
     found = profile_of(profile)
     if usual:
         measures = [measure for measure in measures if _has(found, measure)]

@@ -22,17 +22,7 @@ __all__ = ["drawn_orders", "estimate", "generator_of"]
 def estimate(
     run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], policies: Policies
 ) -> tuple[Values, Values]:
-    """Estimate the mean of each measure over all orders of equal scores, with its standard error.
-
-    Args:
-        run: A judged run.
-        queries: The id of each of its rows.
-        measures: The measures.
-        policies: How many orders are drawn, and the seed.
-
-    Returns:
-        (Q, M) means, NaN where undefined, and (Q, M) their standard errors.
-    """
+    """Estimate each measure's mean over all orders of equal scores, and the standard error."""
     means = np.full((len(run), len(measures)), np.nan)
     errors = np.zeros(means.shape)
     for row, query in enumerate(queries):

@@ -48,14 +48,7 @@ def _share(part: float, whole: float) -> float:
 def _fraction(
     heads: tuple[str, ...], rows: tuple[Step, ...], said: str, part: tuple[str, int, int]
 ) -> Calculation:
-    """A number of documents divided by another.
-
-    Args:
-        heads: The heads of the terms; those of the rows that have no head are left out.
-        rows: The documents.
-        said: What is counted.
-        part: The measure, and the two numbers.
-    """
+    """A number of documents divided by another."""
     name, above, below = part
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"

@@ -193,12 +193,7 @@ def number(value: float) -> str:
 
 
 def summed(terms: Iterable[str]) -> str:
-    """A sum as it is written: all terms, or the first and the last of many.
-
-    Example:
-        >>> summed(["1/1", "2/3"]), summed([])
-        ('1/1 + 2/3', '0')
-    """
+    """A sum as it is written: all terms, or the first and the last of many."""
     written: Sequence[str] = list(terms)
     if not written:
         return "0"

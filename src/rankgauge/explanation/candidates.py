@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -11,10 +11,9 @@ import numpy as np
 
 from rankgauge.core.grammar import Value
 from rankgauge.core.pair_table import FloatArray
-from rankgauge.data.qrels import Qrels
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case, Deviation
+from rankgauge.profiles.deviations import Case, Deviation, apply_all
 from rankgauge.profiles.registry import PROFILES
 from rankgauge.profiles.steps import (
     AS_GIVEN,
@@ -23,6 +22,9 @@ from rankgauge.profiles.steps import (
     INPUT_TIES,
     RUN_QUERIES_ONLY,
     SINGLE_PRECISION,
+    of_grades,
+    of_policy,
+    of_run,
 )
 
 __all__ = ["AVERAGED", "ORDERS", "Combination", "of_data", "of_measure", "of_profiles"]
@@ -34,13 +36,7 @@ _TOPS = (1, 2, 3, 4, 5)
 
 
 class Combination(NamedTuple):
-    """Deviations that are taken together.
-
-    Attributes:
-        name: What it is called: its deviations, or the profile.
-        deviations: They, in order.
-        profile: Whether it is that of a tool.
-    """
+    """Deviations that are taken together."""
 
     name: str
     deviations: tuple[Deviation, ...]
@@ -57,11 +53,6 @@ class _Choice(NamedTuple):
 # ---- what changes judgments, run or order
 
 
-def _upside_down(case: Case) -> Case:
-    table = case.run.table
-    return case._replace(run=replace(case.run, table=replace(table, values=-table.values)))
-
-
 def _once(deviation: Deviation) -> Deviation:
     """The same, where a document that stands twice is made one before the order is changed."""
 
@@ -70,14 +61,6 @@ def _once(deviation: Deviation) -> Deviation:
         return deviation.change(case._replace(run=replace(case.run, table=table)))
 
     return replace(deviation, change=changed)
-
-
-def _grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
-    def changed(case: Case) -> Case:
-        table = case.qrels.table
-        return case._replace(qrels=Qrels(replace(table, values=change(table.values))))
-
-    return Deviation(name, why, "judgments", changed)
 
 
 def _reversed(values: FloatArray) -> FloatArray:
@@ -91,14 +74,15 @@ _DATA = (
     _Choice("order", _once(INPUT_TIES)),
     _Choice("order", _once(ASCENDING_IDS)),
     _Choice("order", _once(AS_GIVEN)),
-    _Choice("order", Deviation(
-        "lowest score first", "the ranking is upside down, as of distances", "run", _upside_down,
+    _Choice("order", of_run(
+        "lowest score first", "the ranking is upside down, as of distances",
+        lambda table: replace(table, values=-table.values),
     )),
     _Choice("grades", BINARY_GRADES),
-    _Choice("grades", _grades(
+    _Choice("grades", of_grades(
         "grades reversed", "the best grade is taken for the worst", _reversed,
     )),
-    _Choice("grades", _grades(
+    _Choice("grades", of_grades(
         "grade 0 counts", "what was judged not relevant counts as relevant",
         lambda values: np.where(values == 0, 1.0, values),
     )),
@@ -172,11 +156,10 @@ def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
     """The measures that it may be taken for, each once; the measure itself first."""
     seen: set[Measure] = set()
     for found in _combined(tuple(_of_words(measure)), _MOST):
-        way, changed = _combination(found), measure
+        way = _combination(found)
         try:
-            for deviation in way.deviations:
-                # Only the measure of a case is read.
-                changed = deviation.change(Case(None, None, changed, None)).measure  # type: ignore[arg-type]
+            # Only the measure of a case is read.
+            changed = apply_all(Case(None, None, measure, None), way.deviations).measure  # type: ignore[arg-type]
         except UnknownName:
             continue
         if changed not in seen:
@@ -184,14 +167,10 @@ def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
             yield way, changed
 
 
-def _skipped(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, undefined="skip"))
-
-
 AVERAGED = (
     RUN_QUERIES_ONLY,
-    Deviation("undefined left out", "queries without a relevant document are left out of the mean",
-              "policy", _skipped),
+    of_policy("undefined left out", "queries without a relevant document are left out of the mean",
+              undefined="skip"),
 )  # fmt: skip
 """What may be done otherwise where values are averaged."""
 

@@ -37,6 +37,8 @@ __all__ = ["Explanation", "RelatedQuery", "alike", "calculate", "explain", "expl
 
 # The modules that declare how measures are worked out.
 _FAMILIES = (binary, graded, preferences, user_models)
+# Measures that are worked out rank by rank down to the cut-off.
+_WALKED = {"Compat", *user_models.MODELS}
 _SCHEMA = "rankgauge/explanation/1"
 _TAUGHT = (2, 5)
 
@@ -146,10 +148,8 @@ class Explanation(Result):
             "retrieved": len(self.ranking.documents),
             **self.calculation.to_dict(),
             "missed": [{"document": name, "grade": g} for name, g in self.ranking.missed()],
-            "others": [
-                {"what": one.what, "query": one.query, "value": one.value} for one in self.others
-            ],
-            "notes": list(self.notes),
+            "others": self.others,
+            "notes": self.notes,
         }
 
     def summary(self) -> str:
@@ -250,17 +250,10 @@ def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
-    """The calculation of a query step by step, if there is one.
-
-    Args:
-        measure: The measure.
-        query: The query.
-        orders: Whether the value is the mean over all orders of equal scores.
-    """
+    """The calculation of a query step by step, if there is one."""
     seen = seen_by(measure, query)
     words = words_of(measure, seen)
-    k = words.get("k")
-    deep = isinstance(k, int) and k > user_models.FAR
+    deep = measure.name in _WALKED and words["k"] > user_models.FAR
     only_value = words.get("residual") and measure.name != "RBP"
     if measure.name not in CALCULATIONS or deep or only_value:
         return None

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,7 +89,13 @@ class GivenValues:
             notes = tuple(_beyond([number], wanted))
             return cls("the mean given", {}, number, *_slack([source]), notes)
         if isinstance(source, Evaluation):
-            return _chosen(_of_columns(source), wanted, source.run_name)
+            names, values = map(str, source.measures), source.per_query.T.tolist()
+            columns = [
+                (name, zip(source.query_ids, column, strict=True))
+                for name, column in zip(names, values, strict=True)
+            ]
+            rows = [_Row(query, name, value) for name, column in columns for query, value in column]
+            return _chosen(rows, wanted, source.run_name)
         if isinstance(source, str | os.PathLike):
             return _chosen(_of_file(source), wanted, os.path.basename(source_name(source)))  # noqa: PTH119 - a path may be text
         if isinstance(source, Mapping | list):
@@ -178,11 +184,8 @@ def _refuse_words(row: _Row, source: str) -> None:
     """What is neither a number nor the mark of an undefined value is a fault."""
     if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
         return
-    fix = f"give {_WANTED}"
-    if row.line == 1:
-        fix = (
-            "if this is the line of heads, head the queries query_id and the values by the measure"
-        )
+    heads = "if this is the line of heads, head the queries query_id and the values by the measure"
+    fix = heads if row.line == 1 else f"give {_WANTED}"
     raise FormatError(f"{str(row.value)[:40]!r} is no value", path=source, line=row.line, fix=fix)
 
 
@@ -300,14 +303,6 @@ def _is_measure(text: str) -> bool:
 # ---- from what is in memory
 
 
-def _of_columns(evaluation: Evaluation) -> list[_Row]:
-    return [
-        _Row(query, str(measure), value)
-        for measure, column in zip(evaluation.measures, evaluation.per_query.T, strict=True)
-        for query, value in zip(evaluation.query_ids, column.tolist(), strict=True)
-    ]
-
-
 def _of_json(data: Any) -> Iterator[_Row]:
     """Records, nested mappings either way round, or what `Evaluation.to_json` wrote."""
     if isinstance(data, list):
@@ -338,15 +333,11 @@ def _is_ours(data: Any) -> bool:
 
 
 def _of_mapping(data: Mapping[Any, Any]) -> Iterator[_Row]:
-    measures = [str(key) for key in data if _is_measure(str(key))]
-    by_measure: Callable[[str], bool] = set(measures).__contains__
-    turned = len(measures) == len(data)
+    turned = all(_is_measure(str(key)) for key in data)
     for key, inner in data.items():
         outer = str(key)
         if isinstance(inner, Mapping):
             for other, value in inner.items():
                 yield _Row(str(other), outer, value) if turned else _Row(outer, str(other), value)
-        elif by_measure(outer) and turned:
-            yield _Row("", outer, inner)
         else:
-            yield _Row(outer, "", inner)
+            yield _Row("", outer, inner) if turned else _Row(outer, "", inner)

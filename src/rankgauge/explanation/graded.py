@@ -25,12 +25,7 @@ _WORTH = {"linear": "its grade", "exp": "2^grade - 1"}
 
 
 def gain_of(grade: float | None, gain: Value) -> float:
-    """What a grade is worth; what has none, or a negative one, is worth nothing.
-
-    Example:
-        >>> gain_of(3.0, "linear"), gain_of(3.0, "exp"), gain_of(None, "exp")
-        (3.0, 7.0, 0.0)
-    """
+    """What a grade is worth; what has none, or a negative one, is worth nothing."""
     if grade is None or grade < 0:
         return 0.0
     if gain == "exp":

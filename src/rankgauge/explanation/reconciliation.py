@@ -171,7 +171,6 @@ class Reconciliation(Result):
         )
 
     def _data(self) -> dict[str, Any]:
-        sides = self.sides or ()
         return {
             "run": self.run_name,
             "measure": str(self.measure),
@@ -180,11 +179,8 @@ class Reconciliation(Result):
             "ours": self.ours,
             "theirs": self.theirs,
             "difference": self.difference,
-            "queries": list(self.queries),
-            "contributions": [
-                {**asdict(one), "mean": one.mean, "change": one.change}
-                for one in self.contributions
-            ],
+            "queries": self.queries,
+            "contributions": self.contributions,
             "rest": self.rest,
             "moved": [
                 {
@@ -195,9 +191,9 @@ class Reconciliation(Result):
             ],
             "sides": [
                 {"query": one.query, "value": one.value, **one.calculation.to_dict()}
-                for one in sides
+                for one in self.sides or ()
             ],
-            "notes": list(self.notes),
+            "notes": self.notes,
         }  # fmt: skip
 
     def summary(self) -> str:
@@ -253,37 +249,37 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     )  # fmt: skip
     target = Target(profile.name, digits=profile.decimals(case.measure))
     found = reconciled(case, profile.deviations(case.measure), target, query=query)
-    return replace(found, notes=(*found.notes, *_of_profile(profile, target)))
-
-
-def _of_profile(profile: Profile, target: Target) -> Iterator[str]:
-    """What is to be known of the tool beyond its deviations."""
-    yield f"{profile.name} is {profile.tool}"
+    notes = [*found.notes, f"{profile.name} is {profile.tool}"]
     if target.digits is not None:
-        yield f"{profile.name} rounds means to {target.digits} decimals"
+        notes.append(f"{profile.name} rounds means to {target.digits} decimals")
     if profile.beware:
-        yield f"of {profile.name} one must beware: {profile.beware}"
+        notes.append(f"of {profile.name} one must beware: {profile.beware}")
+    return replace(found, notes=tuple(notes))
 
 
 def reconciled(
-    case: Case,
-    deviations: Sequence[Deviation],
-    target: Target,
-    *,
-    query: Id | None = None,
+    case: Case, deviations: Sequence[Deviation], target: Target, *, query: Id | None = None
 ) -> Reconciliation:
     """The way from a case to the same with deviations, and on to what was given."""
     first = evaluated(case)
     ours = first.mean()[str(case.measure)]
-    before, mean, changed = counted(first), ours, case
-    start = before
+    start = before = counted(first)
+    mean, changed = ours, case
     contributions: list[Contribution] = []
     ways: dict[str, list[tuple[str, float]]] = {}
     for deviation in deviations:
         changed = deviation.change(changed)
         evaluation = evaluated(changed)
         after, new = counted(evaluation), evaluation.mean()[str(changed.measure)]
-        contributions.append(_contribution(deviation, (before, after), new, new - mean))
+        both = before.keys() & after.keys()
+        contributions.append(
+            Contribution(
+                deviation.name, deviation.why, deviation.of, new, new - mean,
+                touched=sum(abs(after[query] - before[query]) > TOLERANCE for query in both),
+                left=len(before.keys() - both),
+                entered=len(after.keys() - both),
+            )
+        )  # fmt: skip
         _note(ways, deviation.name, before, after)
         before, mean = after, new
     if target.values is not None:
@@ -306,26 +302,6 @@ def reconciled(
         sides=_sides(case, changed, moved, query),
         policies=case.policies,
         notes=tuple(_notes(case, changed, contributions)),
-    )
-
-
-def _contribution(
-    deviation: Deviation,
-    values: tuple[Mapping[str, float], Mapping[str, float]],
-    mean: float,
-    change: float,
-) -> Contribution:
-    before, after = values
-    both = before.keys() & after.keys()
-    return Contribution(
-        deviation.name,
-        deviation.why,
-        deviation.of,
-        mean,
-        change,
-        touched=sum(abs(after[query] - before[query]) > TOLERANCE for query in both),
-        left=len(before.keys() - both),
-        entered=len(after.keys() - both),
     )
 
 

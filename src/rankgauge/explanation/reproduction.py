@@ -30,7 +30,7 @@ from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case
+from rankgauge.profiles.deviations import Case, apply_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -132,21 +132,13 @@ class Reproduction(Result):
             "given": {
                 "source": self.given.source, "mean": self.given.mean,
                 "values": len(self.given.values), "digits": self.given.digits,
-                "slack": self.given.slack, "notes": list(self.given.notes),
+                "slack": self.given.slack, "notes": self.given.notes,
             },
             "tried": self.tried,
             "sure": self.sure,
             "why": self.why,
             "tied": self.tied,
-            "fits": [
-                {
-                    "name": fit.name, "deviations": list(fit.deviations), "profile": fit.profile,
-                    "mean": fit.mean, "reproduced": fit.reproduced, "missed": fit.missed,
-                    "same": list(fit.same),
-                    "ours": fit.ours,
-                }
-                for fit in self.fits
-            ],
+            "fits": self.fits,
             "reconciliation": self.reconciliation._data(),  # noqa: SLF001 - without schema
         }  # fmt: skip
 
@@ -334,9 +326,7 @@ def _try_all(case: Case, given: GivenValues) -> _Trials:
     # Of large runs fewer are joined: each of these takes a pass through all of it.
     most = 2 if len(case.run.table) <= _FEW_ROWS else 1
     for way in of_data(most):
-        changed = case
-        for deviation in way.deviations:
-            changed = deviation.change(changed)
+        changed = apply_all(case, way.deviations)
         left = _MOST - len(way.deviations)
         wanted = [(own, measure) for own, measure in choices if len(own.deviations) <= left]
         for own, measure, evaluation, column in _evaluated(changed, wanted):
@@ -367,10 +357,8 @@ def _add(
 
 
 def _add_profile(trials: _Trials, case: Case, way: Combination) -> None:
-    changed = case
     try:
-        for deviation in way.deviations:
-            changed = deviation.change(changed)
+        changed = apply_all(case, way.deviations)
         evaluation = evaluated(changed)
     except RankgaugeError:
         # What the tool cannot work with it cannot have made.
@@ -452,11 +440,8 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
 
 def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     """How many of the values that it misses some order of equal scores can make."""
-    changed = case
-    for deviation in best.way.deviations:
-        # An order that was put in has no equal scores left.
-        if deviation.name not in ORDERS:
-            changed = deviation.change(changed)
+    # An order that was put in has no equal scores left.
+    changed = apply_all(case, (one for one in best.way.deviations if one.name not in ORDERS))
     bounds = []
     for ties in ("best", "worst"):
         policies = replace(changed.policies, ties=ties, draws=0, seed=0)

@@ -16,7 +16,7 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 
-__all__ = ["FAR"]
+__all__ = ["FAR", "MODELS"]
 
 FAR = 10**6
 """So many ranks are gone through one by one; deeper ones are nothing for a person."""
@@ -78,7 +78,7 @@ def _nerr11(words: Any) -> tuple[_Chance, str]:
     return lambda at: onwards(at) * (1 - at.gain), f"{said} · (1 - gain)"
 
 
-_MODELS = {
+MODELS = {
     "INST": _inst, "INSQ": _insq, "BPM": _bpm, "SDCG": _sdcg, "NERR8": _nerr8, "NERR9": _nerr9,
     "NERR10": _nerr10, "NERR11": _nerr11,
 }  # fmt: skip
@@ -102,10 +102,10 @@ def _worth(words: Any) -> str:
     return f"gain of a document: its grade / {number(top)}{low}"
 
 
-@calculates(*_MODELS)
+@calculates(*MODELS)
 def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
     k, documents = words["k"], query.within(words["k"])
-    chance, said = _MODELS[name.partition("@")[0].partition("(")[0]](words)
+    chance, said = MODELS[name.partition("@")[0].partition("(")[0]](words)
     gains, chances, reached = [], [], [1.0]
     gained = 0.0
     for rank in range(1, k + 1):

@@ -57,14 +57,6 @@ _MINUS = ord("-")
 def packed(column: Any) -> Ids | None:
     """The ids of a column of text, bytes or whole numbers, out of its buffers.
 
-    Args:
-        column: A NumPy array, a column of pandas, polars or pyarrow, one of narwhals over these,
-            or anything else.
-
-    Returns:
-        The ids, or None where only the plain way can tell: for any other column, and for one with
-        a value that is missing or no id.
-
     Example:
         >>> import numpy as np
         >>> packed(np.array([7, 42])).tolist()

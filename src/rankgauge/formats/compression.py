@@ -36,14 +36,7 @@ _Read = Callable[[int], bytes]
 
 
 class Unpacked(io.BufferedReader):
-    """The content of a compressed stream, as a stream.
-
-    Args:
-        parts: Gives the next bytes, so many at most; none at the end.
-        taken: How many compressed bytes were taken so far.
-        name: The name of the file.
-        program: The program that unpacks such a file.
-    """
+    """The content of a compressed stream, as a stream."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], *, name: str, program: str) -> None:
         super().__init__(_Counted(parts, taken, name, program))
@@ -87,9 +80,8 @@ def exploded(
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
-        path=name,
-        fix=f"if you trust it, unpack it ({program}), and name what comes out",
-    )
+        path=name, fix=f"if you trust it, unpack it ({program}), and name what comes out",
+    )  # fmt: skip
 
 
 def too_many(packed: int, plain: int) -> bool:
@@ -104,15 +96,6 @@ def unpacking(
 
     Reading raises :class:`BrokenPackError` where it is broken or cut off, and
     :class:`FormatError` where far too much comes out.
-
-    Args:
-        stream: The packed bytes.
-        packing: How they are packed.
-        name: The name of the file.
-        taken: How many packed bytes were taken so far, if `stream` itself is unpacked from fewer.
-
-    Raises:
-        MissingExtra: If a library is needed that is not installed.
     """
     count = 0
 
@@ -276,14 +259,6 @@ def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager
     """A stream whose bytes are compressed into another, which stays open.
 
     The same bytes in give the same bytes out: there is no time and no name inside.
-
-    Args:
-        raw: Gets the compressed bytes.
-        packing: How they are compressed.
-        name: The name of the file.
-
-    Raises:
-        MissingExtra: If a library is needed that is not installed.
     """
     made: AbstractContextManager[Any] = _packer(raw, packing, name)
     return made

@@ -25,17 +25,7 @@ FETCHED = "see that it can be fetched from here, or put the file where ir_datase
 
 
 def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
-    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``.
-
-    Args:
-        source: The id of the dataset.
-        layout: Judgments; there are no runs there.
-        split: Which judgments; ``test``, or the only ones, if left out.
-
-    Raises:
-        MissingExtra: If the library is not installed.
-        InputError: If there is no such dataset, or it has no judgments.
-    """
+    """The judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``."""
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(
@@ -91,10 +81,9 @@ def no_split(name: str, split: str | None) -> None:
     """Refuse a split where it is a part of the name."""
     if split is not None:
         raise InputError(
-            "ir_datasets has splits in the names of its collections",
-            where=f"split={split!r}",
+            "ir_datasets has splits in the names of its collections", where=f"split={split!r}",
             fix=f"leave the split out, and name it so: ir_datasets:{name or 'NAME'}/{split}",
-        )
+        )  # fmt: skip
 
 
 def ir_judgments(data: Any) -> PairTable:

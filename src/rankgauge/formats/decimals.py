@@ -54,17 +54,9 @@ def words_of(data: Bytes) -> Words:
 
 
 def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Floats, Bools]:
-    """The numbers in these places, and which of them are sure.
+    """The numbers in these places, and which were read; the others are left to Python's ``float``.
 
-    Args:
-        data: The bytes, with at least 32 before the first number and behind the last.
-        words: Those of :func:`words_of`.
-        starts: Where each number starts.
-        ends: Where it ends, one byte behind its last.
-
-    Returns:
-        The values, and whether each was read: what was not is for Python's ``float`` to read, or to
-        refuse.
+    `data` has at least 32 bytes before the first number and behind the last.
     """
     first = data[starts]
     minus, begins = None, starts

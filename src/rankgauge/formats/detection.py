@@ -12,13 +12,8 @@ from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
 __all__ = [
-    "first_object",
-    "guess_format",
-    "has_header",
-    "is_doubtful",
-    "is_header",
-    "refuse_lookalike",
-]
+    "first_object", "guess_format", "has_header", "is_doubtful", "is_header", "refuse_lookalike",
+]  # fmt: skip
 
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (
@@ -99,17 +94,7 @@ def is_doubtful(first: bytes) -> bool:
 
 
 def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
-    """Refuse a file that begins with a line of something else.
-
-    Args:
-        first: The first line with content.
-        name: The name of the file.
-        number: The number of the line.
-        layout: Judgments or run: what was wanted.
-
-    Raises:
-        FormatError: If it does.
-    """
+    """Refuse a file that begins with a line of something else."""
     if is_doubtful(first) or first.count(b"\t") == 1:
         what, fix = _taken_for(first, layout)
         if what:

@@ -51,16 +51,7 @@ _Words: TypeAlias = npt.NDArray[np.uint64]
 def quick_table(
     text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1, ranks: bool = False
 ) -> PairTable | None:
-    """Read a whole text; None where its lines differ in their number of fields.
-
-    Args:
-        text: The text; a line feed may be written behind it.
-        name: The name of the file.
-        layout: Judgments or run.
-        skip: Bytes before the first line of fields, such as comments.
-        line: The number of that line.
-        ranks: Whether the ranks are read too, if all are numbers.
-    """
+    """Read a whole text; None where its lines differ in their number of fields."""
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
     # Empty lines at the end say nothing, and the last line need not end.
@@ -83,14 +74,6 @@ def quick_blocks(
 
     Such a text has a query in two places, or lines that are not alike. A table is valid until the
     next is asked for: its memory is used again. Its lines have no numbers, unless asked for.
-
-    Args:
-        stream: The text.
-        start: What was read of it before.
-        name: The name of the file.
-        layout: Judgments or run.
-        line: Where given, the number of the first line: then lines have numbers, and the ranks are
-            read too, if all are numbers.
     """
     data = np.zeros(len(start) + _BLOCK + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)

@@ -18,14 +18,8 @@ from rankgauge.formats.numbers import is_missing, numbers_of, whole_numbers_of
 from rankgauge.formats.rows import OnError, table_of
 
 __all__ = [
-    "blame_row",
-    "frame_columns",
-    "from_columns",
-    "from_frame",
-    "is_frame",
-    "listed",
-    "short",
-]
+    "blame_row", "frame_columns", "from_columns", "from_frame", "is_frame", "listed", "short",
+]  # fmt: skip
 
 _SHOWN = 60
 _FLOATS = ("float", "double", "halffloat")
@@ -42,20 +36,7 @@ def from_columns(
     source: str = "",
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Three columns of equal length: lists, NumPy arrays or series of a data frame library.
-
-    Args:
-        queries: The column of queries.
-        docs: The column of documents.
-        values: The column of numbers.
-        layout: Judgments or run.
-        columns: Their names, if they are not ours.
-        source: Where they came from, for messages.
-        on_error: Where given, gets the rows whose number is missing or not finite.
-
-    Raises:
-        InputError: If they differ in length, or hold what they should not.
-    """
+    """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
     names, source = columns or Columns(*layout.columns), source or layout.name
     blame = blame_row(source)
     query_ids = _ids(queries, names.query, source)
@@ -64,9 +45,8 @@ def from_columns(
     if not len(query_ids) == len(doc_ids) == len(numbers):
         raise InputError(
             f"the columns have {len(query_ids)}, {len(doc_ids)} and {len(numbers)} rows",
-            where=source,
-            fix=f"give a query, a document and a {layout.value} for each row",
-        )
+            where=source, fix=f"give a query, a document and a {layout.value} for each row",
+        )  # fmt: skip
     return table_of(
         query_ids if isinstance(query_ids, Ids) else Ids.of(query_ids, "query id", blame),
         doc_ids if isinstance(doc_ids, Ids) else Ids.of(doc_ids, "document id", blame),
@@ -95,18 +75,16 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     """A column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
-            f"column {name!r} is {short(values)}, wanted a list or an array",
-            where=source,
+            f"column {name!r} is {short(values)}, wanted a list or an array", where=source,
             fix="give one value for each row: [...]",
-        )
+        )  # fmt: skip
     if not isinstance(values, np.ndarray):
         return _series(values)
     if values.ndim != 1:
         raise InputError(
             f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
-            where=source,
-            fix="pass one column: array[:, 0]",
-        )
+            where=source, fix="pass one column: array[:, 0]",
+        )  # fmt: skip
     # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
@@ -163,19 +141,7 @@ def from_frame(
     columns: Columns | None = None,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """A data frame of any library that narwhals knows.
-
-    Args:
-        data: The frame.
-        layout: Judgments or run.
-        source: Where it came from, for messages.
-        columns: Which columns are read, where that is known.
-        on_error: As in :func:`from_columns`.
-
-    Raises:
-        InputError: If it has no fitting columns, or they hold what they should not.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
+    """A data frame of any library that narwhals knows."""
     source = source or layout.name
     chosen = columns
 
@@ -196,17 +162,7 @@ def from_frame(
 def frame_columns(
     data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
 ) -> dict[Any, Any]:
-    """The columns of a data frame by name, each a series of narwhals.
-
-    Args:
-        data: A frame of any library that narwhals knows, eager or lazy.
-        source: What it is, for messages.
-        choose: Which of its columns are read.
-
-    Raises:
-        InputError: If two columns have the same name.
-        MissingExtra: If the library needs another one to hand out its rows.
-    """
+    """The columns of a data frame by name, each a series of narwhals."""
     import narwhals as nw
 
     try:

@@ -34,15 +34,6 @@ def from_mapping(
     """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
 
     A mapping whose keys are column names and whose values are columns is taken as columns.
-
-    Args:
-        data: The mapping.
-        layout: Judgments or run.
-        source: Where it came from, for messages.
-        on_error: Where given, gets the entries whose number is missing or not finite.
-
-    Raises:
-        InputError: If its parts do not fit.
     """
     source = source or layout.name
     data = _unlabelled(data, layout, source)
@@ -158,16 +149,14 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {short(value)} where the documents of a query were wanted",
-            where=where,
+            f"got {short(value)} where the documents of a query were wanted", where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
-        )
+        )  # fmt: skip
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
         raise InputError(
-            "a set has no order, so it is no ranking",
-            where=where,
+            "a set has no order, so it is no ranking", where=where,
             fix='give a list, best first: ["d1", "d2"]',
-        )
+        )  # fmt: skip
     return listed(value)
 
 
@@ -212,10 +201,9 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {short(data)} where ordered ground truth was wanted",
-            where=source,
+            f"got {short(data)} where ordered ground truth was wanted", where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
-        )
+        )  # fmt: skip
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
     for number, value in enumerate(data.values()):
@@ -273,10 +261,9 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     """Rows of query, document and number: tuples, mappings or objects with such names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
-            "a set has no order, so it holds no rows",
-            where=layout.name,
+            "a set has no order, so it holds no rows", where=layout.name,
             fix=f"give a mapping: {layout.mapping}",
-        )
+        )  # fmt: skip
     kind: type | None = None
     pick: Callable[[Any], Any] | None = None
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])

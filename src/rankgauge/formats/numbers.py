@@ -27,12 +27,7 @@ _WORD, _HALF = 8, 32
 
 
 def read_number(text: bytes) -> float:
-    """A number as people write it: what Python reads, without ``1_0``.
-
-    Raises:
-        ValueError: If it is none, or a whole number that would become another. NaN and infinity
-            are numbers.
-    """
+    """A number as people write it: what Python reads, without ``1_0``."""
     if b"_" in text:
         raise ValueError(text)
     number = float(text)
@@ -113,11 +108,7 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
 
 
 def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """Numbers of any kind as 64-bit floats.
-
-    Raises:
-        InputError: If something is not a number. Whether it is finite is asked of the whole table.
-    """
+    """Numbers of any kind as 64-bit floats."""
     bad = tuple(kind for kind in set(map(type, values)) if not _is_number(kind))
     if bad:
         row = next(row for row, value in enumerate(values) if type(value) in bad)
@@ -134,11 +125,7 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
 
 
 def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """An array of whole numbers as 64-bit floats.
-
-    Raises:
-        InputError: For the first that would become another number.
-    """
+    """An array of whole numbers as 64-bit floats."""
     found: FloatArray = values.astype(np.float64)
     if values.itemsize == _WORD:
         # What is left of each above its lower half, exactly, is that half.
@@ -150,11 +137,7 @@ def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> 
 
 
 def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """Numbers of any kind as 64-bit floats, all of them finite.
-
-    Raises:
-        InputError: For the first that is no number, or is not finite.
-    """
+    """Numbers of any kind as 64-bit floats, all of them finite."""
     found = numbers_of(values, layout, blame)
     bad = first_not_finite(found)
     if bad is not None:

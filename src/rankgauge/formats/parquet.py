@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import Ids, show_id
+from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, InputError, MissingExtra
+from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
-from rankgauge.formats.rows import OnError
+from rankgauge.formats.rows import OnError, id_texts
 
 __all__ = ["column_names", "read_columnar", "write_columns"]
 
@@ -49,18 +49,7 @@ _Held: TypeAlias = str | io.BytesIO
 def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
 ) -> PairTable:
-    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream.
-
-    Args:
-        stream: The file, at its beginning.
-        name: Its name for messages.
-        layout: Judgments or run.
-        on_error: Where given, gets the rows whose number is missing or not finite.
-
-    Raises:
-        FormatError: If it is broken, or its columns do not fit.
-        MissingExtra: If neither pyarrow nor polars is installed.
-    """
+    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
     held, size, start = _held(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -286,9 +275,8 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except ImportError:
         raise MissingExtra(
             "a file of columns is read by pyarrow or polars, and neither is installed",
-            where=choice.name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
+            where=choice.name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
     read: Callable[..., Any] = pl.read_ipc_stream
     if start.startswith(_PARQUET):
         read = pl.read_parquet
@@ -317,18 +305,7 @@ def _kind(kind: Any) -> str:
 
 
 def write_columns(table: PairTable, layout: Layout, form: str, stream: BinaryIO) -> None:
-    """Write three columns: query and document as text, the number as 64-bit float.
-
-    Args:
-        table: What to write.
-        layout: Judgments or run: it names the columns.
-        form: ``parquet`` or ``arrow`` (a file of Arrow IPC, which is Feather).
-        stream: Where to.
-
-    Raises:
-        InputError: If an id is not UTF-8.
-        MissingExtra: If pyarrow is not installed.
-    """
+    """Write three columns: query and document as text, the number as 64-bit float."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -373,18 +350,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        first = next(value for value in ids.tolist() if not _is_text(value))
-        raise InputError(
-            f"id '{show_id(first)}' is not UTF-8, so it cannot be written as text "
-            f"({ids.not_text()} ids are not)",
-            fix="write TREC format, which keeps the bytes",
-        ) from None
+        id_texts(ids)  # says which one is no text
+        raise
     return column
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

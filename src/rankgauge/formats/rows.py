@@ -19,27 +19,22 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-__all__ = ["OnError", "RowFault", "Rows", "by_query", "finite", "rank_number", "table_of"]
+__all__ = [
+    "OnError", "RowFault", "Rows", "by_query", "finite", "id_texts", "rank_number", "table_of",
+]  # fmt: skip
 
 # Rows that are written at once: their Python objects take far more memory than they.
 _AT_ONCE = 1 << 16
 
 
 class RowFault(NamedTuple):
-    """A row that was left out.
+    """A row that was left out."""
 
-    Attributes:
-        error: What an evaluation raises for it.
-        line: Its line, 0 where there are none.
-        query: Its query, as far as it is known.
-        document: Its document.
-        not_finite: Whether all that is wrong is a score or grade that is missing or not finite.
-    """
-
-    error: InputError
-    line: int = 0
-    query: str = ""
-    document: str = ""
+    error: InputError  # what an evaluation raises for it
+    line: int = 0  # its line, 0 where there are none
+    query: str = ""  # its query, as far as it is known
+    document: str = ""  # its document
+    # Whether all that is wrong is a score or grade that is missing or not finite.
     not_finite: bool = False
 
 
@@ -47,14 +42,7 @@ OnError: TypeAlias = Callable[[RowFault], None]
 
 
 class Rows:
-    """Rows of a file, added one by one.
-
-    Args:
-        name: The name of the file.
-        layout: Judgments or run.
-        with_ranks: Whether to read the ranks beside the scores, too.
-        on_error: Where given, gets the rows that do not fit, which are left out.
-    """
+    """Rows of a file, added one by one."""
 
     def __init__(
         self,
@@ -90,20 +78,7 @@ class Rows:
         ids: tuple[Any, Any] = ("", ""),
         not_finite: bool = False,
     ) -> None:
-        """Raise the error of a row, or report it.
-
-        Args:
-            line: The number of its line.
-            what: What was found and what was wanted.
-            fix: How to fix it.
-            column: The number of the field, 0 for the whole line.
-            text: The line.
-            ids: Query and document, as far as they are known.
-            not_finite: As in :class:`RowFault`.
-
-        Raises:
-            FormatError: Without `on_error`.
-        """
+        """Raise the error of a row, or report it."""
         error = FormatError(
             what, path=self.name, line=line, column=column, text=shorten(text), fix=fix
         )
@@ -121,15 +96,7 @@ class Rows:
     def table(
         self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
     ) -> PairTable:
-        """All rows as a table.
-
-        Args:
-            columns: Their columns, where they have names.
-            places: The numbers of the columns for messages, 0 where there are none.
-
-        Raises:
-            FormatError: If there is no row, or one does not fit.
-        """
+        """All rows as a table."""
         if self.on_error is not None:
             self._drop_faults(self.on_error)
         if not self.lines:
@@ -266,26 +233,19 @@ def rank_number(value: Any) -> float:
 def by_query(
     table: PairTable, *, whole: bool = False
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-    """Each query with its documents and their numbers, as text.
-
-    Args:
-        table: Judgments or a run.
-        whole: Whether all documents of a query come at once; else one with many comes again.
-
-    Raises:
-        InputError: If an id is not UTF-8.
-    """
+    """Each query with its documents and their numbers, as text."""
     ends = table.offsets.tolist()
-    for number, query in enumerate(_texts_of(table.queries)):
+    for number, query in enumerate(id_texts(table.queries)):
         start, stop = ends[number], ends[number + 1]
         step = max(stop - start, 1) if whole else _AT_ONCE
         for first in range(start, max(stop, start + 1), step):
             rows = slice(first, min(first + step, stop))
-            docs = _texts_of(table.docs.take(rows), table.docs)
+            docs = id_texts(table.docs.take(rows), table.docs)
             yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
 
 
-def _texts_of(ids: Ids, column: Ids | None = None) -> list[str]:
+def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:
+    """Ids as text; an error names the first that is not UTF-8, and how many of the column are."""
     try:
         return [value.decode("utf-8") for value in ids.tolist()]
     except UnicodeDecodeError as error:

@@ -69,19 +69,12 @@ _Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One text.
+    """One text."""
 
-    Attributes:
-        id: Its id as text, as ids are shown.
-        title: Its title, empty without one.
-        text: The text itself, without the title.
-        fields: What else stands with it.
-    """
-
-    id: str
-    title: str
-    text: str
-    fields: Mapping[str, Any]
+    id: str  # its id as text, as ids are shown
+    title: str  # its title, empty without one
+    text: str  # the text itself, without the title
+    fields: Mapping[str, Any]  # everything else of it
 
 
 @dataclass(slots=True)
@@ -105,19 +98,12 @@ class Faults:
 
 @dataclass(frozen=True)
 class TextSource:
-    """Where texts stand; it can be opened again and again, unless it is standard input.
+    """A source of texts; it can be opened again and again, unless it is standard input."""
 
-    Attributes:
-        name: Its name for messages.
-        open: Opens it.
-        size: Bytes of it as it is kept, None where they are not known.
-        path: The file that holds it, empty for standard input.
-    """
-
-    name: str
-    open: Callable[[], AbstractContextManager[BinaryIO]]
-    size: int | None = None
-    path: str = ""
+    name: str  # its name for messages
+    open: Callable[[], AbstractContextManager[BinaryIO]]  # opens it
+    size: int | None = None  # bytes of it as it is kept, None where they are not known
+    path: str = ""  # the file that holds it, empty for standard input
 
     @classmethod
     def of(cls, source: Source) -> TextSource:
@@ -139,42 +125,24 @@ class Placed:
 
 
 class Reader(Protocol):
-    """What texts are read from, again and again.
+    """What texts are read from, again and again."""
 
-    Attributes:
-        name: Its name for messages.
-        seekable: Whether :meth:`at` is quick.
-        size: Bytes of all texts, about; None if it can be read only once.
-    """
-
-    name: str
-    seekable: bool
-    size: int | None
+    name: str  # its name for messages
+    seekable: bool  # whether :meth:`at` is quick
+    size: int | None  # bytes of all texts, about; None if it can be read only once
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order; what does not fit is counted among the faults, or raised."""
-        ...
 
     def at(self, offset: int) -> TextRow | None:
         """The text at a place that :meth:`rows` has told."""
-        ...
 
     def stamp(self) -> object:
         """Something that is another when the texts are others."""
-        ...
 
 
 class TextReader:
-    """Reads the texts of one source, all of them in order or the one that begins at a byte.
-
-    Args:
-        source: JSON lines; TSV or CSV of id and text or of id, title and text; or documents and
-            topics of TREC in SGML or XML; or either in the mark-up of SMART.
-        form: Its format, one of `TEXT_FORMATS`, where name and first line mislead.
-
-    Raises:
-        UnknownName: If there is no such format.
-    """
+    """Reads the texts of one source, all of them in order or the one that begins at a byte."""
 
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
@@ -195,15 +163,7 @@ class TextReader:
         self._width = 0
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every text, in order.
-
-        Args:
-            faults: Where given, what does not fit is counted there and passed over.
-
-        Raises:
-            FormatError: With the first line that does not fit.
-            InputError: If the file cannot be read.
-        """
+        """Every text, in order."""
         name = self.name
         with self.source.open() as stream:
             self.seekable = is_plain_file(stream) and bool(self.source.path)
@@ -323,29 +283,17 @@ class TextReader:
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
                 f"the line has {width} fields, wanted id and text, or id, title and text{wanted}",
-                path=name,
-                line=number,
-                text=shorten(by.join(cells).encode()),
+                path=name, line=number, text=shorten(by.join(cells).encode()),
                 fix="put one separator between two fields"
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
                 + ", or write JSON lines",
-            )
+            )  # fmt: skip
         title = cells[1] if len(cells) == _CELLS else ""
         return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
-    """The texts of a file, each id once.
-
-    Args:
-        source: A path (packed, too; ``-`` for standard input), or what can be opened.
-        faults: Where given, what does not fit is counted there and passed over; of texts with one
-            id the first is kept.
-
-    Raises:
-        FormatError: With the first line that does not fit, or for an id that stands twice.
-        InputError: If the file cannot be read.
-    """
+    """The texts of a file, each id once."""
     found = source if isinstance(source, TextSource) else TextSource.of(source)
     return _each_once(TextReader(found), faults)
 
@@ -387,11 +335,9 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     if key is None or body is None:
         wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
         raise FormatError(
-            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}",
-            path=name,
-            line=number,
-            fix=f"call it {names[0]!r}, as in {_EXAMPLE}",
-        )
+            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}", path=name,
+            line=number, fix=f"call it {names[0]!r}, as in {_EXAMPLE}",
+        )  # fmt: skip
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
     return TextRow(
@@ -482,9 +428,6 @@ class HashIndex:
     """Where each id stands: 16 bytes for each, whatever its length.
 
     A hash of 64 bits proposes places; whoever asks looks whether the id is there.
-
-    Args:
-        ids: The ids, in order.
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
@@ -518,13 +461,6 @@ class StoredTexts(Streamed[TextRow]):
 
     In memory are 24 bytes for each text. A text is found by its place in a plain file. In a packed
     file it is found by reading on from the last one that was looked for, or from the beginning.
-
-    Args:
-        reader: Reads a file, a member of an archive, or whatever holds rows.
-        faults: Where given, what does not fit is counted there and passed over.
-
-    Raises:
-        FormatError: With the first line that does not fit, or for an id that stands twice.
     """
 
     def __init__(self, reader: Reader, faults: Faults | None = None) -> None:

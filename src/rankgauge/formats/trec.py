@@ -69,11 +69,7 @@ def is_line(fields: list[bytes], layout: Layout) -> bool:
 def read_trec(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
-    """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`.
-
-    Raises:
-        FormatError: With line, column and the line itself, for the first line that does not fit.
-    """
+    """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`."""
     name, layout = rows.name, rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
     longer = 0
@@ -198,16 +194,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
 
 
 def read_third_column(table: PairTable, name: str, form: str | None) -> PairTable:
-    """A run of three columns, with its third column read as a rank or as a score.
-
-    Args:
-        table: The run, the third column as its scores.
-        name: The name of the file.
-        form: One of `THIRD_COLUMNS`, where it is known.
-
-    Raises:
-        FormatError: If it is not known, and the column does not count 1 to n in every query.
-    """
+    """A run of three columns, with its third column read as a rank or as a score."""
     if form == "trec3":
         return table
     strange = _uncounted(table)
@@ -223,11 +210,10 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
         "got 3 fields, and the third may be a rank or a score: for query "
-        f"'{show_id(table.queries[strange])}' it does not count {ranks}",
-        path=name,
+        f"'{show_id(table.queries[strange])}' it does not count {ranks}", path=name,
         fix="say which: --format msmarco (query document rank) or --format trec3 (query document "
         "score); in Python, format='msmarco' or format='trec3'",
-    )
+    )  # fmt: skip
 
 
 def _uncounted(table: PairTable) -> int | None:
@@ -245,11 +231,7 @@ def _uncounted(table: PairTable) -> int | None:
 
 
 def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[bytes]:
-    """A file in TREC format, query by query; runs best score first, with their rank.
-
-    Raises:
-        InputError: If the format cannot carry an id.
-    """
+    """A file in TREC format, query by query; runs best score first, with their rank."""
     queries = table.queries.tolist()
     _refuse_blanks(table.queries, "query id")
     for query in queries:
@@ -279,11 +261,7 @@ def trec_lines(table: PairTable, layout: Layout, tag: str = "") -> Iterator[byte
 
 
 def msmarco_lines(table: PairTable, *_: object) -> Iterator[bytes]:
-    """A run of MS MARCO: ``query TAB document TAB rank``.
-
-    Raises:
-        InputError: If an id has white space.
-    """
+    """A run of MS MARCO: ``query TAB document TAB rank``."""
     _refuse_blanks(table.queries, "query id")
     rows = ranked_rows(table)
     for query, start, stop in zip(

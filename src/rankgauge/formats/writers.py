@@ -55,21 +55,7 @@ def refuse_ending(target: Source, form: str | None) -> None:
 def write_table(
     table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
-    """Write a file: the whole of it or, if something fails, nothing.
-
-    Args:
-        table: What to write.
-        target: The path; ``-`` is standard output. ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or
-            ``.lz4`` at the end of its name packs it.
-        layout: Judgments or run.
-        tag: The last column of a run in TREC format.
-        form: One of `TARGET_FORMATS`; by the name, else TREC, if left out.
-
-    Raises:
-        UnknownName: If there is no such format.
-        InputError: If the file cannot be written, or the format cannot hold what is to be written.
-        MissingExtra: If a library that it needs is not installed.
-    """
+    """Write a file: the whole of it or, if something fails, nothing."""
     name = source_name(target)
     form = form or (None if target == "-" else target_format(name)) or "trec"
     if form not in TARGET_FORMATS:
@@ -95,12 +81,7 @@ def write_table(
 def pair_lines(
     table: PairTable, layout: Layout, form: str, *, name: str, tag: str = ""
 ) -> Iterator[bytes]:
-    """The bytes of a text file of judgments or of a run, piece by piece.
-
-    Raises:
-        InputError: If the format cannot hold it: a run or judgments at all, a grade, an id, a
-            query without judgments, a pair that occurs twice.
-    """
+    """The bytes of a text file of judgments or of a run, piece by piece."""
     declared = format_named(form)
     _refuse_unheld(table, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
@@ -120,9 +101,8 @@ def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) ->
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
             f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=name,
-            fix="drop the query, or write JSON: give a path that ends in .json",
-        )
+            where=name, fix="drop the query, or write JSON: give a path that ends in .json",
+        )  # fmt: skip
     if form.largest_grade:
         _refuse_grades(table, form)
     repeats = table.repeats() if form.unique else []
@@ -178,15 +158,7 @@ def written(target: Source) -> Iterator[BinaryIO]:
 
 
 def write_collection(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
-    """Write the files of a collection as BEIR lays them out: all of them or nothing.
-
-    Args:
-        target: A folder that is not there yet, or is empty; or an archive, by its name ``.zip``.
-        parts: The bytes of each file, by its path inside.
-
-    Raises:
-        InputError: If there is something in that folder, or it cannot be written.
-    """
+    """Write the files of a collection as BEIR lays them out: all of them or nothing."""
     if source_name(target).lower().endswith(".zip"):
         _write_zip(target, parts)
     else:

@@ -24,15 +24,9 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.fusion.alignment import Alignment, Block, align
 
 __all__ = [
-    "FUSION_METHODS",
-    "FUSION_NORMS",
-    "METHODS",
-    "Fusion",
-    "find_method",
-    "fuse",
-    "fuse_aligned",
+    "FUSION_METHODS", "FUSION_NORMS", "METHODS", "Fusion", "find_method", "fuse", "fuse_aligned",
     "rank_runs",
-]
+]  # fmt: skip
 
 # Far above any scale, and sums of products of two are still numbers.
 _MOST = 1e100
@@ -201,20 +195,12 @@ def fuse(
 
 
 def find_method(method: Any) -> str:
-    """The name of a method, from any spelling of case and joints.
-
-    Raises:
-        UnknownName: If nobody knows it.
-    """
+    """The name of a method, from any spelling of case and joints."""
     return _spelled(method, "fusion method", METHODS)
 
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
-    """Return the runs, each in the order of its ranks.
-
-    Raises:
-        InputError: If there are fewer than two, or a document stands twice in a ranking.
-    """
+    """Return the runs, each in the order of its ranks."""
     order_of(ties)
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
@@ -367,14 +353,7 @@ def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What a method sees.
-
-    Attributes:
-        block: Queries, with the rank of each document in each run.
-        scores: (U, R) normalized scores; 0 where missing, and for methods that read ranks.
-        weights: (R,) the weight of each run.
-        how: The parameters.
-    """
+    """What a method sees."""
 
     block: Block
     scores: FloatArray
@@ -445,11 +424,7 @@ def _beaten(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> In
 
 
 def _votes(weights: FloatArray) -> npt.NDArray[Any]:
-    """Weights as whole numbers in the same proportion, as they are written: 0.1 and 0.2 make 0.3.
-
-    Raises:
-        InputError: If they differ by too many digits to be counted.
-    """
+    """Weights as whole numbers in the proportion of their decimals: 0.1 and 0.2 make 0.3."""
     parts = [Fraction(repr(weight)) for weight in weights.tolist()]
     scale = Fraction(
         math.lcm(*(part.denominator for part in parts)),

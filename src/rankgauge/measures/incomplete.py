@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankgauge.core.ids import IntArray
+from rankgauge.core.pair_table import distinct
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Level, Values, discounts
 from rankgauge.measures.declaration import measure
 from rankgauge.measures.ties import expected_bpref
@@ -85,32 +86,35 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     r"""Extended inferred AP: AP estimated from strata, of each of which a sample was judged.
 
-    $$ xinfAP = \frac{1}{\hat R} \sum_{i:\, g_i \ge rel} w_{s(i)} \left( \frac{1}{i} + \frac{1}{i}
-    \sum_s N_s^{<i} \cdot \frac{rel_s^{<i} + \epsilon}{rel_s^{<i} + nonrel_s^{<i} + 2\epsilon}
-    \right), \qquad \hat R = \sum_s w_s R_s $$
+    $$ xinfAP = \frac{1}{\hat R} \sum_{i:\, g_i \ge rel} \frac{N_{s(i)}}{J_{s(i)}}
+    \left( \frac{1}{i} + \frac{1}{i} \sum_s N_s^{<i} \cdot
+    \frac{rel_s^{<i} + \epsilon}{J_s^{<i} + 3\epsilon} \right),
+    \qquad \hat R = \sum_s \frac{N_s}{J_s} R_s $$
 
-    w is the size of a stratum over the number judged in it, N the documents of the stratum above
-    rank i, rel and nonrel the judged ones among them. With one stratum it is infAP. Undefined
-    without a relevant document.
+    N is the number of documents of a stratum, J of those judged, R of those relevant; with "< i",
+    of those retrieved above rank i. A stratum of which nothing is judged above rank i counts as one
+    third relevant (infAP: one half). Undefined without a relevant document.
 
     Use: pools that were sampled at different rates, such as all of the first ranks and some of the
     rest.
-    Beware: an estimate per query is noisy, and may pass 1; it is meant for means.
+    Beware: an estimate per query is noisy, and may pass 1; it is meant for means. sample_eval.pl
+    reads 1,000 documents of a query, this measure all of them.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
-    AP and NDCG, SIGIR.
+    AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
     """
     least = run.least(rel)
     found = run.judged & (run.grade >= least)
     rank = run.rank.astype(np.float64)
     expected = 1 / rank
-    for stratum in range(int(run.pool_stratum.max(initial=-1)) + 1):
+    for stratum in range(run.strata):
         inside = run.stratum == stratum
-        relevant = _above(inside & found)
-        judged = _above(inside & run.judged)
-        chance = (relevant + _EPSILON) / (judged + 2 * _EPSILON)
+        chance = (_above(inside & found) + _EPSILON) / (_above(inside & run.judged) + 3 * _EPSILON)
         expected = expected + _above(inside) / rank * chance
-    gained = JudgedRun.total(np.where(found, run.expansion(run.stratum) * expected, 0.0))
-    whole = _of_strata(run, run.pool_judged & (run.pool >= least))
+    gained = np.zeros(len(rank))
+    for stratum in range(run.strata):
+        total = JudgedRun.total(np.where(found & (run.stratum == stratum), expected, 0.0))
+        gained = gained + _estimate(run, stratum, total)
+    whole = _estimated_count(run, run.pool >= least)
     return np.where(whole > 0, gained / np.where(whole > 0, whole, 1.0), np.nan)
 
 
@@ -118,21 +122,29 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
 def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
     r"""Inferred nDCG: nDCG estimated from strata, of each of which a sample was judged.
 
-    $$ infNDCG@k = \frac{\sum_{i \le k} w_{s(i)}\, g_i / \log_2 (i + 1)}{IDCG@k} $$
+    $$ infNDCG@k = \frac{1}{IDCG@k} \sum_s \frac{n_s}{j_s} \sum_{i \le k,\, s(i) = s}
+    \frac{g_i}{\log_2 (i + 1)} $$
 
-    w is the size of a stratum over the number judged in it, so a judged document stands for w of
-    them, also in the ideal ranking. Where these are no whole numbers, two documents share a rank
-    there. If all are judged it is nDCG. Undefined where no judged document has a grade above 0.
+    n is the number of documents of a stratum in the first k ranks, j of those judged. In the ideal
+    ranking, each grade has as many documents as are estimated from the whole pool, rounded. If all
+    are judged it is nDCG. Undefined where no judged document has a grade above 0.
 
     Use: as xinfAP, for graded judgments.
-    Beware: an estimate per query is noisy, and may pass 1; it is meant for means. The ideal ranking
-    of sample_eval.pl may deal otherwise with numbers that are not whole: it was not compared.
+    Beware: an estimate per query is noisy, and may pass 1; it is meant for means. sample_eval.pl
+    reads 1,000 documents of a query: infNDCG@1000.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
-    AP and NDCG, SIGIR.
+    AP and NDCG, SIGIR; in the form of their sample_eval.pl.
     """
-    counted = run.judged if k is None else run.judged & (run.rank <= k)
-    gains = np.where(counted, run.grade * discounts(run.rank), 0.0)
-    gained = JudgedRun.total(gains * run.expansion(run.stratum))
+    counted = run.stratum >= 0
+    if k is not None:
+        counted &= run.rank <= k
+    gains = run.grade * discounts(run.rank)
+    gained = np.zeros(len(gains))
+    for stratum in range(run.strata):
+        inside = counted & (run.stratum == stratum)
+        judged = inside & run.judged
+        rate = JudgedRun.count(inside) / np.maximum(JudgedRun.count(judged), 1)
+        gained = gained + rate * JudgedRun.total(np.where(judged, gains, 0.0))
     whole = _ideal(run, k)
     return np.where(whole > 0, gained / np.where(whole > 0, whole, 1.0), np.nan)
 
@@ -153,39 +165,35 @@ def _above(counted: BoolArray) -> IntArray:
     return upto - counted
 
 
-def _of_strata(run: SampledRun, counted: BoolArray) -> Values:
-    """(Q,) the numbers of documents of the pool, each times what it stands for."""
+def _estimate(run: SampledRun, stratum: int, judged: Values | IntArray) -> Values:
+    """(Q,) a sum over the judged documents of a stratum, projected to all documents of it."""
+    inside = run.pool_stratum == stratum
+    sampled = JudgedRun.count(inside & run.pool_judged)
+    return judged * JudgedRun.count(inside) / np.maximum(sampled, 1)
+
+
+def _estimated_count(run: SampledRun, counted: BoolArray) -> Values:
+    """(Q,) the estimated number of documents of the pool for which `counted` holds."""
     # In the order of the strata, not of the rows: sums do not depend on the order of the input.
     total = np.zeros(len(counted))
-    for stratum in range(int(run.pool_stratum.max(initial=-1)) + 1):
-        inside = run.pool_stratum == stratum
-        number = JudgedRun.count(counted & inside)
-        share = run.expansion(np.full((len(counted), 1), stratum))[:, 0]
-        total = total + number * share
+    for stratum in range(run.strata):
+        inside = counted & run.pool_judged & (run.pool_stratum == stratum)
+        total = total + _estimate(run, stratum, JudgedRun.count(inside))
     return total
 
 
 def _ideal(run: SampledRun, k: int | None) -> Values:
-    """(Q,) the DCG of the best ranking of all that the judged documents stand for."""
-    gains = np.where(run.pool_judged, np.maximum(run.pool, 0.0), 0.0)
-    weights = np.where(gains > 0, run.expansion(run.pool_stratum), 0.0)
-    # Best first, and what stands for most first, so that the order of the input changes nothing.
-    order = np.lexsort((-weights, -gains), axis=1)
-    gains = np.take_along_axis(gains, order, axis=1)
-    ends = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    if k is not None:
-        ends = np.minimum(ends, float(k))
-    upto = _discounted(ends)
-    spans = upto.copy()
-    spans[:, 1:] -= upto[:, :-1]
-    return JudgedRun.total(gains * spans)
-
-
-def _discounted(ends: Values) -> Values:
-    """The discounts of all ranks down to here, a part of a rank as such a part of its discount."""
-    whole = np.floor(ends)
-    ranks = np.arange(1, int(whole.max(initial=0)) + 2)
-    single = discounts(ranks)
-    upto = np.append(0.0, np.cumsum(single))
-    places = whole.astype(np.int64)
-    return upto[places] + (ends - whole) * single[places]
+    """(Q,) the DCG of the best ranking of as many documents of each grade as are estimated."""
+    grades = run.pool[run.pool_judged & (run.pool > 0)]
+    end = np.zeros(len(run.pool), dtype=np.int64)
+    ends = [end]
+    levels = distinct(grades)[::-1]
+    for grade in levels:
+        # Rounded as in sample_eval.pl, not to even.
+        end = end + np.floor(_estimated_count(run, run.pool == grade) + 0.5).astype(np.int64)
+        ends.append(end if k is None else np.minimum(end, k))
+    upto = np.append(0.0, np.cumsum(discounts(np.arange(1, int(ends[-1].max(initial=0)) + 1))))
+    total = np.zeros(len(run.pool))
+    for grade, start, stop in zip(levels, ends, ends[1:], strict=False):
+        total = total + grade * (upto[stop] - upto[start])
+    return total

@@ -15,34 +15,26 @@ from rankgauge.profiles.steps import (
 
 __all__ = ["BEIR", "MTEB", "MTEB_IGNORE_IDENTICAL_IDS", "MTEB_SKIP_FIRST_RESULT"]
 
-_CUT = {**dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success"), "k!")}
+_WORDS = dict.fromkeys(("nDCG", "AP", "R", "P", "RR", "Success", "RelP"), "k!")
 _ANY_QUERY = "its Hole@k takes a document for judged if it was judged for any query at all"
-_NEAR = {"Judged": _ANY_QUERY}
-_BEYOND = {"Unjudged": _ANY_QUERY}
-_WORDS = {**_CUT, "RelP": "k!"}
-_BEIR = Offer("BEIR", _WORDS, _NEAR, _BEYOND)
-_MTEB = Offer("MTEB", _WORDS, _NEAR, _BEYOND)
-_OWN_LOOPS = {"RR", "RelP", "Success"}
+
+
+def _offer(tool: str) -> Offer:
+    return Offer(tool, _WORDS, {"Judged": _ANY_QUERY}, {"Unjudged": _ANY_QUERY})
 
 
 def _beir(measure: Measure) -> tuple[Deviation, ...]:
-    _BEIR.check(measure)
-    if measure.name in _OWN_LOOPS:
+    if measure.name in {"RR", "RelP", "Success"}:  # loops of its own
         return NO_SELF, INPUT_TIES
     return NO_SELF, SINGLE_PRECISION, RUN_QUERIES_ONLY
 
 
 def _mteb(measure: Measure) -> tuple[Deviation, ...]:
-    _MTEB.check(measure)
     if measure.name == "RR":
         return (RUN_QUERIES_ONLY,)
     if measure.name == "RelP":
         return RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT
     return SINGLE_PRECISION, RUN_QUERIES_ONLY
-
-
-def _mteb_ignoring_identical_ids(measure: Measure) -> tuple[Deviation, ...]:
-    return NO_SELF, *_mteb(measure)
 
 
 def _mteb_skipping_the_first(measure: Measure) -> tuple[Deviation, ...]:
@@ -54,6 +46,7 @@ BEIR = Profile(
     "beir",
     "beir 2.2",
     _beir,
+    _offer("BEIR"),
     digits=5,
     beware="MRR and Accuracy are computed after evaluate(), which removes self-retrieval from the "
     "results it is given",
@@ -63,10 +56,10 @@ _VARIANTS = (
     "some tasks ignore identical ids or skip the first result: see the profiles of these names"
 )
 MTEB, MTEB_IGNORE_IDENTICAL_IDS, MTEB_SKIP_FIRST_RESULT = (
-    Profile(name, "mteb 2", deviations, digits=5, unrounded=("RR", "RelP"), beware=beware)
-    for name, deviations, beware in (
+    Profile(name, "mteb 2", steps, _offer("MTEB"), 5, ("RR", "RelP"), beware)
+    for name, steps, beware in (
         ("mteb", _mteb, f"{_BEWARE}; {_VARIANTS}"),
-        ("mteb-ignore-identical-ids", _mteb_ignoring_identical_ids, _BEWARE),
+        ("mteb-ignore-identical-ids", lambda measure: (NO_SELF, *_mteb(measure)), _BEWARE),
         ("mteb-skip-first-result", _mteb_skipping_the_first, _BEWARE),
     )
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, NamedTuple, TypeAlias
 
 from rankgauge.core.policies import Policies
@@ -12,7 +13,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import UnknownName
 from rankgauge.measures.measure import Measure
 
-__all__ = ["Case", "Change", "Deviation", "Offer", "Profile"]
+__all__ = ["Case", "Change", "Deviation", "Offer", "Profile", "apply_all"]
 
 
 class Case(NamedTuple):
@@ -53,6 +54,11 @@ class Deviation:
     change: Change
 
 
+def apply_all(case: Case, deviations: Iterable[Deviation]) -> Case:
+    """The case after every deviation, one after the other."""
+    return reduce(lambda changed, deviation: deviation.change(changed), deviations, case)
+
+
 class Offer(NamedTuple):
     """The measures of a tool.
 
@@ -70,34 +76,24 @@ class Offer(NamedTuple):
     beyond: Mapping[str, str] = {}
 
     def check(self, measure: Measure) -> None:
-        """Nothing, if the tool has the measure, and it can be reproduced.
-
-        Raises:
-            UnknownName: Saying what it has, or why not.
-        """
-        why = self.beyond.get(measure.name)
-        if why is not None:
+        """Refuse a measure that the tool does not have, or that cannot be reproduced."""
+        name = measure.name
+        if name in self.beyond:
             raise UnknownName(
-                f"{measure} of {self.tool} cannot be reproduced: {why}",
+                f"{measure} of {self.tool} cannot be reproduced: {self.beyond[name]}",
                 fix="leave it out, or evaluate it without the profile",
             )
-        known = self.words.get(measure.name)
-        if known is None:
-            instead = (
-                self.near.get(measure.name) or f"it has {', '.join(map(self._shown, self.words))}"
-            )
-            raise UnknownName(f"{self.tool} has no {measure}", fix=instead)
-        bound = dict(measure.params)
-        allowed = [word.rstrip("!") for word in known.split()]
-        strange = [word for word in bound if word not in allowed]
-        lacking = [
-            word[:-1] for word in known.split() if word[-1] == "!" and word[:-1] not in bound
-        ]
-        if strange or lacking:
-            what = f"takes no {strange[0]}" if strange else f"needs {lacking[0]}"
+        if name not in self.words:
+            has = f"it has {', '.join(map(self._shown, self.words))}"
+            raise UnknownName(f"{self.tool} has no {measure}", fix=self.near.get(name) or has)
+        words, bound = self.words[name].split(), dict(measure.params)
+        allowed = [word.rstrip("!") for word in words]
+        faults = [f"takes no {word}" for word in bound if word not in allowed]
+        faults += [f"needs {w[:-1]}" for w in words if w[-1] == "!" and w[:-1] not in bound]
+        if faults:
             raise UnknownName(
-                f"{self.tool} has no {measure}: {measure.name} {what} there",
-                fix=self.near.get(measure.name) or f"ask for {self._shown(measure.name)}",
+                f"{self.tool} has no {measure}: {name} {faults[0]} there",
+                fix=self.near.get(name) or f"ask for {self._shown(name)}",
             )
 
     def _shown(self, name: str) -> str:
@@ -112,9 +108,8 @@ class Profile:
     Attributes:
         name: What it is asked for by: ``pytrec_eval``.
         tool: The tool, and the versions that it was held against.
-        deviations: The steps from our number of a measure to the tool's, in the order in which the
-            tool takes them; an empty tuple where they agree. It raises `UnknownName` for a measure
-            that the tool does not have.
+        steps: The deviations of a measure that the tool has, in the order in which it takes them.
+        offer: The measures that it has.
         digits: The decimals that its means are rounded to; None where they are not. Ours never are.
         unrounded: The measures whose means it does not round all the same.
         beware: What of its numbers cannot be reproduced, or what it takes to get them; empty where
@@ -129,16 +124,25 @@ class Profile:
 
     name: str
     tool: str
-    deviations: Callable[[Measure], tuple[Deviation, ...]]
+    steps: Callable[[Measure], tuple[Deviation, ...]]
+    offer: Offer | None = None
     digits: int | None = None
     unrounded: tuple[str, ...] = ()
     beware: str = ""
 
+    def deviations(self, measure: Measure) -> tuple[Deviation, ...]:
+        """The steps from our number of a measure to the tool's; none where they agree.
+
+        Raises:
+            UnknownName: For a measure that the tool does not have.
+        """
+        if self.offer is not None:
+            self.offer.check(measure)
+        return self.steps(measure)
+
     def case(self, case: Case) -> Case:
         """The case as the tool works with it: every deviation taken."""
-        for deviation in self.deviations(case.measure):
-            case = deviation.change(case)
-        return case
+        return apply_all(case, self.deviations(case.measure))
 
     def decimals(self, measure: Measure) -> int | None:
         """The decimals that the mean of a measure is rounded to; None where it is not."""

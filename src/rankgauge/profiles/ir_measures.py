@@ -26,14 +26,8 @@ _DEPTH = 1000
 _MOST_PATIENT = 0.97
 _ALL = "rel judged_only"
 _WITH_TOP = {
-    "SDCG": "SDCG(top=3)@10",
-    "BPM": "BPM(top=3)@10",
-    "INST": "INST(top=3)",
-    "INSQ": "INSQ(top=3)",
-    "NERR8": "NERR8(top=3)@10",
-    "NERR9": "NERR9(top=3)@10",
-    "NERR10": "NERR10(top=3)",
-    "NERR11": "NERR11(top=3)",
+    **{name: f"{name}(top=3)@10" for name in ("SDCG", "BPM", "NERR8", "NERR9")},
+    **{name: f"{name}(top=3)" for name in ("INST", "INSQ", "NERR10", "NERR11")},
 }
 _OF_SUBTOPICS = (
     "alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall",
@@ -80,11 +74,9 @@ _OFFER = Offer(
 
 
 def _deviations(measure: Measure) -> tuple[Deviation, ...]:
-    _OFFER.check(measure)
     bound = dict(measure.params)
-    of_its_own = _OF_THEIR_OWN.get(measure.name)
-    if of_its_own is not None:
-        return of_its_own(measure)
+    if measure.name in _OF_THEIR_OWN:
+        return _OF_THEIR_OWN[measure.name](measure)
     if measure.name == "Judged" or (measure.name == "RR" and "k" in bound):
         if bound.get("judged_only"):
             raise UnknownName(
@@ -124,16 +116,11 @@ def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _accuracy(measure: Measure) -> tuple[Deviation, ...]:
-    among: tuple[Deviation, ...] = ()
-    if measure.among != "retrieved":
-        among = (
-            rewritten(
-                "pairs of the retrieved",
-                "pairs are made of retrieved documents only; what nobody judged is not relevant",
-                among="retrieved",
-            ),
-        )
-    return INPUT_TIES, *among, RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT
+    known = (RUN_QUERIES_ONLY, UNDEFINED_LEFT_OUT)
+    if measure.among == "retrieved":
+        return INPUT_TIES, *known
+    why = "pairs are made of retrieved documents only; what nobody judged is not relevant"
+    return INPUT_TIES, rewritten("pairs of the retrieved", why, among="retrieved"), *known
 
 
 def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
@@ -155,21 +142,18 @@ _OF_THEIR_OWN: Mapping[str, Callable[[Measure], tuple[Deviation, ...]]] = {
 
 
 def _two_decimals(measure: Measure) -> tuple[Deviation, ...]:
-    recall = measure.recall
-    rounded = float(f"{recall:.2f}")
-    if rounded == recall:
+    rounded = float(f"{measure.recall:.2f}")
+    if rounded == measure.recall:
         return ()
-    return (
-        rewritten(
-            "two decimals", "a level of recall is passed on with two decimals", recall=rounded
-        ),
-    )
+    why = "a level of recall is passed on with two decimals"
+    return (rewritten("two decimals", why, recall=rounded),)
 
 
 IR_MEASURES = Profile(
     "ir_measures",
     "ir_measures 0.4",
     _deviations,
+    _OFFER,
     beware="with pytrec_eval, cwl_eval and Perl at hand, and whole grades; values of ERR and of "
     "nDCG with exponential gain have five decimals there",
 )

@@ -27,17 +27,12 @@ _ST = Offer("sentence-transformers", {**_CUT, "AP": "k! norm"})
 
 
 def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
-    _ST.check(measure)
     shared = (RELEVANT_QUERIES, ASCENDING_IDS)
     if measure.name == "nDCG":
         return BINARY_GRADES, *shared
     if measure.name == "AP" and measure.norm == "R":
-        smaller = rewritten(
-            "divided by min(k, R)",
-            "AP@k is divided by k where there are more relevant documents than that",
-            norm="min(k,R)",
-        )
-        return *shared, smaller
+        why = "AP@k is divided by k where there are more relevant documents than that"
+        return *shared, rewritten("divided by min(k, R)", why, norm="min(k,R)")
     _only(_ST, measure, "norm", "min(k,R)")
     return shared
 
@@ -65,7 +60,6 @@ _TM = Offer(
 
 
 def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
-    _TM.check(measure)
     known = (RUN_QUERIES_ONLY, RETRIEVED_ONLY, SINGLE_PRECISION)
     if measure.name == "nDCG":
         return *known, EXPECTED_TIES, *_judged_ideal(_TM, measure)
@@ -77,12 +71,9 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
         return *known, POSITIVE_SCORES_COUNT
     if measure.name == "AP":
         _only(_TM, measure, "norm", "retrieved")
-        found = rewritten(
-            "divided by those found",
-            "AP is divided by the number of relevant documents found, so misses cost nothing",
-            norm="retrieved",
-        )
-        return *known, POSITIVE_SCORES, found
+        why = "AP is divided by the number of relevant documents found, so misses cost nothing"
+        by_found = rewritten("divided by those found", why, norm="retrieved")
+        return *known, POSITIVE_SCORES, by_found
     return *known, POSITIVE_SCORES
 
 
@@ -91,13 +82,8 @@ def _judged_ideal(offer: Offer, measure: Measure) -> tuple[Deviation, ...]:
     if "ideal" not in dict(measure.params):
         return ()
     _only(offer, measure, "ideal", "retrieved")
-    return (
-        rewritten(
-            "the ideal of what is known",
-            "the ideal ranking is made of all that is known, which is what was retrieved",
-            ideal="judged",
-        ),
-    )
+    why = "the ideal ranking is made of all that is known, which is what was retrieved"
+    return (rewritten("the ideal of what is known", why, ideal="judged"),)
 
 
 _SK = Offer(
@@ -111,7 +97,6 @@ _SK = Offer(
 
 
 def _sklearn(measure: Measure) -> tuple[Deviation, ...]:
-    _SK.check(measure)
     return (RUN_QUERIES_ONLY, RETRIEVED_ONLY, EXPECTED_TIES, *_judged_ideal(_SK, measure))
 
 
@@ -119,6 +104,7 @@ SENTENCE_TRANSFORMERS = Profile(
     "sentence-transformers",
     "sentence-transformers 6.2",
     _sentence_transformers,
+    _ST,
     beware="what its InformationRetrievalEvaluator says of the same scores; before version 6 "
     "equal scores stood as its heap left them, which nothing here reproduces",
 )
@@ -126,6 +112,7 @@ TORCHMETRICS = Profile(
     "torchmetrics",
     "torchmetrics 1.9",
     _torchmetrics,
+    _TM,
     beware="values are 32-bit floats there; with equal scores P, AP and RR depend on torch.topk, "
     "which promises no order, and R, Success and Rprec on a sort that is stable up to 16 documents",
 )
@@ -133,6 +120,7 @@ SKLEARN = Profile(
     "sklearn",
     "scikit-learn 1.9",
     _sklearn,
+    _SK,
     beware="ndcg_score and dcg_score of the retrieved documents; one document alone is refused "
     "there, and so are negative grades",
 )
@@ -155,27 +143,23 @@ _HAYSTACK = Offer("Haystack", _LISTS, {"nDCG": _UNCUT, "P": "it has R@k, SetR, R
 
 
 def _llama_index(measure: Measure) -> tuple[Deviation, ...]:
-    _LLAMA_INDEX.check(measure)
     shared = (RELEVANT_QUERIES, AS_GIVEN, RUN_QUERIES_ONLY)
     return (BINARY_GRADES, *shared) if measure.name == "nDCG" else shared
-
-
-def _haystack(measure: Measure) -> tuple[Deviation, ...]:
-    _HAYSTACK.check(measure)
-    return (AS_GIVEN,)
 
 
 LLAMA_INDEX = Profile(
     "llama-index",
     "llama-index-core 0.14",
     _llama_index,
+    _LLAMA_INDEX,
     beware="it has no cut-offs (k is the retriever's top_k) and refuses a query for which nothing "
     "is expected or nothing was retrieved; hit_rate is Success, or R with use_granular_hit_rate",
 )
 HAYSTACK = Profile(
     "haystack",
     "haystack-ai 3.4",
-    _haystack,
+    lambda _: (AS_GIVEN,),
+    _HAYSTACK,
     beware="with document_comparison_field='id' (by default documents of equal content are one); "
     "its recall is Success with mode single_hit, SetR with multi_hit",
 )

@@ -59,7 +59,6 @@ def _both(level: float) -> Deviation:
 
 
 def _deviations(measure: Measure) -> tuple[Deviation, ...]:
-    _OFFER.check(measure)
     shared = (WHOLE_GRADES, INPUT_TIES)
     if measure.name == "Bpref":
         return *shared, NEGATIVES_JUDGED, _both(float(measure.rel))  # type: ignore[arg-type] # a number
@@ -70,6 +69,7 @@ RANX = Profile(
     "ranx",
     "ranx 0.3",
     _deviations,
+    _OFFER,
     beware="as Qrels and Run objects with make_comparable=True; its sort is stable up to 15 "
     "documents only, so ties in longer rankings may stand otherwise there",
 )

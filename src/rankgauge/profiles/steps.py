@@ -15,27 +15,13 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import of_queries
-from rankgauge.profiles.deviations import Case, Change, Deviation
+from rankgauge.profiles.deviations import Case, Deviation
 
 __all__ = [
-    "ASCENDING_IDS",
-    "AS_GIVEN",
-    "BINARY_GRADES",
-    "EXPECTED_TIES",
-    "INPUT_TIES",
-    "NEGATIVES_JUDGED",
-    "NO_FIRST",
-    "NO_SELF",
-    "POSITIVE_SCORES",
-    "POSITIVE_SCORES_COUNT",
-    "RANKED_QUERIES_JUDGED",
-    "RELEVANT_QUERIES",
-    "RETRIEVED_ONLY",
-    "RUN_QUERIES_ONLY",
-    "SINGLE_PRECISION",
-    "UNDEFINED_LEFT_OUT",
-    "WHOLE_GRADES",
-    "clipped",
+    "ASCENDING_IDS", "AS_GIVEN", "BINARY_GRADES", "EXPECTED_TIES", "INPUT_TIES", "NEGATIVES_JUDGED",
+    "NO_FIRST", "NO_SELF", "POSITIVE_SCORES", "POSITIVE_SCORES_COUNT", "RANKED_QUERIES_JUDGED",
+    "RELEVANT_QUERIES", "RETRIEVED_ONLY", "RUN_QUERIES_ONLY", "SINGLE_PRECISION",
+    "UNDEFINED_LEFT_OUT", "WHOLE_GRADES", "clipped", "of_grades", "of_policy", "of_run",
     "rewritten",
 ]  # fmt: skip
 
@@ -47,11 +33,38 @@ def rewritten(name: str, why: str, **params: Any) -> Deviation:
     )
 
 
+def of_run(name: str, why: str, change: Callable[[PairTable], PairTable]) -> Deviation:
+    """A deviation that changes the table of the run."""
+
+    def changed(case: Case) -> Case:
+        return case._replace(run=replace(case.run, table=change(case.run.table)))
+
+    return Deviation(name, why, "run", changed)
+
+
+def _of_judgments(name: str, why: str, change: Callable[[Case], PairTable]) -> Deviation:
+    return Deviation(name, why, "judgments", lambda case: case._replace(qrels=Qrels(change(case))))
+
+
+def of_grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
+    """A deviation that changes the grades of the judgments."""
+
+    def table(case: Case) -> PairTable:
+        return replace(case.qrels.table, values=change(case.qrels.table.values))
+
+    return _of_judgments(name, why, table)
+
+
+def of_policy(name: str, why: str, **policies: Any) -> Deviation:
+    """A deviation that sets policies."""
+
+    def changed(case: Case) -> Case:
+        return case._replace(policies=replace(case.policies, **policies))
+
+    return Deviation(name, why, "order" if "ties" in policies else "policy", changed)
+
+
 # ---- of the run
-
-
-def _run(of_table: Callable[[PairTable], PairTable]) -> Change:
-    return lambda case: case._replace(run=replace(case.run, table=of_table(case.run.table)))
 
 
 def _single(table: PairTable) -> PairTable:
@@ -80,40 +93,43 @@ def _without_first(table: PairTable) -> PairTable:
     return table.keep(np.flatnonzero(kept))
 
 
-SINGLE_PRECISION = Deviation(
-    "32-bit scores",
-    "scores are kept as 32-bit floats: what differs beyond that is a tie",
-    "run",
-    _run(_single),
+SINGLE_PRECISION = of_run(
+    "32-bit scores", "scores are kept as 32-bit floats: what differs beyond that is a tie", _single
 )
-AS_GIVEN = Deviation(
+AS_GIVEN = of_run(
     "order as given",
     "documents are ranked in the order in which they are given; scores are not read",
-    "run",
-    _run(_as_given),
+    _as_given,
 )
-NO_SELF = Deviation(
+NO_SELF = of_run(
     "no self-retrieval",
     "a document whose id is that of the query is removed from its ranking",
-    "run",
-    _run(_without_self),
+    _without_self,
 )
-NO_FIRST = Deviation(
+NO_FIRST = of_run(
     "first result skipped",
     "the document with the highest score is removed from each ranking, whatever it is; of several "
     "the one that is given first",
-    "run",
-    _run(_without_first),
+    _without_first,
 )
-POSITIVE_SCORES = Deviation(
+POSITIVE_SCORES = of_run(
     "only scores above 0",
     "a document whose score is 0 or less never counts as relevant, wherever it stands",
-    "run",
-    _run(lambda table: table.keep(np.flatnonzero(table.values > 0))),
+    lambda table: table.keep(np.flatnonzero(table.values > 0)),
 )
 
 
 # ---- of the order of equal scores
+
+
+INPUT_TIES = of_policy(
+    "ties as given",
+    "equal scores stand in the order in which they are given (a stable sort)",
+    ties="input",
+)
+EXPECTED_TIES = of_policy(
+    "ties averaged", "a value is the mean over all orders of equal scores", ties="mean"
+)
 
 
 def _ascending(case: Case) -> Case:
@@ -122,60 +138,25 @@ def _ascending(case: Case) -> Case:
     by_id = table.docs.descending(np.arange(len(table)), numbers)[::-1]
     # lexsort is stable: where scores are equal, ids stay as they are.
     order = by_id[np.lexsort((-table.values[by_id], numbers[by_id]))]
-    return _input(case._replace(run=replace(case.run, table=_reordered(table, order))))
-
-
-def _reordered(table: PairTable, order: IntArray) -> PairTable:
-    """The rows in this order, which leaves each query where it is."""
-    return replace(
-        table, docs=table.docs.take(order), values=table.values[order], lines=None, ranks=None
-    )
-
-
-def _input(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, ties="input"))
-
-
-def _expected(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, ties="mean"))
+    docs, values = table.docs.take(order), table.values[order]
+    table = replace(table, docs=docs, values=values, lines=None, ranks=None)
+    return INPUT_TIES.change(case._replace(run=replace(case.run, table=table)))
 
 
 ASCENDING_IDS = Deviation(
-    "ties by ascending id",
-    "equal scores stand by document id ascending",
-    "order",
-    _ascending,
-)
-INPUT_TIES = Deviation(
-    "ties as given",
-    "equal scores stand in the order in which they are given (a stable sort)",
-    "order",
-    _input,
-)
-EXPECTED_TIES = Deviation(
-    "ties averaged",
-    "a value is the mean over all orders of equal scores",
-    "order",
-    _expected,
+    "ties by ascending id", "equal scores stand by document id ascending", "order", _ascending
 )
 
 
 # ---- of the judgments
 
 
-def _judgments(of_table: Callable[[PairTable], PairTable]) -> Change:
-    return lambda case: case._replace(qrels=Qrels(of_table(case.qrels.table)))
-
-
-def _grades(of_values: Callable[[FloatArray], FloatArray]) -> Change:
-    return _judgments(lambda table: replace(table, values=of_values(table.values)))
-
-
 def _binary(values: FloatArray) -> FloatArray:
     return np.where(values >= 1, 1.0, np.minimum(values, 0.0))
 
 
-def _of_relevant_queries(table: PairTable) -> PairTable:
+def _of_relevant_queries(case: Case) -> PairTable:
+    table = case.qrels.table
     relevant = np.bincount(table.query_numbers()[table.values >= 1], minlength=len(table.queries))
     return of_queries(table, np.flatnonzero(relevant))
 
@@ -196,100 +177,77 @@ def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) ->
     return np.array(found, dtype=np.int64)
 
 
-def _retrieved_only(case: Case) -> Case:
+def _retrieved_only(case: Case) -> PairTable:
     rows = _found(case, lambda scores: np.ones(len(scores), dtype=bool))
-    return case._replace(qrels=Qrels(case.qrels.table.keep(rows)))
+    return case.qrels.table.keep(rows)
 
 
-def _nothing_without_ranking(case: Case) -> Case:
+def _nothing_without_ranking(case: Case) -> PairTable:
     known = set(case.run.table.queries.tolist())
     table = case.qrels.table
     ranked = np.array([query in known for query in table.queries.tolist()], dtype=bool)
-    rows = np.flatnonzero(ranked[table.query_numbers()])
-    return case._replace(qrels=Qrels(table.keep(rows)))
+    return table.keep(np.flatnonzero(ranked[table.query_numbers()]))
 
 
-def _worthless(case: Case) -> Case:
-    table = case.qrels.table
-    values = table.values.copy()
+def _worthless(case: Case) -> PairTable:
+    values = case.qrels.table.values.copy()
     values[_found(case, lambda scores: scores <= 0)] = 0
-    return case._replace(qrels=Qrels(replace(table, values=values)))
+    return replace(case.qrels.table, values=values)
 
 
-RETRIEVED_ONLY = Deviation(
+RETRIEVED_ONLY = _of_judgments(
     "only retrieved documents are known",
     "judgments are given with the scores: a relevant document that was not retrieved is unknown",
-    "judgments",
     _retrieved_only,
 )
-RANKED_QUERIES_JUDGED = Deviation(
+RANKED_QUERIES_JUDGED = _of_judgments(
     "nothing is judged without a ranking",
     "a query that the run does not have counts as one without relevant documents",
-    "judgments",
     _nothing_without_ranking,
 )
-POSITIVE_SCORES_COUNT = Deviation(
-    POSITIVE_SCORES.name, POSITIVE_SCORES.why, "judgments", _worthless
-)
-RELEVANT_QUERIES = Deviation(
+POSITIVE_SCORES_COUNT = _of_judgments(POSITIVE_SCORES.name, POSITIVE_SCORES.why, _worthless)
+RELEVANT_QUERIES = _of_judgments(
     "only queries with a relevant document",
     "a query without a relevant document is left out of the mean, not counted 0",
-    "judgments",
-    _judgments(_of_relevant_queries),
+    _of_relevant_queries,
 )
-WHOLE_GRADES = Deviation(
+WHOLE_GRADES = of_grades(
     "whole grades",
     "grades are cut to whole numbers: 0.5 is 0 and 2.9 is 2",
-    "judgments",
-    _grades(lambda values: np.trunc(values) + 0.0),
+    lambda values: np.trunc(values) + 0.0,
 )
-BINARY_GRADES = Deviation(
+BINARY_GRADES = of_grades(
     "binary grades",
     "a document is relevant or not: every grade from 1 on is 1, and those below are 0",
-    "judgments",
-    _grades(_binary),
+    _binary,
 )
-NEGATIVES_JUDGED = Deviation(
+NEGATIVES_JUDGED = of_grades(
     "negative grades are judged",
     "a document with a negative grade is judged not relevant, not pooled only",
-    "judgments",
-    _grades(lambda values: np.maximum(values, 0.0)),
+    lambda values: np.maximum(values, 0.0),
 )
 
 
 @lru_cache(maxsize=64)
 def clipped(top: float) -> Deviation:
     """Grades above a top count as it; one and the same for each top."""
-    return Deviation(
+    return of_grades(
         "grades clipped at the top",
         f"grades above the top that is stated ({top:g}) are taken for it",
-        "judgments",
-        _grades(lambda values: np.minimum(values, top)),
+        lambda values: np.minimum(values, top),
     )
 
 
 # ---- of a policy
 
 
-def _run_queries(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, queries="intersection"))
-
-
-RUN_QUERIES_ONLY = Deviation(
+RUN_QUERIES_ONLY = of_policy(
     "only queries of the run",
     "a judged query that the run does not have is left out of the mean, not counted 0",
-    "policy",
-    _run_queries,
+    queries="intersection",
 )
-
-
-def _left_out(case: Case) -> Case:
-    return case._replace(policies=replace(case.policies, undefined="skip"))
-
-
-UNDEFINED_LEFT_OUT = Deviation(
+UNDEFINED_LEFT_OUT = of_policy(
     "undefined values left out",
     "a query without a value is left out of the mean, not counted 0",
-    "policy",
-    _left_out,
+    undefined="skip",
 )

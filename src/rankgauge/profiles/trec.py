@@ -15,21 +15,20 @@ from rankgauge.profiles.steps import (
 
 __all__ = ["PYTREC_EVAL", "TREC_EVAL_9", "TREC_EVAL_10", "of_trec_eval"]
 
-_CUT = "k rel judged_only"
 _WORDS = {
     **dict.fromkeys(("P", "R", "RelP", "Success"), "k! rel judged_only"),
     **dict.fromkeys(
         ("RR", "Rprec", "SetP", "SetR", "SetAP", "SetRelP", "GMAP", "IPrecAvg", "binG"),
         "rel judged_only",
     ),
-    "AP": _CUT,
+    "AP": "k rel judged_only",
     "nDCG": "k judged_only",
     "SetF": "beta rel judged_only",
     "IPrec": "recall! rel judged_only",
     "RprecMult": "mult! rel judged_only",
     **dict.fromkeys(("G", "RnDCG", "nDCGrel"), "judged_only"),
     **dict.fromkeys(("Bpref", "GMBpref", "infAP", "NumNonrelRet"), "rel"),
-    **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), ""),
+    **dict.fromkeys(("NumRet", "NumRel"), ""),
     "NumRelRet": "rel",
     "Utility": "hit noise miss rel judged_only",
 }
@@ -40,68 +39,59 @@ _NEAR = {
     "FirstRel": "it has RR, which is 1 divided by that rank",
     "Judged": "version 10 has unj_k, the unjudged; the profile ir_measures has Judged@k",
 }
-_UNWRITTEN = "it reads memory that it never wrote"
 _PYTREC_EVAL = Offer(
     "pytrec_eval",
     # Other worths than those by default are not read, and the value is then 0.
     {**_WORDS, "Utility": "rel judged_only"},
     {**_NEAR, "Utility": "other worths than by default are not read there: ask for Utility"},
 )
-_TREC_EVAL_9 = Offer("trec_eval 9", _WORDS, _NEAR)
 _TREC_EVAL_10 = Offer(
     "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR,
-    {"RBP": _UNWRITTEN},
+    {"RBP": "it reads memory that it never wrote"},
 )  # fmt: skip
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
     """How its measures differ from ours of the same name, up to version 9."""
     if measure.name == "SetF" and measure.beta != 1:
-        return (
-            rewritten(
-                "beta is not squared",
-                "set_F weighs recall by beta where the definition has its square",
-                beta=math.sqrt(measure.beta),  # type: ignore[arg-type] # beta is a number
-            ),
-        )
+        why = "set_F weighs recall by beta where the definition has its square"
+        root = math.sqrt(measure.beta)  # type: ignore[arg-type] # beta is a number
+        return (rewritten("beta is not squared", why, beta=root),)
     return ()
 
 
 def _pytrec_eval(measure: Measure) -> tuple[Deviation, ...]:
-    _PYTREC_EVAL.check(measure)
     return SINGLE_PRECISION, *of_trec_eval(measure), RUN_QUERIES_ONLY
 
 
-def _trec_eval_9(measure: Measure) -> tuple[Deviation, ...]:
-    _TREC_EVAL_9.check(measure)
-    return WHOLE_GRADES, SINGLE_PRECISION, *of_trec_eval(measure), RUN_QUERIES_ONLY
-
-
 def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
-    _TREC_EVAL_10.check(measure)
-    rounded: tuple[Deviation, ...] = ()
-    if measure.name in {"IPrec", "IPrecAvg"}:
-        rounded = (
-            rewritten(
-                "recall points rounded",
-                "the number of documents that make a recall is rounded to the nearest, not up: "
-                "precision may be that of a lower recall",
-                points="nearest",
-            ),
-        )
-    return WHOLE_GRADES, *rounded, *of_trec_eval(measure)
+    if measure.name not in {"IPrec", "IPrecAvg"}:
+        return WHOLE_GRADES, *of_trec_eval(measure)
+    why = (
+        "the number of documents that make a recall is rounded to the nearest, not up: "
+        "precision may be that of a lower recall"
+    )
+    return WHOLE_GRADES, rewritten("recall points rounded", why, points="nearest")
 
 
 PYTREC_EVAL = Profile(
     "pytrec_eval",
     "pytrec_eval-terrier 0.5",
     _pytrec_eval,
+    _PYTREC_EVAL,
     beware="it takes whole grades only",
 )
-TREC_EVAL_9 = Profile("trec_eval-9", "trec_eval 9.0", _trec_eval_9, beware="without its option -c")
+TREC_EVAL_9 = Profile(
+    "trec_eval-9",
+    "trec_eval 9.0",
+    lambda measure: (WHOLE_GRADES, *_pytrec_eval(measure)),
+    Offer("trec_eval 9", _WORDS, _NEAR),
+    beware="without its option -c",
+)
 TREC_EVAL_10 = Profile(
     "trec_eval-10",
     "trec_eval 10.0",
     _trec_eval_10,
+    _TREC_EVAL_10,
     beware="with its option -c: without it, version 10 stops where the run lacks a judged query",
 )

@@ -97,14 +97,6 @@ def search_deeper(
 
     Asked for are ``k * depth`` hits; where fewer than k of them are kept four times as many, and so
     on, until the retriever gives fewer than were asked for.
-
-    Args:
-        retriever: Any retriever.
-        queries: The queries.
-        k: How many are wanted.
-        depth: How many are asked for at first, for each that is wanted.
-        most: How many there are at all.
-        kept: What is of use of the hits of a query, best first.
     """
     found: list[Ranking] = [[] for _ in queries]
     waiting = list(range(len(queries))) if most else []
@@ -139,14 +131,6 @@ def document_texts(
     documents: Iterable[Document], fields: Sequence[str] | None = None
 ) -> Iterator[tuple[str, str]]:
     """Id and text of each document.
-
-    Args:
-        documents: The documents.
-        fields: What makes up the text, joined by blanks: ``title``, ``text`` or others; if left
-            out, title and text, the title once.
-
-    Raises:
-        InputError: If something is no document, or no document has one of these fields.
 
     Example:
         >>> list(document_texts([Document("d1", "Hours", "Nine to five.")], ["text"]))

@@ -21,16 +21,6 @@ class FrameworkRetriever:
 
     An empty query finds nothing and is not passed on. An object of a framework does not say what it
     is made of, so its settings are what the caller says; without them it has none.
-
-    Args:
-        source: The object.
-        depth: How many hits to ask for, if more than `k`.
-        settings: What tells it from others.
-        options: Options of the adapter that decide about rankings; part of the settings.
-
-    Raises:
-        InputError: If the object lacks the method, the depth is not a whole number from 1, or
-            settings are no mapping.
     """
 
     TYPE: ClassVar[str]
@@ -76,11 +66,7 @@ class FrameworkRetriever:
         """Nothing: the index is as you made it."""
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query.
-
-        Raises:
-            InputError: If a document has no id, or what comes back is no ranking.
-        """
+        """One ranking for each query."""
         depth = max(k, self._depth)
         asked = self._deepened(depth)
         return [
@@ -131,6 +117,4 @@ def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapte
 
 
 def _is_id(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, str) and bool(value))
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

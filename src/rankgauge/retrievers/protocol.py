@@ -24,6 +24,7 @@ from rankgauge.retrievers.hits import Hits, adapter_hint, hits_of, shown
 __all__ = [
     "Retriever", "aligned", "describe_error", "has_index", "holds", "index_documents",
     "indexing_seconds", "is_async", "responses_of", "search", "settings_of",
+    "takes_k",
 ]  # fmt: skip
 
 # What the method of a retriever that takes a text is called elsewhere.
@@ -52,11 +53,9 @@ class Retriever(Protocol):
 
     def index(self, documents: Iterable[Document], /) -> object:
         """Take in the documents; they can be iterated more than once."""
-        ...
 
     def search(self, queries: Sequence[Query], k: int, /) -> Any:
         """At most `k` documents for each query, in the order of the queries, each best first."""
-        ...
 
 
 def has_index(retriever: Any) -> bool:
@@ -224,14 +223,6 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     """A function of queries and k that asks the retriever and returns what it returned.
 
     What it returns holds one ranking for each query; it is awaitable where the retriever is async.
-
-    Args:
-        retriever: An object with ``index`` and ``search``, or a callable of a text (and of `k`, if
-            it has a parameter of that name).
-        batched: The callable takes a list of texts and returns a list of rankings.
-
-    Raises:
-        InputError: If it is neither, or a class of such objects.
     """
     if isinstance(retriever, type):
         raise InputError(
@@ -268,12 +259,18 @@ async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
     return [await one for one in found]
 
 
-def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
+def takes_k(retriever: Any) -> bool:
+    """Whether a retriever is told how many documents to return."""
+    if has_index(retriever):
+        return True
     try:
-        takes_k = "k" in inspect.signature(call).parameters
+        return "k" in inspect.signature(retriever).parameters
     except (TypeError, ValueError):  # some that are written in C do not say
-        takes_k = False
-    return (lambda text, k: call(text, k=k)) if takes_k else (lambda text, _: call(text))
+        return False
+
+
+def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
+    return (lambda text, k: call(text, k=k)) if takes_k(call) else (lambda text, _: call(text))
 
 
 def _made_of(value: Any) -> str:

@@ -1,12 +1,64 @@
 """Functions and classes that tutorials use, thin over ``evaluate()``."""
 
-from rankgauge.tutorials.benchmark import BenchmarkResult, RetrievalBenchmark
-from rankgauge.tutorials.evaluator import QueryEvaluation, RetrievalEvaluator, RetrievalMetrics
+from __future__ import annotations
 
-__all__ = [
-    "BenchmarkResult",
-    "QueryEvaluation",
-    "RetrievalBenchmark",
-    "RetrievalEvaluator",
-    "RetrievalMetrics",
-]
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.tutorials.benchmark import RetrievalBenchmark as RetrievalBenchmark
+    from rankgauge.tutorials.comparison import (
+        RetrieverComparison as RetrieverComparison,
+        RetrieverValues as RetrieverValues,
+    )
+    from rankgauge.tutorials.evaluator import (
+        MetricValues as MetricValues,
+        QueryEvaluation as QueryEvaluation,
+        RetrievalEvaluator as RetrievalEvaluator,
+    )
+    from rankgauge.tutorials.functional import (
+        average_precision as average_precision,
+        calculate_ndcg_at_k as calculate_ndcg_at_k,
+        calculate_precision_recall as calculate_precision_recall,
+        dcg as dcg,
+        dcg_at_k as dcg_at_k,
+        evaluate_retrieval as evaluate_retrieval,
+        expected_reciprocal_rank as expected_reciprocal_rank,
+        f1_at_k as f1_at_k,
+        hit_rate as hit_rate,
+        hit_rate_at_k as hit_rate_at_k,
+        mean_hit_rate as mean_hit_rate,
+        mean_reciprocal_rank as mean_reciprocal_rank,
+        mrr as mrr,
+        ndcg as ndcg,
+        ndcg_at_k as ndcg_at_k,
+        precision_at_k as precision_at_k,
+        recall_at_k as recall_at_k,
+        reciprocal_rank as reciprocal_rank,
+        success_at_k as success_at_k,
+    )
+    from rankgauge.tutorials.records import (
+        GradedRetrievalMetrics as GradedRetrievalMetrics,
+        GradedRetrievalResult as GradedRetrievalResult,
+        RetrievalMetrics as RetrievalMetrics,
+        RetrievalResult as RetrievalResult,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "benchmark": "RetrievalBenchmark",
+        "comparison": "RetrieverComparison RetrieverValues",
+        "evaluator": "MetricValues QueryEvaluation RetrievalEvaluator",
+        "functional": (
+            "average_precision calculate_ndcg_at_k calculate_precision_recall dcg "
+            "dcg_at_k evaluate_retrieval expected_reciprocal_rank f1_at_k hit_rate "
+            "hit_rate_at_k mean_hit_rate mean_reciprocal_rank mrr ndcg ndcg_at_k "
+            "precision_at_k recall_at_k reciprocal_rank success_at_k"
+        ),
+        "records": (
+            "GradedRetrievalMetrics GradedRetrievalResult RetrievalMetrics RetrievalResult"
+        ),
+    },
+)

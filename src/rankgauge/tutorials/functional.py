@@ -1,40 +1,49 @@
 """Plain functions: one ranking, what is relevant, one number.
 
-``precision_at_k(["d2", "d1"], {"d1"}, 2)`` is what most people write first, so it is here. Every
-function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the
-same; for many queries, several measures or anything that is kept, use that.
+Every function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the same;
+for many queries, several measures or anything that is kept, use that. The page of the measure has
+its formula, range and source: P, R, F, Success, RR, AP, DCG, nDCG, ERR.
 
-All of them take
+The arguments are
 
 - ``retrieved``: the document ids of a ranking, best first: a list, a tuple or an array;
 - ``relevant`` (``grades`` where only grades make sense): the relevant documents: a set or list
   (grade 1), or a mapping of document id to grade;
-- ``k``: the cut-off, at least 1. A ranking shorter than k is no error; where k can be left out, the
-  whole ranking counts;
-- ``rel``: the grade from which a document counts as relevant, for measures that ask only
-  "relevant or not";
-- ``gain``, of the measures that read grades: ``linear``, ``exp``, or a mapping of grade to gain.
+- ``k``: the cut-off, at least 1. Where it may be left out, the whole ranking counts; a ranking
+  shorter than k is no error;
+- ``rel``: the grade from which a document counts as relevant, for binary measures;
+- ``gain``, of graded measures: ``linear``, ``exp`` (``2^grade - 1``), or a mapping of grade to
+  gain.
 
-They return one float, so what is undefined (nothing is relevant) is 0.0 here. ``evaluate()`` keeps
-the two apart: its value per query is NaN, and it says for how many.
+The keywords ``retrieved_ids`` and ``relevant_ids`` (or ``relevance_scores``) are other names of the
+first two, and ``max_grade`` one of ``top``.
 
-Document ids are text, whole numbers or bytes, one kind in a ranking. A document that stands twice
-is an error: many scripts count it twice, and recall and nDCG can pass 1.
+Functions of several queries take a list of rankings and a list of what is relevant, two mappings by
+query id, or, without ``relevant``, records that hold both, such as ``(retrieved, relevant)`` pairs.
+A query without a ranking counts 0; no query is an error.
 
-All of them raise :class:`~rankgauge.InputError` if a ranking has no order, a document stands
-twice, an id is no id or a grade no finite number; its kind
-:class:`~rankgauge.MismatchError` if no document meets because the ids of the two sides are
-written in different ways; and :class:`~rankgauge.UnknownName` if k is not a whole number of
-at least 1, or another choice is not possible.
+They return one float, so what is undefined (nothing is relevant) is 0.0 here. In ``evaluate()`` the
+value of such a query is NaN, and it says for how many.
+
+Document ids are text, whole numbers or bytes, one kind in a ranking. A duplicate document is an
+error: counted twice, it could push recall and nDCG above 1.
+
+All of them raise :class:`~rankgauge.InputError` if a ranking has no order or a duplicate document,
+an id is no id, or a grade no finite number; its kind :class:`~rankgauge.MismatchError` if no
+document matches because the ids of the two sides are written in different ways; and
+:class:`~rankgauge.UnknownName` if k is not a whole number of at least 1, or another choice is not
+possible.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set as AbstractSet
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from rankgauge.core.ids import Blame, Ids, near_match, show_id
 from rankgauge.data.judged_run import JudgedRun
@@ -44,17 +53,25 @@ from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.frames import listed, short
 from rankgauge.formats.mappings import is_list, labelled
 from rankgauge.formats.numbers import finite_numbers
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.measure import Measure, parse
+
+if TYPE_CHECKING:
+    from rankgauge.tutorials.evaluator import QueryEvaluation
 
 __all__ = [
     "average_precision",
+    "calculate_ndcg_at_k",
+    "calculate_precision_recall",
     "dcg",
     "dcg_at_k",
+    "evaluate_retrieval",
     "expected_reciprocal_rank",
     "f1_at_k",
+    "hit_rate",
     "hit_rate_at_k",
     "mean_hit_rate",
     "mean_reciprocal_rank",
+    "mrr",
     "ndcg",
     "ndcg_at_k",
     "precision_at_k",
@@ -66,15 +83,40 @@ __all__ = [
 Ranking: TypeAlias = Iterable[Any]
 Judgments: TypeAlias = Mapping[Any, float] | Iterable[Any]
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 # An unjudged document: no hit and no gain, whatever the gains are.
 _UNJUDGED = -1.0
+# A cut-off that is below every ranking.
+_LONGEST = 1_000_000_000
 
 
+def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let a function take the keywords that tutorials use."""
+    first, second, *_ = inspect.signature(function).parameters
+    names = {
+        "retrieved_ids": first, "relevant_ids": second, "relevance_scores": second,
+        "max_grade": "top",
+    }  # fmt: skip
+
+    @functools.wraps(function)
+    def renamed(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if names.keys().isdisjoint(kwargs):
+            return function(*args, **kwargs)
+        given = {names.get(name, name): value for name, value in kwargs.items()}
+        if len(given) < len(kwargs):
+            raise TypeError(f"{function.__name__}() got an argument by two names: {[*kwargs]}")
+        return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
+
+    return renamed
+
+
+@_with_other_names
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Precision: the share of the first k ranks that hold a relevant document.
+    """Return the share of the first k ranks with a relevant document.
 
-    Formula: ``|relevant in the first k| / k``. A shorter ranking is divided by k all the same.
-    Range: 0 to 1; with R relevant documents it cannot pass R / k.
+    A shorter ranking is divided by k, too.
 
     Example:
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
@@ -83,11 +125,9 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
     return _value(Measure("P")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Recall: the share of the relevant documents that stand in the first k ranks.
-
-    Formula: ``|relevant in the first k| / |relevant|``. 0.0 if nothing is relevant.
-    Range: 0 to 1; it cannot reach 1 where k is smaller than the number of relevant documents.
+    """Return the share of the relevant documents that are in the first k ranks.
 
     Example:
         >>> recall_at_k([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3)
@@ -96,14 +136,11 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
     return _value(Measure("R")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def f1_at_k(
     retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
 ) -> float:
-    """F1: the harmonic mean of precision and recall at k.
-
-    Formula: ``2 P R / (P + R)``; with beta, ``(1 + beta²) P R / (beta² P + R)``, where beta is the
-    weight of recall.
-    0.0 if nothing is relevant. Range: 0 to 1.
+    """Return the harmonic mean of precision and recall at k; `beta` is the weight of recall.
 
     Example:
         >>> round(f1_at_k([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), 4)
@@ -112,10 +149,9 @@ def f1_at_k(
     return _value(Measure("F")(k=k, beta=beta, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Hit rate of one query: 1.0 if a relevant document stands in the first k ranks, else 0.0.
-
-    The rate over queries is :func:`mean_hit_rate`. Range: 0 or 1.
+    """Return 1.0 if a relevant document is in the first k ranks, else 0.0.
 
     Example:
         >>> hit_rate_at_k(["d4", "d1"], {"d1"}, 1), hit_rate_at_k(["d4", "d1"], {"d1"}, 2)
@@ -124,17 +160,11 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
     return _value(Measure("Success")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
-    """Success: the other name of :func:`hit_rate_at_k`; over many queries, their mean.
+    """Return :func:`hit_rate_at_k` of one query, or :func:`mean_hit_rate` of records.
 
-    ``success_at_k(retrieved, relevant, k)`` is one query; ``success_at_k(records, k)`` is the
-    share of the records with a hit, as in :func:`mean_hit_rate`. Range: 0 to 1.
-
-    Args:
-        retrieved: The ranking, best first; or records.
-        relevant: The relevant documents; or, after records, the cut-off.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
+    ``success_at_k(retrieved, relevant, k)`` is one query, ``success_at_k(records, k)`` many.
 
     Example:
         >>> success_at_k(["d4", "d1"], {"d1"}, 2)
@@ -147,13 +177,11 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
     return hit_rate_at_k(retrieved, relevant, k, rel=rel)
 
 
+@_with_other_names
 def reciprocal_rank(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Reciprocal rank: 1 / the rank of the first relevant document.
-
-    0.0 if none is in the first k (in the ranking, without k), or nothing is relevant.
-    Range: 0 to 1.
+    """Return 1 / the rank of the first relevant document, 0.0 if none is in the first k.
 
     Example:
         >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
@@ -162,6 +190,7 @@ def reciprocal_rank(
     return _value(Measure("RR")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def average_precision(
     retrieved: Ranking,
     relevant: Judgments,
@@ -170,12 +199,11 @@ def average_precision(
     norm: str = "R",
     rel: float = 1,
 ) -> float:
-    """Average precision: the mean of the precisions at the ranks of the relevant documents.
+    """Return the mean of the precisions at the ranks of the relevant documents.
 
-    Formula: the sum of ``precision_at_k`` at those ranks, divided by R, the number of all relevant
-    documents. Other tools divide by something else and call it the same: `norm` is ``R``,
-    ``min(k,R)``, ``k``, or ``retrieved`` (the relevant documents found).
-    0.0 if nothing is relevant. Range: 0 to 1.
+    Their sum is divided by R, the number of all relevant documents. Other tools divide by something
+    else and call it the same: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
+    documents found).
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -186,13 +214,11 @@ def average_precision(
     return _value(Measure("AP")(k=k, norm=norm, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def dcg_at_k(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
 ) -> float:
-    """Discounted cumulative gain of the first k ranks.
-
-    Formula: the sum of ``gain / log2(rank + 1)``; the gain is the grade (``linear``) or
-    ``2^grade - 1`` (``exp``). Range: 0 upwards, without a bound.
+    """Return the discounted cumulative gain: the sum of ``gain / log2(rank + 1)``.
 
     Example:
         >>> round(dcg_at_k(list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), 2)
@@ -201,6 +227,7 @@ def dcg_at_k(
     return _value(Measure("DCG")(k=k, gain=gain), retrieved, relevant)
 
 
+@_with_other_names
 def ndcg_at_k(
     retrieved: Ranking,
     relevant: Judgments,
@@ -209,12 +236,11 @@ def ndcg_at_k(
     gain: Any = "linear",
     ideal: str = "judged",
 ) -> float:
-    """Normalised DCG: DCG divided by that of the best possible ranking.
+    """Return DCG divided by that of the best possible ranking.
 
     The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
     was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
     (of the whole ranking) or ``topk`` (of the first k).
-    0.0 if no gain is possible. Range: 0 to 1.
 
     Example:
         >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}
@@ -226,14 +252,14 @@ def ndcg_at_k(
     return _value(Measure("nDCG")(k=k, gain=gain, ideal=ideal), retrieved, relevant)
 
 
+@_with_other_names
 def expected_reciprocal_rank(
     retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
 ) -> float:
-    """Expected reciprocal rank: where a reader stops who stops at a good document.
+    """Return the expected reciprocal rank of the document at which a reader stops.
 
-    Formula: the sum over ranks of ``stops(rank) / rank``, where a reader who comes to a document
-    stops with the chance ``(2^grade - 1) / 2^top``. `top` is the highest grade of the scale, and a
-    grade above it an error; values depend on it, so state it. Range: 0 to below 1.
+    `top` is the highest grade of the scale, and a grade above it an error; values depend on it, so
+    state it.
 
     Example:
         >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}
@@ -244,10 +270,7 @@ def expected_reciprocal_rank(
 
 
 def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") -> float:
-    """Discounted cumulative gain of a bare list of grades, in rank order.
-
-    `grades` holds the grade at each rank, from rank 1 on; 0 where a document is not relevant.
-    Formula and range: see :func:`dcg_at_k`.
+    """Return the discounted cumulative gain of a list of grades, in rank order.
 
     Example:
         >>> round(dcg([2, 0, 2, 1]), 4)
@@ -264,13 +287,11 @@ def ndcg(
     *,
     gain: Any = "linear",
 ) -> float:
-    """Normalised DCG of a bare list of grades, in rank order.
+    """Return the normalized DCG of a list of grades, in rank order.
 
-    `grades` is that of :func:`dcg`. Give the grades of all judged documents as `ideal`, in any
-    order; a grade that was retrieved and is not among them is an error. A bare list does not show
-    what was not retrieved: without `ideal` the best ranking is made of the same grades, and the
-    value is too high wherever a relevant document was missed. 0.0 if no gain is possible.
-    Range: 0 to 1.
+    Give the grades of all judged documents as `ideal`, in any order; a grade that was retrieved and
+    is not among them is an error. Without `ideal` the best ranking is made of the same grades, and
+    the value is too high wherever a relevant document was missed.
 
     Example:
         >>> round(ndcg([1, 3, 0, 2, 1], 5, ideal=[3, 2, 1, 1, 0]), 3)
@@ -286,21 +307,11 @@ def ndcg(
     return _number(Measure("nDCG")(k=k, gain=gain), run)
 
 
+@_with_other_names
 def mean_reciprocal_rank(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """MRR: the mean over queries of the reciprocal rank of the first relevant document.
-
-    A query with nothing relevant counts 0; no query is an error: a mean of nothing is no number.
-    Range: 0 to 1.
-
-    Args:
-        retrieved: A ranking for each query: a list of lists, or query id to ranking. Without
-            `relevant`: records that hold both, such as ``(retrieved, relevant)`` pairs.
-        relevant: The relevant documents of each query, in the same order or by the same ids. A
-            query that is missing from `retrieved` counts 0.
-        k: The cut-off; the whole rankings if left out.
-        rel: The grade from which a document counts as relevant.
+    """Return the mean over several queries of :func:`reciprocal_rank`.
 
     Example:
         >>> mean_reciprocal_rank([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}])
@@ -311,20 +322,13 @@ def mean_reciprocal_rank(
     return _mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
 
 
+@_with_other_names
 def mean_hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Hit rate: the share of the queries with a relevant document in the first k ranks.
+    """Return the share of several queries with a relevant document in the first k ranks.
 
-    No query is an error: a mean of nothing is no number. Range: 0 to 1.
-
-    Args:
-        retrieved: A ranking for each query: a list of lists, or query id to ranking; or records
-            that hold both, such as ``(retrieved, relevant)`` pairs: then the cut-off follows.
-        relevant: The relevant documents of each query, in the same order or by the same ids. A
-            query that is missing from `retrieved` counts 0.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
+    After records the cut-off follows: ``mean_hit_rate(records, k)``.
 
     Example:
         >>> mean_hit_rate([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}], 1)
@@ -342,6 +346,99 @@ def mean_hit_rate(
         # After records the cut-off stands second.
         k, relevant = int(relevant), None
     return _mean(Measure("Success")(k=k, rel=rel), retrieved, relevant)
+
+
+@_with_other_names
+def hit_rate(
+    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
+) -> float:
+    """Return whether a relevant document was retrieved (1.0 or 0.0); the share of several queries.
+
+    Example:
+        >>> hit_rate(["d4", "d1"], {"d1"}), hit_rate(["d4", "d1"], {"d1"}, k=1)
+        (1.0, 0.0)
+        >>> hit_rate([["d4", "d1"], ["d2"]], [{"d1"}, {"d1"}])
+        0.5
+    """
+    measure = Measure("Success")(k=_LONGEST if k is None else k, rel=rel)
+    return _one_or_mean(measure, retrieved, relevant)
+
+
+@_with_other_names
+def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
+    """Return :func:`reciprocal_rank` of one query, :func:`mean_reciprocal_rank` of several.
+
+    Example:
+        >>> mrr(["d3", "d1"], {"d1"}), mrr([["d3", "d1"], ["d1"]], [{"d1"}, {"d1"}])
+        (0.5, 0.75)
+    """
+    return _one_or_mean(Measure("RR")(k=k, rel=rel), retrieved, relevant)
+
+
+calculate_ndcg_at_k = ndcg_at_k
+
+
+@_with_other_names
+def calculate_precision_recall(retrieved: Ranking, relevant: Judgments) -> QueryEvaluation:
+    """Return precision, recall, F1 and counts of everything that was retrieved.
+
+    The attributes ``precision``, ``recall``, ``f1``, ``retrieved_count``, ``relevant_count`` and
+    ``relevant_retrieved`` are keys, too: ``result["f1"]``.
+
+    Example:
+        >>> result = calculate_precision_recall([1, 2, 3, 4, 5], [1, 3, 6, 7])
+        >>> result.precision, result.recall, round(result.f1, 4)
+        (0.4, 0.5, 0.4444)
+    """
+    # The evaluator is loaded here, so that a single function loads no more than it needs.
+    from rankgauge.tutorials.evaluator import RetrievalEvaluator
+
+    return RetrievalEvaluator().evaluate_single("1", retrieved, relevant)
+
+
+def evaluate_retrieval(
+    queries: Iterable[Any], retrieved: Iterable[Any], relevant: Iterable[Any], k: int = 5
+) -> dict[str, float]:
+    """Return the means over queries of precision and recall at k, hit rate at k, and MRR.
+
+    Args:
+        queries: The queries; only their number counts.
+        retrieved: A ranking for each query, in the same order.
+        relevant: The relevant documents of each query, in the same order.
+        k: The cut-off; MRR is over the whole rankings.
+
+    Returns:
+        ``precision``, ``recall``, ``hit_rate`` and ``mrr``, as numbers.
+
+    Raises:
+        InputError: If the three have different lengths.
+
+    Example:
+        >>> evaluate_retrieval(["late fees"], [["d2", "d1"]], [{"d1"}], k=2)
+        {'precision': 0.5, 'recall': 1.0, 'hit_rate': 1.0, 'mrr': 0.5}
+    """
+    columns = [*map(list, (queries, retrieved, relevant))]
+    lengths = [*map(len, columns)]
+    if len({*lengths}) > 1:
+        raise InputError(
+            "got {} queries, {} rankings and {} sets of relevant documents".format(*lengths),
+            fix="give one ranking and one set of relevant documents for each query",
+        )
+    names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
+    measures = {key: parse(name) for key, name in names.items()}
+    records = {"retrieved": columns[1], "relevant": columns[2]}
+    means = evaluate(records, measures=[*measures.values()]).mean()
+    return {key: means[str(measure)] for key, measure in measures.items()}
+
+
+def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
+    """The value of one ranking, or the mean over several."""
+    if relevant is None or isinstance(retrieved, Mapping):
+        return _mean(measure, retrieved, relevant)
+    docs = listed(retrieved) if is_list(retrieved) else retrieved
+    if is_list(docs) and len(docs) and is_list(docs[0]):
+        return _mean(measure, docs, relevant)
+    return _value(measure, docs, relevant)
 
 
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
