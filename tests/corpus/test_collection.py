@@ -95,7 +95,7 @@ def test_a_folder_is_read_as_beir_lays_it_out(tmp_path):
     assert found.queries["q1"].text == "why"
     with pytest.raises(InputError, match="neither documents nor queries"):
         Collection.read(_made(tmp_path / "empty"))
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such file or folder"):
         Collection.read(tmp_path / "gone")
 
 

@@ -245,11 +245,7 @@ class Benchmark:
         return self._runs[name]
 
     def _session(
-        self,
-        name: str,
-        retriever: Any,
-        limits: Limits,
-        settings: Mapping[str, Any] | None = None,
+        self, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
     ) -> Session:
         options = RunOptions(
             self.k, self.qrels, self.queries, self.store, self._keeper, self.progress

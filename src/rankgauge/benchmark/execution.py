@@ -22,6 +22,7 @@ from rankgauge.benchmark.journal import Response, query_key
 from rankgauge.benchmark.limits import Limits
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
+from rankgauge.retrievers.base import batches
 from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, awaited
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
@@ -220,7 +221,7 @@ def ask(
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
     size = limits.batch or (_BATCH if together else 1)
-    tasks = (_Task(list(some)) for some in _batches(queries, size))
+    tasks = (_Task(some) for some in batches(queries, size))
     recorder = _Recorder(k, limits, record)
     try:
         if is_async(retriever):
@@ -232,12 +233,6 @@ def ask(
     except _Enough:
         return False
     return True
-
-
-def _batches(queries: Iterable[Query], size: int) -> Iterator[tuple[Query, ...]]:
-    rest = iter(queries)
-    while some := tuple(itertools.islice(rest, size)):
-        yield some
 
 
 # ---- in order, in this thread

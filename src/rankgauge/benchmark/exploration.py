@@ -174,7 +174,7 @@ class Exploration(Result):
                 trial.name,
                 *(_value_text(trial.configuration.get(name)) for name in self.settings),
                 trial.value,
-                *((_milliseconds(trial.latency),) if timed else ()),
+                *((trial.latency and trial.latency * 1000,) if timed else ()),
                 ", ".join(self._marks(trial, front)),
             )
             for trial in order
@@ -327,10 +327,6 @@ def _value_text(value: Any) -> str:
         inner = ", ".join(f"{k}={_value_text(v)}" for k, v in value.items() if k != "type")
         return f"{value.get('type', '')}({inner})"
     return value if isinstance(value, str) else f"{value!r:.40}"
-
-
-def _milliseconds(latency: float | None) -> Cell:
-    return None if latency is None else latency * 1000
 
 
 def explore(  # noqa: PLR0913 - each is a choice that is printed

@@ -121,6 +121,7 @@ class Journal:
         folder: The folder.
         head: What ``run.json`` says.
         notes: What was found damaged, or of an old format, when it was opened and read.
+        resumed: Whether it held responses when it was opened.
     """
 
     def __init__(self, folder: Path, *, k: int | None = None, keeper: object = None) -> None:
@@ -133,7 +134,7 @@ class Journal:
         self._file = -1
         self._lock = -1
         self._synced = 0.0
-        self._resumed = False
+        self.resumed = False
 
     # ---- writing
 
@@ -168,18 +169,13 @@ class Journal:
             raise _unwritable(self.folder, error) from None
         if "stamp" not in self.head:
             self.note(stamp=secrets.token_hex(8))
-        self._resumed = os.fstat(self._file).st_size > 0
+        self.resumed = os.fstat(self._file).st_size > 0
         self._synced = time.monotonic()
 
     def _clear(self, *names: str) -> None:
         for name in names:
             (self.folder / name).unlink(missing_ok=True)
         self.head = {}
-
-    @property
-    def resumed(self) -> bool:
-        """Whether it held responses when it was opened."""
-        return self._resumed
 
     def set_aside(self) -> None:
         """Begin anew, and keep the responses beside it for :meth:`take_back`."""
@@ -188,7 +184,7 @@ class Journal:
             os.ftruncate(self._file, 0)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
-        self.head, self._resumed = {}, False
+        self.head, self.resumed = {}, False
         self.note(stamp=secrets.token_hex(8))
 
     def take_back(self) -> None:
@@ -202,7 +198,7 @@ class Journal:
             self._drop_damaged()
         except OSError as error:
             raise _unwritable(self.folder, error) from None
-        self._resumed = os.fstat(self._file).st_size > 0
+        self.resumed = os.fstat(self._file).st_size > 0
 
     def _add_to_earlier(self) -> None:
         path, earlier = self.folder / RESPONSES, self.folder / _EARLIER
@@ -295,7 +291,7 @@ class Journal:
     def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
         """The last response to each query, in the order they came; one held in memory at a time."""
         last: dict[tuple[str, str], int] = {}
-        if self._resumed:
+        if self.resumed:
             for number, row in enumerate(self._rows()):
                 last[row["query"], row["key"]] = number
         for number, row in enumerate(self._rows()):
@@ -370,13 +366,8 @@ def _head_sum(head: Mapping[str, Any]) -> str:
 
 
 def _well_formed(row: Mapping[str, Any], k: int | None) -> bool:
-    common = (
-        type(row.get("query")) is str
-        and type(row.get("key")) is str
-        and _number(row.get("seconds"))
-        and _count(row.get("attempts", 1))
-    )
-    if not common:
+    texts = type(row.get("query")) is str and type(row.get("key")) is str
+    if not (texts and _number(row.get("seconds")) and _count(row.get("attempts", 1))):
         return False
     if "ids" not in row:
         return type(row.get("error")) is str and row.get("kind") in _KINDS
@@ -479,9 +470,8 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever over this collection",
-            where=str(path.parent),
-            fix="wait for it, or name another store",
-        ) from None
+            where=str(path.parent), fix="wait for it, or name another store",
+        ) from None  # fmt: skip
     return file
 
 

@@ -98,12 +98,7 @@ def run_plan(
 
 
 def repeat_plan(
-    plan: BenchmarkPlan,
-    first: Benchmark,
-    times: int,
-    measure: str,
-    *,
-    errors: Errors = "refuse",
+    plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "refuse"
 ) -> Iterator[str]:
     """Run the retrievers again from nothing, and say whether they give the same each time.
 

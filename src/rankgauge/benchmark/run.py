@@ -402,11 +402,7 @@ class TallyCounter:
 
 
 def write_benchmark_run(
-    run: BenchmarkRun,
-    path: str | os.PathLike[str],
-    *,
-    errors: Errors = "refuse",
-    head: bool = True,
+    run: BenchmarkRun, path: str | os.PathLike[str], *, errors: Errors = "refuse", head: bool = True
 ) -> None:
     """Write the rankings as a TREC run, with what made them in a head (ir_metadata).
 

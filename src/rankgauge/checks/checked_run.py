@@ -16,9 +16,10 @@ from rankgauge.checks.readers import Given, NotInBlocks, read_whole
 from rankgauge.checks.table_fixes import own_rows, without_repeats
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
-from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys
+from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys, ranges_of
 from rankgauge.data.join import Joined, join
 from rankgauge.data.qrels import Qrels
+from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
 from rankgauge.measures.measure import Measure
 
@@ -240,13 +241,13 @@ class CheckedRun:
         falling = _per_query(inside & (values[1:] < values[:-1]), table) > 0
         self.turned += int((against & ~falling).sum())
         rows = np.flatnonzero(rising) + 1
-        _, first = np.unique(_numbers_of(table, rows), return_index=True)
+        _, first = np.unique(query_of(table, rows), return_index=True)
         shown = order[rows[first[:SHOWN]]]
         self.contradicted.add(int(against.sum()), locations_of(table, shown, self.source))
 
     def _add_own(self, table: PairTable) -> None:
-        for row in own_rows(table).tolist():
-            number = int(_numbers_of(table, row))
+        rows = own_rows(table)
+        for row, number in zip(rows.tolist(), query_of(table, rows).tolist(), strict=True):
             name = table.queries[number]
             if name in self.qrels.query_index and self.qrels[name].get(show_id(name), 0) > 0:
                 continue
@@ -269,27 +270,22 @@ def locations_of(
     table: PairTable, rows: Sequence[int] | IntArray, source: str
 ) -> tuple[Location, ...]:
     """Return the locations of the first of these rows."""
+    shown = np.asarray(rows[:SHOWN], dtype=np.int64)
     return tuple(
         Location(
             source,
             0 if table.lines is None else int(table.lines[row]),
-            show_id(table.queries[int(_numbers_of(table, row))]),
-            show_id(table.docs[int(row)]),
+            show_id(table.queries[number]),
+            show_id(table.docs[row]),
         )
-        for row in rows[:SHOWN]
+        for row, number in zip(shown.tolist(), query_of(table, shown).tolist(), strict=True)
     )
 
 
 def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[Location, ...]:
     """Return the locations of the first of these queries."""
-    return tuple(
-        Location(
-            source,
-            0 if table.lines is None else int(table.lines[table.offsets[number]]),
-            show_id(table.queries[int(number)]),
-        )
-        for number in numbers[:SHOWN].tolist()
-    )
+    found = locations_of(table, table.offsets[numbers[:SHOWN]], source)
+    return tuple(replace(location, document="") for location in found)
 
 
 def _digests(table: PairTable) -> dict[bytes, int]:
@@ -313,13 +309,11 @@ def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
     sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)])
     numbers = column("numbers")
     order = np.argsort(numbers, kind="stable")
-    offsets = offsets_of(sizes[order])
-    starts = offsets_of(sizes)[:-1][order]
-    rows = np.repeat(starts - offsets[:-1], sizes[order]) + np.arange(sizes.sum())
+    rows = ranges_of(offsets_of(sizes)[:-1][order], sizes[order])
     return Joined(
         qrels=qrels,
         numbers=numbers[order],
-        offsets=offsets,
+        offsets=offsets_of(sizes[order]),
         rank=column("rank")[rows],
         tie_first=column("tie_first")[rows],
         tie_last=column("tie_last")[rows],
@@ -335,14 +329,9 @@ def _is_text(value: bytes) -> bool:
     return value == value.decode("utf-8", "replace").encode()
 
 
-def _numbers_of(table: PairTable, rows: Any) -> Any:
-    """Return the number of the query of each row."""
-    return np.searchsorted(table.offsets, rows, side="right") - 1
-
-
 def _per_query(flags: npt.NDArray[np.bool_], table: PairTable) -> IntArray:
     """Count the rows of each query that have a flag."""
-    return np.bincount(_numbers_of(table, np.flatnonzero(flags)), minlength=len(table.queries))
+    return np.bincount(query_of(table, np.flatnonzero(flags)), minlength=len(table.queries))
 
 
 def _inside(table: PairTable) -> npt.NDArray[np.bool_]:

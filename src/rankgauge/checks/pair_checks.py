@@ -30,7 +30,7 @@ from rankgauge.core.findings import (
     Location,
 )
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.text import many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
 from rankgauge.data.qrels import Qrels
@@ -315,8 +315,7 @@ def _dealt(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
     order[numbers] = np.roll(numbers, turn)
     table = qrels.table
     sizes = np.diff(table.offsets)[order]
-    offsets = offsets_of(sizes)
-    rows = np.repeat(table.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    offsets, rows = offsets_of(sizes), ranges_of(table.offsets[:-1][order], sizes)
     docs, values = table.docs.take(rows), table.values[rows]
     return Qrels(replace(table, offsets=offsets, docs=docs, values=values, lines=None, unique=True))
 

@@ -16,8 +16,7 @@ __all__ = ["diagnose"]
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
 @options.collection(
-    "The texts: a folder with corpus.jsonl and queries.jsonl. Without it only ranks and "
-    "judgments are looked at."
+    "The texts: what rankgauge collection takes. Without it only ranks and judgments are looked at."
 )
 @options.measure("The measure by which queries are good or bad.")
 @click.option(

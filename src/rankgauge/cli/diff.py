@@ -18,7 +18,7 @@ __all__ = ["diff"]
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
 @options.measure("The measure that says which queries gain and lose.")
-@options.collection("Where the texts are (corpus.jsonl, queries.jsonl): shows queries and titles.")
+@options.collection("The texts, what rankgauge collection takes: shows queries and titles.")
 @click.option(
     "--query", "queries", multiple=True, metavar="ID",
     help="A query to show, changed or not; again for more. Without: those that changed most.",

@@ -21,7 +21,7 @@ __all__ = ["report"]
     "Success and nDCG at 1, 3, 5, 10 and RR."
 )
 @options.baseline()
-@options.collection("The folder with the texts behind the ids: corpus.jsonl and queries.jsonl.")
+@options.collection("The texts behind the ids: what rankgauge collection takes.")
 @click.option(
     "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
     help="Say in it why this run is as it is, and what could be done; without a name: the best.",

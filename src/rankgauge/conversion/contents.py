@@ -21,15 +21,16 @@ from rankgauge.formats.lines import (
     opened_bytes,
     start_of,
 )
+from rankgauge.formats.questions import may_be_questions
 from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
-__all__ = ["FileContent", "content_of"]
+__all__ = ["FileContent", "content_of", "kinds_named"]
 
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
 # Words in the names of files and folders.
-_WORDS = {
+_WORDS: dict[Content, set[str]] = {
     "qrels": {"qrels", "qrel", "judgments", "judgements", "ratings"},
     "run": {"run", "runs", "results"},
     "queries": {"queries", "query", "topics", "questions"},
@@ -49,6 +50,7 @@ _BEIR = ("query-id", "corpus-id", "score")
 _TEXTS = {"text", "contents", "body", "abstract", "query", "question"}
 _OF_QUERY = {"query_id", "qid", "query-id", *QUESTIONS}
 _OF_DOCUMENT = {"docno", "doc_id", "docid", "corpus-id", "title", "contents", "body", "abstract"}
+_OF_QUESTIONS: tuple[Content, ...] = ("qrels", "queries")
 _HEAD = 1 << 18
 
 
@@ -68,7 +70,11 @@ class FileContent:
 
 
 def content_of(
-    source: TextSource, *, kind: Content | None = None, form: str | None = None
+    source: TextSource,
+    *,
+    kind: Content | None = None,
+    form: str | None = None,
+    target: str = "",
 ) -> FileContent:
     """The content of a file.
 
@@ -76,6 +82,8 @@ def content_of(
         source: The file.
         kind: What it holds, if that is known.
         form: Its format, if that is known.
+        target: The name of the file to write, which says what of questions with their relevant
+            documents is wanted.
 
     Raises:
         InputError: If it may be two things, or none of them.
@@ -83,7 +91,8 @@ def content_of(
     found, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)
-    named = [one for one in found if one in _named(source.name)]
+    said = kinds_named(target) if found == _OF_QUESTIONS else _named(source.name)
+    named = [one for one in found if one in said]
     if len(found) > 1 and len(named) == 1:
         found = (named[0],)
     if len(found) == 1:
@@ -98,15 +107,20 @@ def content_of(
     )
 
 
-def _named(name: str) -> set[str]:
+def _named(name: str) -> set[Content]:
     """What the name of the file says, or else that of its folder."""
     folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
     for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
-        words = set(re.split(r"[^a-z]+", part.lower()))
-        kinds = {kind for kind, those in _WORDS.items() if words & those}
+        kinds = kinds_named(part)
         if kinds:
             return kinds
     return set()
+
+
+def kinds_named(name: str) -> set[Content]:
+    """What a name says by its words."""
+    words = set(re.split(r"[^a-z]+", os.path.basename(name).lower()))  # noqa: PTH119 - it is text
+    return {kind for kind, those in _WORDS.items() if words & those}
 
 
 _Possible: TypeAlias = tuple[tuple[Content, ...], str, tuple[str, ...]]
@@ -139,6 +153,8 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
         topics = element is not None and element[1].lower() != b"doc"
         return (("queries",) if topics else ("documents",)), "trec", ()
     form = form or format_of(source.name)
+    if form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
+        return _OF_QUESTIONS, form, ()
     if first.lstrip().startswith((b"{", b"[")):
         return _of_json(first, form, head)
     return _of_lines(lines, form)

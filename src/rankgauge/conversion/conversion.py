@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.conversion.contents import FileContent, content_of
+from rankgauge.conversion.contents import FileContent, content_of, kinds_named
 from rankgauge.conversion.losses import (
     UnreadFields,
     column_losses,
@@ -37,6 +37,7 @@ from rankgauge.data.run import Run, read_run
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, opened, source_name
+from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream
 from rankgauge.formats.registry import (
     CONTENTS,
@@ -64,6 +65,7 @@ __all__ = ["Conversion", "convert"]
 
 # Names of files that hold marked-up texts.
 _TREC_NAME = re.compile(r"\.(trec|sgml?|xml|top|topics?|dat)$|topics[^/\\]*\.txt$")
+_FILES = (".txt", ".trec", ".qrels", ".run", ".sgml", ".xml")
 _TEXT_TARGETS = tuple(form.name for form in FORMATS if "documents" in form.writes)
 # The files of a collection as BEIR lays it out.
 _CORPUS, _QUERIES, _QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
@@ -189,17 +191,11 @@ def convert(
     wanted = _Wanted(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
         return _held_converted(source, wanted)
-    if _is_collection(source) and kind in {"qrels", "run"}:
-        # One of the files inside is enough: there need be no texts.
-        return _inside_converted(source, kind, source_format, wanted)
     if isinstance(source, Collection) or _is_collection(source):
-        loaded = source if isinstance(source, Collection) else Collection.load(source)
-        if kind is None or kind == "collection":
-            return _collection_converted(loaded, _named(source, loaded), wanted)
-        return _part_converted(loaded, _named(source, loaded), kind, wanted)
+        return _collection_or_part(source, kind or _part_named(wanted), source_format, wanted)
     _refuse_itself(source, target)
     with _kept_still(source) as text:
-        held = content_of(text, kind=kind, form=source_format)
+        held = content_of(text, kind=kind, form=source_format, target=wanted.target_name)
         if held.kind in {"qrels", "run"}:
             return _pairs_converted(text, held, source_format, wanted)
         return _texts_converted(text, held, source_format, wanted)
@@ -400,6 +396,11 @@ def _texts_converted(
     source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
 ) -> Conversion:
     refuse_ending(wanted.target, wanted.format)
+    if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
+        asked, profile = read_questions(source, {})[0], Profile()
+        for row in asked.values():
+            profile.see(row)
+        return _lines_written((asked.values, profile), held, source.name, wanted)
     # Once through all of them: each must be good, and occur once, before the first is written.
     reader = _Seen(TextReader(source, given))
     return _lines_written((kept(reader).values, reader.profile), held, source.name, wanted)
@@ -445,6 +446,38 @@ def _texts_form(kind: str, wanted: _Wanted) -> str:
 
 
 # ---------------------------------------------------------------- collections
+
+
+def _collection_or_part(
+    source: Any, kind: Content | None, form: str | None, wanted: _Wanted
+) -> Conversion:
+    """A collection, or what a kind says of it."""
+    if not isinstance(source, Collection) and kind in {"qrels", "run"}:
+        # One of the files inside is enough: there need be no texts.
+        return _inside_converted(source, kind, form, wanted)
+    loaded = source if isinstance(source, Collection) else Collection.load(source)
+    if kind is None or kind == "collection":
+        return _collection_converted(loaded, _named(source, loaded), wanted)
+    return _part_converted(loaded, _named(source, loaded), kind, wanted)
+
+
+def _part_named(wanted: _Wanted) -> Content | None:
+    """The part of a collection that the name of a file says; None for a folder or an archive.
+
+    Raises:
+        InputError: If the name is that of a file, and says no part.
+    """
+    name = wanted.target_name
+    file = target_format(name) or unpacked(name).lower().endswith(_FILES)
+    if wanted.target == "-" or wanted.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112
+        return None
+    kinds = kinds_named(name)
+    if len(kinds) == 1:
+        return kinds.pop()
+    raise InputError(
+        "a collection is written as a folder or a .zip of BEIR, and this names one file",
+        where=name, fix="name one, or say which part to write: --kind qrels (in Python kind=...)",
+    )  # fmt: skip
 
 
 def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Conversion:

@@ -136,7 +136,7 @@ class Endpoint:
     def shown(self) -> str:
         """The URL without what may be secret, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
-        query = "&".join(f"{k}={v if _is_plain(k) else '...'}" for k, v in self._query())
+        query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query())
         return urlunsplit((self._parts.scheme, host, self._parts.path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Endpoint:
             told["key_env"] = self._key_env
         hidden: dict[str, Any] = {
             "user": self._parts.netloc.rpartition("@")[0],
-            "query": [row for row in self._query() if not _is_plain(row[0])],
+            "query": [row for row in self._query() if row[0].lower() not in _PLAIN],
             "headers": self._headers,
             **more,
         }
@@ -323,7 +323,7 @@ class Endpoint:
         elif user:
             self.secrets.add(user)
         for name, value in self._query():
-            if not _is_plain(name):
+            if name.lower() not in _PLAIN:
                 self.secrets.add(value, name)
         for name, value in self._headers.items():
             if name not in _PLAIN_HEADERS:
@@ -502,11 +502,6 @@ def _headers(given: Any) -> dict[str, str]:
             fix='give them as {"x-team": "search"}',
         )  # fmt: skip
     return {name.lower(): value for name, value in given.items()}
-
-
-def _is_plain(name: str) -> bool:
-    """Whether the value of a parameter may be told."""
-    return name.lower() in _PLAIN
 
 
 def _base64(text: str) -> str:

@@ -16,7 +16,10 @@ import numpy.typing as npt
 from rankgauge.core.ids import Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
-__all__ = ["FloatArray", "PairTable", "Sieve", "distinct", "offsets_of", "pair_keys"]
+__all__ = [
+    "FloatArray", "PairTable", "Sieve", "distinct", "heads_of", "offsets_of", "pair_keys",
+    "ranges_of",
+]  # fmt: skip
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.number[Any])
@@ -32,29 +35,19 @@ class PairTable:
     """N rows of (query, document, value), grouped by query. Immutable.
 
     Two are equal if their rows are, whatever they were read from.
-
-    Attributes:
-        queries: Q different query ids, in order of first appearance.
-        offsets: (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``.
-        docs: N document ids.
-        values: (N,) float64: scores or grades.
-        unique: True if no pair can stand twice (the source was a mapping).
-        source: Where it came from, for messages: a path or ``"run"``.
-        lines: (N,) line numbers in the source, if it has lines.
-        ranks: (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
-        notes: What the reader has to say about how it read.
-        paired: True if every ranking came as a list of documents with numbers, best first.
     """
 
-    queries: Ids
-    offsets: IntArray
-    docs: Ids
-    values: FloatArray
-    unique: bool = False
-    source: str = ""
-    lines: IntArray | None = None
-    notes: tuple[str, ...] = field(default=())
+    queries: Ids  # Q different query ids, in order of first appearance
+    offsets: IntArray  # (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``
+    docs: Ids  # N document ids
+    values: FloatArray  # (N,) float64: scores or grades
+    unique: bool = False  # true if no pair can stand twice (the source was a mapping)
+    source: str = ""  # where it came from, for messages: a path or ``"run"``
+    lines: IntArray | None = None  # (N,) line numbers in the source, if it has lines
+    notes: tuple[str, ...] = field(default=())  # what the reader has to say about how it read
+    # (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
     ranks: FloatArray | None = None
+    # True if every ranking came as a list of documents with numbers, best first.
     paired: bool = False
 
     def __post_init__(self) -> None:
@@ -263,3 +256,16 @@ def offsets_of(counts: npt.ArrayLike) -> IntArray:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def ranges_of(starts: IntArray, sizes: IntArray) -> IntArray:
+    """The numbers from each start on, as many as its size, one range after the other."""
+    offsets = offsets_of(sizes)
+    return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+
+def heads_of(*columns: npt.NDArray[Any]) -> IntArray:
+    """The rows at which one of the columns differs from the row before, the first row included."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(new)

@@ -9,16 +9,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.ids import id_text
 from rankgauge.corpus.loading import load
-from rankgauge.corpus.loading.folders import documents_in, place_of, queries_in
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.lines import Source
 from rankgauge.formats.texts import (
     Faults,
     Streamed,
@@ -277,14 +275,13 @@ class Collection:
         )
 
     @classmethod
-    def read(cls, folder: Source) -> Collection:
-        """The texts of a folder as BEIR lays it out: ``corpus.jsonl``, ``queries.jsonl``.
+    def read(cls, source: Any) -> Collection:
+        """The texts of whatever :meth:`load` takes, and all of its queries.
 
-        Each may be packed (``.gz``) or a ``.tsv`` of id and text; one of the two may be missing.
-        Judgments are not looked at; :meth:`load` reads them, too.
+        Judgments in files of their own are not looked at.
 
         Raises:
-            InputError: If there is no such folder, or neither file in it.
+            InputError: If there are no texts.
 
         Example:
             >>> from rankgauge.sample import sample_path
@@ -292,23 +289,9 @@ class Collection:
             >>> len(collection.documents), len(collection.queries)
             (66, 30)
         """
-        path = Path(folder)
-        if not path.is_dir():
-            raise InputError(
-                "there is no such folder", where=source_name(folder),
-                fix="name the folder that holds corpus.jsonl and queries.jsonl",
-            )  # fmt: skip
-        place = place_of(path)
-        found = None if place is None else (documents_in(place), queries_in(place))
-        if found is None or found == (None, None):
-            raise InputError(
-                "the folder holds neither documents nor queries",
-                where=source_name(folder),
-                fix="wanted corpus.jsonl or queries.jsonl (.gz, .tsv)",
-            )
-        return cls.of(
-            *(None if name is None else path / name for name in found), name=path.resolve().name
-        )
+        found = load(source, judged=False)
+        queries = {key: _query(row) for key, row in found.queries.items()}
+        return cls(_made(found.documents), queries, found.name, notes=found.notes)
 
     @property
     def documents_fingerprint(self) -> str:

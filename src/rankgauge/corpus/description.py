@@ -24,7 +24,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Query
-from rankgauge.corpus.loading.folders import other_splits, place_of
+from rankgauge.corpus.loading.folders import file_set, other_splits
 from rankgauge.corpus.scan import Scan, folded, scan
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -231,8 +231,8 @@ def _loaded(given: Any, queries: Any, split: str | None) -> Collection:
 def _other_splits(given: Any, split: str | None) -> dict[str, Qrels]:
     if not isinstance(given, str | os.PathLike) or not Path(given).exists():
         return {}
-    place = place_of(Path(given))
-    return {} if place is None else other_splits(place, split)
+    files = file_set(Path(given))
+    return {} if files is None else other_splits(files, split)
 
 
 def _spreads(

@@ -15,15 +15,9 @@ from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.pair_table import FloatArray
 
 __all__ = [
-    "UNRANKED",
-    "Averaged",
-    "Counts",
-    "JudgedRun",
-    "Level",
-    "Values",
-    "best_grade",
+    "UNRANKED", "Averaged", "Cached", "Counts", "JudgedRun", "Level", "Values", "best_grade",
     "discounts",
-]
+]  # fmt: skip
 
 Values: TypeAlias = FloatArray
 # Of one order they are whole numbers, of all orders at once their means.
@@ -31,7 +25,7 @@ Counts: TypeAlias = IntArray | FloatArray
 # From which grade on a document counts as relevant; "best" is the highest grade of each query.
 Level: TypeAlias = float | str
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+_T = TypeVar("_T")
 
 # Past every cut-off, and still safe to add 1 to.
 UNRANKED = 2**62
@@ -88,7 +82,28 @@ def best_grade(pool: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRun:
+class Cached:
+    """What several measures read of a run is made once: neither compared nor pickled."""
+
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """What several measures read: made when the first of them asks; arrays are read-only.
+
+        Args:
+            key: What it is and of what: a name with every parameter that it depends on.
+            make: Makes it.
+        """
+        found: _T | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+            if isinstance(found, np.ndarray):
+                freeze(found)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun(Cached):
     """A run seen through judgments.
 
     Row q is a query; column j is the j-th document that it retrieved and that stands in the
@@ -121,8 +136,6 @@ class JudgedRun:
     retrieved: IntArray
     ideal: FloatArray
     n_judged: IntArray
-    # What several measures read, by what it is of: neither compared nor pickled.
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_grades(
@@ -170,19 +183,6 @@ class JudgedRun:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _made={})
-
-    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
-        """An array that several measures read: made when the first of them asks, read-only.
-
-        Args:
-            key: What it is and of what: a name with every parameter that it depends on.
-            make: Makes it.
-        """
-        found: _Array | None = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            freeze(found)
-        return found
 
     def within(self, k: int) -> BoolArray:
         """(Q, J) whether a document stands in the first `k`."""
@@ -272,10 +272,7 @@ class JudgedRun:
 
     def averaged(self) -> Averaged:
         """The same run with every group of equal scores in all of its orders at once."""
-        made: Averaged | None = self._made.get("averaged")
-        if made is None:
-            made = self._made["averaged"] = Averaged(**self.__getstate__())
-        return made
+        return self.once("averaged", lambda: Averaged(**self.__getstate__()))
 
     @staticmethod
     def count(flags: BoolArray) -> IntArray:
@@ -306,10 +303,7 @@ class JudgedRun:
 
     def judged_only(self) -> JudgedRun:
         """The same run without the documents that have no grade >= 0, ranked anew."""
-        only: JudgedRun | None = self._made.get("judged_only")
-        if only is None:
-            only = self._made["judged_only"] = self._of_judged()
-        return only
+        return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> JudgedRun:
         first = np.argsort(~self.judged, axis=1, kind="stable")

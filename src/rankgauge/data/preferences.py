@@ -13,10 +13,10 @@ import numpy as np
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, distinct
 from rankgauge.data.join import Joined
-from rankgauge.data.judged_run import BoolArray, JudgedRun
+from rankgauge.data.judged_run import BoolArray, Cached, JudgedRun
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
+from rankgauge.data.special_qrels import SpecialQrels, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
@@ -269,7 +269,7 @@ class _Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferenceRun(SpecialRun):
+class PreferenceRun(Cached):
     """A run seen through preferences: what measures of preferences read.
 
     A preference is *kept* by a run that has the preferred document above the other, or retrieved it

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,10 @@ class Qrels(Pairs):
         >>> qrels["q1"]["d1"]
         3.0
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, table: Any) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):
@@ -197,8 +201,9 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
             or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
             Arrow; packed (gzip, bzip2, xz, zstd, lz4) too; ``-`` for standard input. First bytes,
-            name and first line decide which. Or a folder or a zip archive as BEIR lays it out, a
-            zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
+            name and first line decide which. Or a folder or a zip archive as BEIR lays it out, or
+            with ``questions.csv``; that file alone (``question``, ``relevant``); a zip archive with
+            one file, ``archive.zip!member``, ``ir_datasets:NAME`` or ``hf:NAME``.
         format: One of `QRELS_FORMATS`, where they do not: ``trec``, ``csv``, ``tsv``, ``json``,
             ``jsonl``, ``smart``, ``npl`` or ``letor``.
         split: Which judgments of a collection; ``test``, or the only ones, if left out.

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.core.pair_table import (
+    FloatArray,
+    PairTable,
+    distinct,
+    heads_of,
+    offsets_of,
+    ranges_of,
+)
 from rankgauge.core.policies import BY_GRADE, Order, order_of
 from rankgauge.data.run import Run
 
@@ -39,9 +46,7 @@ def by_grade(
     query, first, last, grade = query[tied], first[tied], last[tied], grade[tied]
     order = np.lexsort((grade if ties == "worst" else -grade, first, query))
     query, first, last = query[order], first[order], last[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (query[1:] != query[:-1]) | (first[1:] != first[:-1])
-    heads = np.flatnonzero(new)
+    heads = heads_of(query, first)
     members = np.diff(np.append(heads, len(order)))
     places = np.arange(len(order)) - np.repeat(heads, members)
     if ties == "worst":
@@ -79,25 +84,17 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     tied = np.flatnonzero(np.diff(heads) > 1)
     if depth is not None:
         # What stands below is cut off: its order need not be known.
-        tied = tied[_depth_of(table, heads[tied]) < depth]
+        above = heads[tied] - table.offsets[query_of(table, heads[tied])]
+        tied = tied[above < depth]
     at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
     order[at] = order[at][by_rule]
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)
-        offsets = offsets_of(sizes)
-        order = order[np.repeat(table.offsets[:-1] - offsets[:-1], sizes) + np.arange(offsets[-1])]
-        table = replace(table, offsets=offsets)
-    return replace(
-        run,
-        table=replace(
-            table,
-            docs=table.docs.take(order),
-            values=table.values[order],
-            unique=True,
-            lines=None,
-            ranks=None,
-        ),
-    )
+        order = order[ranges_of(table.offsets[:-1], sizes)]
+        table = replace(table, offsets=offsets_of(sizes))
+    docs, values = table.docs.take(order), table.values[order]
+    table = replace(table, docs=docs, values=values, unique=True, lines=None, ranks=None)
+    return replace(run, table=table)
 
 
 def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
@@ -177,9 +174,7 @@ def _first_place(
 def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
     """The rows of these queries (ascending) one after the other, and where each starts there."""
     sizes = np.diff(table.offsets)[queries]
-    offsets = offsets_of(sizes)
-    shift = np.repeat(table.offsets[queries] - offsets[:-1], sizes)
-    return shift + np.arange(offsets[-1]), offsets
+    return ranges_of(table.offsets[queries], sizes), offsets_of(sizes)
 
 
 def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
@@ -196,16 +191,11 @@ def _in_groups(
     """The places of groups of equal scores, and the order of their members by the tie policy."""
     starts, stops = groups
     sizes = stops - starts
-    at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    at = ranges_of(starts, sizes)
     numbers = np.repeat(np.arange(len(sizes)), sizes)
     if ties == "trec":
         return at, table.docs.descending(members[at], numbers)
     return at, np.lexsort((members[at], numbers))
-
-
-def _depth_of(table: PairTable, rows: IntArray) -> IntArray:
-    """How many rows of the same query stand above each of these."""
-    return rows - table.offsets[query_of(table, rows)]
 
 
 def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from rankgauge.core.ids import Blame, Ids, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -100,7 +101,7 @@ class Records:
         said += [f"{read.source}: {note}" for note in notes]
         if reordered:
             said.append(
-                f"{read.source}: {_many(reordered)} whose list order and retrieval scores "
+                f"{read.source}: {many(reordered, 'query')} whose list order and retrieval scores "
                 "disagree; the scores rule"
             )
         return cls(qrels, graded, run, tuple(said))
@@ -171,13 +172,13 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
     notes = []
     if split:
         notes.append(
-            f"{_many(split)} where 'relevant' and the grades disagree; binary measures use "
+            f"{many(split, 'query')} where 'relevant' and the grades disagree; binary measures use "
             "'relevant', gains use the grades"
         )
     if fractions:
         notes.append(
-            f"{_many(fractions)} with grades between 0 and 1; binary measures use 'relevant', "
-            "gains use the grades"
+            f"{many(fractions, 'query')} with grades between 0 and 1; binary measures use "
+            "'relevant', gains use the grades"
         )
     gains = _qrels(queries, graded, read.source)
     return (_qrels(queries, binary, read.source) if notes else gains), gains, notes
@@ -259,7 +260,3 @@ def _blame(rows: Sequence[Record], columns: Sequence[Sequence[Any]]) -> Blame:
         return InputError(what, where=rows[bisect.bisect_right(ends, cell)].place, fix=fix)
 
     return error
-
-
-def _many(queries: int) -> str:
-    return "1 query" if queries == 1 else f"{queries} queries"

@@ -7,16 +7,15 @@ these columns are read by `formats.extra_columns`; here they become columns by q
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from rankgauge.core.ids import Id, Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, offsets_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of, offsets_of
 from rankgauge.data.join import Joined, numbered
 from rankgauge.data.judged_run import JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -25,9 +24,8 @@ from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows, row_place, wide_rows
 from rankgauge.formats.lines import Source
 
-__all__ = ["SpecialQrels", "SpecialRun", "as_mapping"]
+__all__ = ["SpecialQrels", "as_mapping"]
 
-_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 _CELLS = 1 << 17
 
 
@@ -97,11 +95,9 @@ class SpecialQrels(Mapping[str, Any]):
         codes["document"] = doc = rows.docs.ascending()
         cls._refuse_repeated(rows, query, codes)
         by_doc = np.lexsort((doc, query))
-        new = np.ones(len(by_doc), dtype=bool)
-        new[1:] = (np.diff(query[by_doc]) != 0) | (np.diff(doc[by_doc]) != 0)
-        heads = np.flatnonzero(new)
+        heads = heads_of(query[by_doc], doc[by_doc])
         row = np.empty(len(by_doc), dtype=np.int64)
-        row[by_doc] = np.cumsum(new) - 1
+        row[by_doc] = np.searchsorted(heads, np.arange(len(by_doc)), side="right") - 1
         table = PairTable(
             queries,
             offsets_of(np.bincount(query[by_doc[heads]], minlength=len(queries))),
@@ -221,22 +217,6 @@ class SpecialQrels(Mapping[str, Any]):
     @abstractmethod
     def tied(self, joined: Joined) -> IntArray:
         """Queries in which a tie could change a value."""
-
-
-@dataclass(frozen=True, eq=False)
-class SpecialRun:
-    """A run seen through such judgments: what several measures read is made once."""
-
-    # By what it is of: neither compared nor pickled.
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def once(self, key: Hashable, make: Callable[[], _Array]) -> _Array:
-        """An array that several measures read; see :meth:`JudgedRun.once`."""
-        found: _Array | None = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make()
-            freeze(found)
-        return found
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
@@ -21,14 +21,8 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.formats.readers import read_ids
 
 __all__ = [
-    "cut",
-    "drawn",
-    "given_ids",
-    "keep_queries",
-    "of_queries",
-    "only",
-    "sample_queries",
-]
+    "cut", "drawn", "given_ids", "keep_queries", "of_queries", "only", "sample_queries",
+]  # fmt: skip
 
 Among: TypeAlias = Literal["intersection", "union"]
 _T = TypeVar("_T", bound=Qrels | Run)
@@ -185,12 +179,11 @@ def given_ids(queries: Any) -> list[Any]:
 def of_queries(table: PairTable, numbers: IntArray) -> PairTable:
     """The rows of these queries, in this order of queries."""
     sizes = np.diff(table.offsets)[numbers]
-    offsets = offsets_of(sizes)
-    rows = np.repeat(table.offsets[numbers] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    rows = ranges_of(table.offsets[numbers], sizes)
     return replace(
         table,
         queries=table.queries.take(numbers),
-        offsets=offsets,
+        offsets=offsets_of(sizes),
         docs=table.docs.take(rows),
         values=table.values[rows],
         lines=None if table.lines is None else table.lines[rows],

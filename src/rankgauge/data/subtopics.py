@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray
-from rankgauge.core.pair_table import FloatArray, offsets_of
+from rankgauge.core.pair_table import FloatArray, offsets_of, ranges_of
 from rankgauge.data.join import Joined
-from rankgauge.data.judged_run import UNRANKED, BoolArray, JudgedRun, Level, best_grade
+from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.special_qrels import SpecialQrels, SpecialRun, as_mapping
+from rankgauge.data.special_qrels import SpecialQrels, as_mapping
 from rankgauge.errors import InputError
 from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
@@ -104,15 +104,10 @@ class SubtopicQrels(SpecialQrels):
         """(R,) how many grades the document of each row of ``qrels.table`` has."""
         return np.bincount(self.row, minlength=len(self.qrels.table))
 
-    @cached_property
-    def _entries(self) -> IntArray:
-        """(R + 1,) where they are."""
-        return offsets_of(self._per_row)
-
     def _seen(self, block: JudgedRun, queries: IntArray) -> SubtopicRun:
         stop = self.qrels.table.offsets[queries + 1]
         start, sizes = self.offsets[queries], np.diff(self.offsets)[queries]
-        at = np.repeat(start - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
+        at = ranges_of(start, sizes)
         query = np.repeat(np.arange(len(queries)), sizes)
         number = self.label_number[0][at]
         # A subtopic behind the other, so that one of them is a plain matrix.
@@ -142,8 +137,8 @@ class SubtopicQrels(SpecialQrels):
     def _kinds(self, rows: IntArray) -> FloatArray:
         """A number for each of these documents, the same where the grades are; 0 without any."""
         wide = np.zeros((len(rows), self.width))
-        starts, sizes = self._entries[rows], self._per_row[rows]
-        at = np.repeat(starts - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
+        sizes = self._per_row[rows]
+        at = ranges_of(offsets_of(self._per_row)[rows], sizes)
         wide[np.repeat(np.arange(len(rows)), sizes), self.label_number[0][at]] = self.grade[at]
         wide = np.maximum(wide, 0.0)
         order = np.lexsort(wide.T)
@@ -154,7 +149,7 @@ class SubtopicQrels(SpecialQrels):
 
 
 @dataclass(frozen=True, eq=False)
-class SubtopicRun(SpecialRun):
+class SubtopicRun(Cached):
     """A run seen through judgments by subtopic: what a measure of diversity reads.
 
     Row q is a query; column j is the j-th document that it retrieved and that stands in the
@@ -215,10 +210,7 @@ class SubtopicRun(SpecialRun):
 
     def judged_only(self) -> SubtopicRun:
         """The same run without the documents that have no grade >= 0, ranked anew."""
-        only: SubtopicRun | None = self._made.get("judged_only")
-        if only is None:
-            only = self._made["judged_only"] = self._of_judged()
-        return only
+        return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
         first = np.argsort(~self.judged, axis=1, kind="stable")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.dict_runs import JoinedDicts
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import Values
@@ -160,10 +160,8 @@ def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str
     """The first documents of the first judged queries, as given."""
     queries = joined.in_run[:RANKINGS]
     starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
-    ends = offsets_of(sizes)
-    rows = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-    docs = table.docs.take(rows).tolist()
-    parts = pairwise(ends.tolist())
+    docs = table.docs.take(ranges_of(starts, sizes)).tolist()
+    parts = pairwise(offsets_of(sizes).tolist())
     return {
         number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)
     }

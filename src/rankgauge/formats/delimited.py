@@ -7,6 +7,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,17 +29,8 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 
 
-def read_csv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read CSV with a header."""
-    return _read(lines, rows, ",")
-
-
-def read_tsv(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read TSV with a header; as :func:`read_csv`."""
-    return _read(lines, rows, "\t")
-
-
 def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTable:
+    """Read a table with a header, whose columns are separated as usual, or else as it shows."""
     name = rows.name
     start = list(itertools.islice(lines, 1))
     first = "".join(decoded_line(line, name, number) for number, line in start)
@@ -69,6 +61,10 @@ def _read(lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str) -> PairTab
     if unrated:
         table = table.said(f"{name}: {unrated} lines without a rating are not judged")
     return table.said(*_spreadsheet_warnings(rows))
+
+
+read_csv = partial(_read, usual=",")
+read_tsv = partial(_read, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
@@ -157,39 +153,32 @@ def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
             )
 
 
-def csv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
-    """A CSV table with a header, query by query."""
-    return _lines(table, layout, layout.columns, ",")
-
-
-def tsv_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
-    """A TSV table with a header, query by query."""
-    return _lines(table, layout, layout.columns, "\t")
-
-
-def beir_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
-    """Judgments as BEIR has them."""
-    return _lines(table, layout, ("query-id", "corpus-id", "score"), "\t")
-
-
-def quepid_lines(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
-    """Ratings as Quepid and the workbench of OpenSearch import them."""
-    return _lines(table, layout, ("query", "docid", "rating"), ",")
-
-
 def _lines(
-    table: PairTable, layout: Layout, header: tuple[str, str, str], by: str
+    table: PairTable,
+    layout: Layout,
+    _tag: str = "",
+    *,
+    by: str,
+    header: tuple[str, str, str] | None = None,
 ) -> Iterator[str]:
+    """A table with a header, query by query."""
     parts: list[str] = []
     # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
-    writer.writerow(header)
+    writer.writerow(header or layout.columns)
     for query, docs in by_query(table):
         writer.writerows((query, doc, number_text(value, layout)) for doc, value in docs)
         yield "".join(parts)
         parts.clear()
     yield "".join(parts)
+
+
+csv_lines = partial(_lines, by=",")
+tsv_lines = partial(_lines, by="\t")
+beir_lines = partial(_lines, by="\t", header=("query-id", "corpus-id", "score"))
+# Ratings as Quepid and the workbench of OpenSearch import them.
+quepid_lines = partial(_lines, by=",", header=("query", "docid", "rating"))
 
 
 def rows_of(

@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import Ids, show_id
+from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, InputError, MissingExtra
+from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
 from rankgauge.formats.frames import from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
-from rankgauge.formats.rows import OnError
+from rankgauge.formats.rows import OnError, id_texts
 
 __all__ = ["column_names", "read_columnar", "write_columns"]
 
@@ -275,9 +275,8 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except ImportError:
         raise MissingExtra(
             "a file of columns is read by pyarrow or polars, and neither is installed",
-            where=choice.name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
+            where=choice.name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
     read: Callable[..., Any] = pl.read_ipc_stream
     if start.startswith(_PARQUET):
         read = pl.read_parquet
@@ -351,18 +350,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        first = next(value for value in ids.tolist() if not _is_text(value))
-        raise InputError(
-            f"id '{show_id(first)}' is not UTF-8, so it cannot be written as text "
-            f"({ids.not_text()} ids are not)",
-            fix="write TREC format, which keeps the bytes",
-        ) from None
+        id_texts(ids)  # says which one is no text
+        raise
     return column
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from rankgauge.core.pair_table import PairTable
@@ -28,6 +30,7 @@ from rankgauge.formats.lines import (
     source_name,
     start_of,
 )
+from rankgauge.formats.mappings import from_mapping
 from rankgauge.formats.registry import (
     QRELS_FORMATS,
     RUN_FORMATS,
@@ -37,7 +40,7 @@ from rankgauge.formats.registry import (
     load,
 )
 from rankgauge.formats.rows import OnError, Rows
-from rankgauge.formats.trec import THIRD_COLUMNS, read_third_column, read_trec
+from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, read_trec
 
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
@@ -49,6 +52,9 @@ _HEAD = 1 << 12
 # The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
 _CELLS = "cells"
 _FIELDS = ("trec", _CELLS, *THIRD_COLUMNS)
+# The formats of tables of questions, and what their first line has.
+_NAMED = ("csv", "tsv", "jsonl")
+_QUESTION = re.compile(rb"(^|[\t,\"])\s*(question|query)\s*([\t,\"]|$)", re.IGNORECASE)
 _TAB, _BLANK = 9, 32
 _DATASETS = ("ir_datasets:", "hf:")
 
@@ -78,12 +84,16 @@ def read_table(
         if layout is RUN:
             raise InputError("this is a folder", where=source_name(source), fix="name a file in it")
         chosen, note = judgments_in_folder(source, split)
+        if isinstance(chosen, Mapping):
+            return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
         return read_judgments(chosen, form, on_error=on_error).said(note)
     with opened_bytes(source) as stream:
         if is_zip(start_of(stream)):
             from rankgauge.formats.folders import pairs_in_archive
 
             chosen, note = pairs_in_archive(archive_of(stream, source), layout, split)
+            if isinstance(chosen, Mapping):
+                return from_mapping(chosen, JUDGMENTS, source_name(source)).said(note)
             with chosen.open() as member:
                 table = read_stream(
                     member, chosen.name, layout, form, ranks=ranks, on_error=on_error
@@ -148,14 +158,13 @@ def read_stream(
         )  # fmt: skip
     given = form
     form = form or format_of(name) or guess_format(first, layout)
-    if form == "tsv" and not has_header(first, layout):
+    if form == "tsv" and not (has_header(first, layout) or _asks(first, layout)):
         form = _CELLS
     rows = Rows(name, layout, with_ranks=ranks, on_error=on_error)
     if on_error is not None:
         lines = _up_to_fault(lines, rows)
     if form not in _FIELDS:
-        table: PairTable = load(format_named(form).reader)(itertools.chain(head, lines), rows)
-        return table
+        return _read_named(itertools.chain(head, lines), rows, form, first)
     if given is None:
         refuse_lookalike(line, name, number, layout)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
@@ -170,6 +179,34 @@ def read_stream(
         table = read_trec(itertools.chain(head, lines), rows, separator)
     if layout is RUN and _width(first, form) == 3:
         return read_third_column(table, name, None if given == "trec" else given)
+    return table
+
+
+def _asks(first: bytes, layout: Layout) -> bool:
+    """Whether a first line without the columns of judgments may name those of questions."""
+    return (
+        layout is not RUN
+        and _QUESTION.search(first) is not None
+        and not is_line(first.split(), layout)
+        and guess_format(first, layout) not in _NAMED
+    )
+
+
+def _read_named(
+    lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes
+) -> PairTable:
+    """Read rows with names; or, as judgments, questions with their relevant documents."""
+    if form in _NAMED and _asks(first, rows.layout):
+        from rankgauge.formats.questions import may_be_questions, read_questions
+        from rankgauge.formats.texts import TextSource
+
+        lines = list(lines)
+        data = b"".join(line for _, line in lines)
+        source = TextSource(rows.name, lambda: BytesIO(data), len(data), rows.name)
+        if may_be_questions(source):
+            _, grades = read_questions(source, {})
+            return from_mapping(grades or {}, JUDGMENTS, rows.name)
+    table: PairTable = load(format_named(form).reader)(iter(lines), rows)
     return table
 
 

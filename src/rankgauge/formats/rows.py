@@ -19,27 +19,22 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-__all__ = ["OnError", "RowFault", "Rows", "by_query", "finite", "rank_number", "table_of"]
+__all__ = [
+    "OnError", "RowFault", "Rows", "by_query", "finite", "id_texts", "rank_number", "table_of",
+]  # fmt: skip
 
 # Rows that are written at once: their Python objects take far more memory than they.
 _AT_ONCE = 1 << 16
 
 
 class RowFault(NamedTuple):
-    """A row that was left out.
+    """A row that was left out."""
 
-    Attributes:
-        error: What an evaluation raises for it.
-        line: Its line, 0 where there are none.
-        query: Its query, as far as it is known.
-        document: Its document.
-        not_finite: Whether all that is wrong is a score or grade that is missing or not finite.
-    """
-
-    error: InputError
-    line: int = 0
-    query: str = ""
-    document: str = ""
+    error: InputError  # what an evaluation raises for it
+    line: int = 0  # its line, 0 where there are none
+    query: str = ""  # its query, as far as it is known
+    document: str = ""  # its document
+    # Whether all that is wrong is a score or grade that is missing or not finite.
     not_finite: bool = False
 
 
@@ -240,16 +235,17 @@ def by_query(
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     """Each query with its documents and their numbers, as text."""
     ends = table.offsets.tolist()
-    for number, query in enumerate(_texts_of(table.queries)):
+    for number, query in enumerate(id_texts(table.queries)):
         start, stop = ends[number], ends[number + 1]
         step = max(stop - start, 1) if whole else _AT_ONCE
         for first in range(start, max(stop, start + 1), step):
             rows = slice(first, min(first + step, stop))
-            docs = _texts_of(table.docs.take(rows), table.docs)
+            docs = id_texts(table.docs.take(rows), table.docs)
             yield query, list(zip(docs, table.values[rows].tolist(), strict=True))
 
 
-def _texts_of(ids: Ids, column: Ids | None = None) -> list[str]:
+def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:
+    """Ids as text; an error names the first that is not UTF-8, and how many of the column are."""
     try:
         return [value.decode("utf-8") for value in ids.tolist()]
     except UnicodeDecodeError as error:

@@ -29,21 +29,14 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass
 class Shaped:
-    """The content of a document.
+    """The content of a document."""
 
-    Attributes:
-        name: The file, for messages.
-        rankings: Query to pairs of document and number, in the order given.
-        notes: Notes on how it was read.
-        unrated: How many documents had no rating.
-        indices: Document to its index.
-    """
-
-    name: str
+    name: str  # the file, for messages
+    # Query to pairs of document and number, in the order given.
     rankings: dict[Any, list[tuple[Any, Any]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    unrated: int = 0
-    indices: dict[Any, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # notes on how it was read
+    unrated: int = 0  # how many documents had no rating
+    indices: dict[Any, str] = field(default_factory=dict)  # document to its index
 
     def add(self, query: Any, rated: Iterable[tuple[Any, Any]]) -> None:
         """The documents of a query, with their numbers; those without one are not judged."""
@@ -75,11 +68,10 @@ class Shaped:
         if other != str(index):
             raise InputError(
                 f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: "
-                "these are two documents of one id",
-                where=f"{self.name}, query '{_shown(query)}'",
+                "these are two documents of one id", where=f"{self.name}, query '{_shown(query)}'",
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
                 'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
-            )
+            )  # fmt: skip
         return doc
 
     def said(self) -> Shaped:
@@ -98,21 +90,22 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
-    for known, reader in _READERS:
-        if known(value):
-            return reader(value, layout, Shaped(name)).said()
+    for known, reader, judgments in _READERS:
+        if not known(value):
+            continue
+        if judgments and layout is RUN:
+            raise FormatError(
+                f"this is {judgments}: it holds judgments, wanted {layout.words}", path=name,
+                fix="give the judgments first, then the run",
+            )  # fmt: skip
+        return reader(value, layout, Shaped(name)).said()
     return None
 
 
 # ---- Elasticsearch and OpenSearch: _rank_eval
 
 
-def _is_request(value: Mapping[str, Any]) -> bool:
-    return _listed(value.get("requests"), "ratings")
-
-
-def _request(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    _judgments_only(layout, found.name, "a request of _rank_eval")
+def _request(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
     for number, one in enumerate(value["requests"], start=1):
         where = f"{found.name}, request {number}"
         query = _id(one, "id", where)
@@ -197,8 +190,7 @@ def _lists(value: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _judgment_list(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    _judgments_only(layout, found.name, "a judgment list of OpenSearch")
+def _judgment_list(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
     lists = _lists(value)
     if len(lists) > 1:
         raise FormatError(
@@ -218,12 +210,7 @@ def _judgment_list(value: Mapping[str, Any], layout: Layout, found: Shaped) -> S
 # ---- Quepid, and the Rated Ranking Evaluator
 
 
-def _is_case(value: Mapping[str, Any]) -> bool:
-    return _listed(value.get("queries"), "ratings")
-
-
-def _case(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    _judgments_only(layout, found.name, "a case of Quepid")
+def _case(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
     for number, one in enumerate(value["queries"], start=1):
         where = f"{found.name}, query {number}"
         query = _id(one, "query" if "query" in one else "query_text", where)
@@ -249,12 +236,7 @@ def _dicts(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _is_rated(value: Mapping[str, Any]) -> bool:
-    return next(_groups(value), None) is not None
-
-
-def _rated(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    _judgments_only(layout, found.name, "ratings of the Rated Ranking Evaluator")
+def _rated(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
     holder = value.get("query_placeholder")
     holder = holder if isinstance(holder, str) else "$query"
     for number, group in enumerate(_groups(value), start=1):
@@ -262,13 +244,10 @@ def _rated(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
         gains = list(_gains(group["relevant_documents"], where))
         asked = group.get("queries", [group])
         # Queries that differ in their template alone are one.
-        for query in dict.fromkeys(_asked(one, holder, where) for one in _objects(asked, where)):
+        values = [_part(one, "placeholders", where) for one in _objects(asked, where)]
+        for query in dict.fromkeys(_id(one, holder, where) for one in values):
             found.add(query, gains)
     return found
-
-
-def _asked(one: Mapping[str, Any], holder: Any, where: str) -> Any:
-    return _id(_part(one, "placeholders", where), holder, where)
 
 
 def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
@@ -298,20 +277,20 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     several = "responses" in value
     raise FormatError(
         f"this is a response of {'_msearch' if several else '_search'}, which does not say which "
-        f"quer{'ies' if several else 'y'} it answers, wanted {layout.words}",
-        path=found.name,
+        f"quer{'ies' if several else 'y'} it answers, wanted {layout.words}", path=found.name,
         fix='give {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
-    )
+    )  # fmt: skip
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
-_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader], ...] = (
-    (_is_request, _request),
-    (_is_response, _response),
-    (lambda value: bool(_lists(value)), _judgment_list),
-    (_is_case, _case),
-    (_is_rated, _rated),
-    (_is_search, _search),
+# What tells a document, what reads it, and what it is where it holds judgments only.
+_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
+    (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
+    (_is_response, _response, ""),
+    (lambda value: bool(_lists(value)), _judgment_list, "a judgment list of OpenSearch"),
+    (lambda value: _listed(value.get("queries"), "ratings"), _case, "a case of Quepid"),
+    (lambda value: any(_groups(value)), _rated, "ratings of the Rated Ranking Evaluator"),
+    (_is_search, _search, ""),
 )
 
 
@@ -356,30 +335,16 @@ def _shown(key: Any) -> str:
     return show_id(id_bytes(key)) if isinstance(key, str | int) else repr(key)
 
 
-def _judgments_only(layout: Layout, name: str, what: str) -> None:
-    if layout is RUN:
-        raise FormatError(
-            f"this is {what}: it holds judgments, wanted {layout.words}", path=name,
-            fix="give the judgments first, then the run",
-        )  # fmt: skip
-
-
 # ---- writers
 
 
 def rank_eval_request(table: PairTable, layout: Layout, *_: object) -> Iterator[str]:
     """The body of a request of ``_rank_eval``."""
-    yield '{"requests": [\n'
     # Elasticsearch wants a query; which one only the user knows.
-    asked = '"request": {"query": {"match_all": {}}}'
-    start = f'    {{"_index": "{_INDEX}", "_id": '
-    between = ""
-    for query, docs in by_query(table, whole=True):
-        ratings = ",\n".join(
-            [f'{start}{_json(doc)}, "rating": {number_text(v, layout)}}}' for doc, v in docs]
-        )
-        yield f'{between}  {{"id": {_json(query)}, {asked}, "ratings": [\n{ratings}\n  ]}}'
-        between = ",\n"
+    query = '"id": %s, "request": {"query": {"match_all": {}}}'
+    rating = f'    {{"_index": "{_INDEX}", "_id": %s, "rating": %s}}'
+    yield '{"requests": [\n'
+    yield from _rated_lists(table, layout, query, rating)
     yield '\n], "metric": {"dcg": {"k": 10, "normalize": true}}}\n'
 
 
@@ -387,11 +352,13 @@ def opensearch_judgments(table: PairTable, layout: Layout, *_: object) -> Iterat
     """A judgment list as the workbench of OpenSearch imports it, ratings as text."""
     yield '{"name": "judgments", "description": "", "type": "IMPORT_JUDGMENT",\n'
     yield '"judgmentRatings": [\n'
-    between = ""
-    for query, docs in by_query(table, whole=True):
-        ratings = ",\n".join(
-            [f'    {{"docId": {_json(d)}, "rating": "{number_text(v, layout)}"}}' for d, v in docs]
-        )
-        yield f'{between}  {{"query": {_json(query)}, "ratings": [\n{ratings}\n  ]}}'
-        between = ",\n"
+    yield from _rated_lists(table, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')
     yield "\n]}\n"
+
+
+def _rated_lists(table: PairTable, layout: Layout, query: str, rating: str) -> Iterator[str]:
+    between = ""
+    for name, docs in by_query(table, whole=True):
+        ratings = ",\n".join([rating % (_json(doc), number_text(v, layout)) for doc, v in docs])
+        yield f'{between}  {{{query % _json(name)}, "ratings": [\n{ratings}\n  ]}}'
+        between = ",\n"

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,16 +34,11 @@ _LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lo
 
 @dataclass(slots=True)
 class Profile:
-    """What texts have, found on the way through them.
+    """What texts have, found on the way through them."""
 
-    Attributes:
-        count: How many there are.
-        titles: Whether one has a title.
-        fields: The names of their fields, in order of first appearance.
-    """
-
-    count: int = 0
-    titles: bool = False
+    count: int = 0  # how many there are
+    titles: bool = False  # whether one has a title
+    # The names of their fields, in order of first appearance.
     fields: dict[str, None] = field(default_factory=dict)
 
     def see(self, row: TextRow) -> None:
@@ -54,19 +50,12 @@ class Profile:
 
 @dataclass(slots=True)
 class Unheld:
-    """What a format could not hold as it is, counted; or the first of it raised.
+    """What a format could not hold as it is, counted; or the first of it raised."""
 
-    Attributes:
-        form: The format.
-        name: The file that is written, for messages.
-        lossy: Whether to count instead of to stop.
-        counts: How often, by what it was.
-    """
-
-    form: str
-    name: str
-    lossy: bool
-    counts: dict[str, int] = field(default_factory=dict)
+    form: str  # the format
+    name: str  # the file that is written, for messages
+    lossy: bool  # whether to count instead of to stop
+    counts: dict[str, int] = field(default_factory=dict)  # how often, by what it was
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
@@ -94,7 +83,8 @@ def text_lines(
     if form == "jsonl":
         write = _json_line
     elif form == "trec":
-        write = _Marked(kind, unheld).text
+        make = _topic if kind == "queries" else _document
+        write = partial(_marked, make=make, unheld=unheld)
     else:
         table = _Table(form, profile, unheld)
         head = table.header()
@@ -140,7 +130,7 @@ def _json_line(row: TextRow) -> str:
         return json.dumps(_object(row), ensure_ascii=False, allow_nan=False) + "\n"
     except ValueError as error:
         raise InputError(
-            f"a field of {row.id!r} is no value of JSON: {error}", fix="leave it out, or mend it"
+            f"a field of {row.id!r} is no value of JSON: {error}", fix="leave it out, or fix it"
         ) from None
 
 
@@ -221,30 +211,23 @@ class _Table:
         return line
 
 
-class _Marked:
-    """Texts as documents or topics of TREC; each is read again to see whether it is the same."""
-
-    def __init__(self, kind: str, unheld: Unheld) -> None:
-        self._unheld = unheld
-        self._made = _topic if kind == "queries" else _document
-
-    def text(self, row: TextRow) -> str:
-        """One text."""
-        made = self._made(row)
-        try:
-            key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)
-        except FormatError as error:
-            raise _unwritable(row, error.what, self._unheld) from None
-        if key != row.id:
-            raise _unwritable(row, f"it would be read as {key!r}", self._unheld)
-        if title != row.title:
-            self._unheld.add("the title" if not title else "blanks and line breaks", row)
-        if text != row.text:
-            self._unheld.add("blanks and line breaks", row)
-        for name in row.fields:
-            if fields.get(name) != row.fields[name]:
-                self._unheld.add(f"field {name!r}", row)
-        return made
+def _marked(row: TextRow, make: Callable[[TextRow], str], unheld: Unheld) -> str:
+    """A document or topic of TREC; it is read again to see whether it is the same."""
+    made = make(row)
+    try:
+        key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)
+    except FormatError as error:
+        raise _unwritable(row, error.what, unheld) from None
+    if key != row.id:
+        raise _unwritable(row, f"it would be read as {key!r}", unheld)
+    if title != row.title:
+        unheld.add("the title" if not title else "blanks and line breaks", row)
+    if text != row.text:
+        unheld.add("blanks and line breaks", row)
+    for name in row.fields:
+        if fields.get(name) != row.fields[name]:
+            unheld.add(f"field {name!r}", row)
+    return made
 
 
 def _document(row: TextRow) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray, freeze
-from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.data.run import Run
 
 __all__ = ["Alignment", "Block", "align"]
@@ -135,7 +135,7 @@ def _side_by_side(
     """The rows of each pair, a row among all documents that has its id, and pairs of each query."""
     runs, queries = starts.shape
     flat = sizes.ravel()
-    local = np.repeat(starts.ravel() - (np.cumsum(flat) - flat), flat) + np.arange(flat.sum())
+    local = ranges_of(starts.ravel(), flat)
     run = np.repeat(np.arange(runs), sizes.sum(axis=1))
     query = np.repeat(np.tile(np.arange(queries), runs), flat)
     place = bases[run] + local

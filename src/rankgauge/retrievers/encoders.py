@@ -21,12 +21,8 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import CallableDelegate
 
 __all__ = [
-    "Encoder",
-    "HashingEncoder",
-    "Model2VecEncoder",
-    "SentenceTransformersEncoder",
-    "encoder_of",
-]
+    "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder", "encoder_of",
+]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
@@ -45,11 +41,9 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
     def encode_queries(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
 
 def encoder_of(given: Any) -> Encoder:
@@ -245,10 +239,7 @@ class Model2VecEncoder:
         """A row for each text."""
         # In this process: others are started for many texts, and one that is told to be small.
         return self._model.encode(
-            list(texts),
-            batch_size=self._batch,
-            show_progress_bar=False,
-            use_multiprocessing=False,
+            list(texts), batch_size=self._batch, show_progress_bar=False, use_multiprocessing=False
         )
 
     encode_queries = encode_documents

@@ -103,13 +103,9 @@ class EmbeddingEndpoint(ModelEndpoint):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         endpoint = Endpoint(
-            url,
-            headers=headers,
-            key_env=key_env,
-            key_header=key_header,
-            timeout=timeout,
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
             max_bytes=max_bytes,
-        )
+        )  # fmt: skip
         super().__init__(endpoint, ["tokens"])
         self._model = model
         self._dimensions = None if dimensions is None else integer("dimensions", dimensions)
@@ -220,13 +216,9 @@ class RerankEndpoint(ModelEndpoint):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         endpoint = Endpoint(
-            url,
-            headers=headers,
-            key_env=key_env,
-            key_header=key_header,
-            timeout=timeout,
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
             max_bytes=max_bytes,
-        )
+        )  # fmt: skip
         super().__init__(endpoint, ["tokens", "search_units"])
         self._model = model
         self.settings: Mapping[str, Any] = {

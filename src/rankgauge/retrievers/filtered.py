@@ -132,12 +132,7 @@ class Filtered(CompositeRetriever):
         if self._values is None:
             raise not_indexed(self)
         return search_deeper(
-            self._retriever,
-            queries,
-            k,
-            depth=self._depth,
-            most=self._most,
-            kept=self._passing,
+            self._retriever, queries, k, depth=self._depth, most=self._most, kept=self._passing
         )
 
     def _passing(self, query: Query, hits: Hits) -> Ranking:

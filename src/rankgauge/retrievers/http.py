@@ -89,7 +89,8 @@ class HTTPRetriever:
         version: str | None = None,
     ) -> None:
         self._method = choice("method", method, ("POST", "GET"))
-        self._params = {**_query_of(url), **_texts(params)}
+        url, query = _bare(url)
+        self._params = {**query, **_texts(params)}
         self._body = body
         if body is None and self._method == "POST" and not _places(self._params):
             self._body = {"query": "{query}", "k": "{k}"}
@@ -104,13 +105,9 @@ class HTTPRetriever:
         self._score = steps(score, "score") if score else None
         self._sign = 1.0 if choice("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
-            _bare(url),
-            headers=headers,
-            key_env=key_env,
-            key_header=key_header,
-            timeout=timeout,
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
             max_bytes=max_bytes,
-        )
+        )  # fmt: skip
         sent = {"body": self._body, "params": self._params}
         for name, value in hidden_texts(sent):
             self._endpoint.secrets.add(value, name)
@@ -201,24 +198,18 @@ def _places(template: Any) -> set[str]:
     return set(_PLACE.findall(template)) if isinstance(template, str) else set()
 
 
-def _query_of(url: Any) -> dict[str, str]:
-    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) if _is_text(url) else {}
-
-
-def _bare(url: Any) -> Any:
-    if not _is_text(url):
-        return url
+def _bare(url: Any) -> tuple[Any, dict[str, str]]:
+    """A URL without its query, and the query."""
+    if not isinstance(url, str):
+        return url, {}
     parts = urlsplit(url)
     if _places(parts.path) or _places(parts.netloc):
         raise InputError(
             "a placeholder stands in the path of the URL", where="http",
             fix="put it into params or body",
         )  # fmt: skip
-    return urlunsplit(parts._replace(query=""))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return urlunsplit(parts._replace(query="")), query
 
 
 def _texts(params: Any) -> dict[str, str]:

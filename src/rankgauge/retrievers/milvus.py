@@ -9,13 +9,7 @@ from typing import Any
 from rankgauge.core.arguments import choice
 from rankgauge.core.libraries import library, versions
 from rankgauge.errors import InputError
-from rankgauge.retrievers.vector_store import (
-    Existing,
-    Row,
-    Vectors,
-    VectorStore,
-    id_in,
-)
+from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
 __all__ = ["Milvus"]
 

@@ -49,12 +49,7 @@ class Rerank(CompositeRetriever):
     """
 
     def __init__(
-        self,
-        retriever: Any,
-        reranker: Any,
-        *,
-        depth: int = 50,
-        fields: Sequence[str] | None = None,
+        self, retriever: Any, reranker: Any, *, depth: int = 50, fields: Sequence[str] | None = None
     ) -> None:
         self._retriever = retriever
         self._reranker: Any = reranker_of(reranker)

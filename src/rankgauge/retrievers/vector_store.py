@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import numpy as np
@@ -31,16 +31,9 @@ from rankgauge.retrievers.base import CompositeRetriever, batches, declared, not
 from rankgauge.retrievers.encoders import encoder_of
 
 __all__ = [
-    "SIMILARITIES",
-    "Existing",
-    "Row",
-    "VectorStore",
-    "Vectors",
-    "folder_size",
-    "id_in",
-    "secret_of",
-    "text_of",
-]
+    "SIMILARITIES", "Existing", "Row", "VectorStore", "Vectors", "folder_size", "id_in",
+    "secret_of", "text_of",
+]  # fmt: skip
 
 Vectors = npt.NDArray[np.float32]
 Row = tuple[str, float]
@@ -52,17 +45,11 @@ _DEEPER = 64
 _QUERIES = 64
 
 
-class Existing:
-    """What a store says of a collection; None for what it does not say.
+class Existing(NamedTuple):
+    """What a store says of a collection; None for what it does not say."""
 
-    Attributes:
-        similarity: One of `SIMILARITIES`.
-        dimensions: The length of its vectors.
-    """
-
-    def __init__(self, similarity: str | None, dimensions: int | None) -> None:
-        self.similarity = similarity
-        self.dimensions = dimensions
+    similarity: str | None
+    dimensions: int | None
 
 
 class VectorStore(CompositeRetriever, ABC):

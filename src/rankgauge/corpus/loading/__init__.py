@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankgauge.corpus.loading.folders import load_folder, place_of
+from rankgauge.corpus.loading.folders import file_set, load_folder
 from rankgauge.corpus.loading.libraries import load_hub, load_ir_datasets, load_mteb, rows_reader
 from rankgauge.corpus.loading.parts import Loaded
-from rankgauge.corpus.loading.questions import read_questions
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
+from rankgauge.formats.questions import read_questions
 from rankgauge.formats.texts import Faults, TextReader, TextSource, kept
 
 __all__ = ["Loaded", "load"]
@@ -33,6 +33,7 @@ def load(
     qrels: Any = None,
     split: str | None = None,
     faults: Faults | None = None,
+    judged: bool = True,
 ) -> Loaded:
     """A collection from whatever holds it; the parts that are named replace those it has.
 
@@ -44,40 +45,41 @@ def load(
         qrels: Anything that :meth:`Qrels.of` takes.
         split: Which judgments, where there are several.
         faults: Where given, what does not fit is counted there and passed over.
+        judged: Whether judgments in files of their own are read.
 
     Raises:
         InputError: If there is nothing of the kind.
         FormatError: With the first line that does not fit.
         MissingExtra: If the library is not installed.
     """
-    found = _whole(source, split, faults)
+    found = _whole(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
-        asked, judged = _queries(queries, found, faults)
+        asked, grades = _queries(queries, found, faults)
         # Judgments of other queries would be of no use.
-        found = replace(found, queries=asked, qrels=judged)
+        found = replace(found, queries=asked, qrels=grades)
     if qrels is not None:
         found = replace(found, qrels=Qrels.of(qrels))
     return found
 
 
-def _whole(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+def _whole(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
     if source is None:
         return Loaded()
     if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:
         prefix, _, name = source.partition(":")
         return _LIBRARIES[prefix](name, split, faults)
     if isinstance(source, str | os.PathLike):
-        return _from_path(source, split, faults)
+        return _from_path(source, split, faults, judged=judged)
     return _from_object(source, split, faults)
 
 
-def _from_path(source: Any, split: str | None, faults: Faults | None) -> Loaded:
+def _from_path(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
     path = Path(source)
-    place = None if source == "-" else place_of(path)
-    if place is not None:
-        return load_folder(place, split=split, faults=faults)
+    files = None if source == "-" else file_set(path)
+    if files is not None:
+        return load_folder(files, split=split, faults=faults, judged=judged)
     texts = kept(TextReader(TextSource.of(source)), faults)
     return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
 
@@ -104,7 +106,7 @@ def _reader(given: Any, what: str) -> Any:
 def _queries(given: Any, found: Loaded, faults: Faults | None) -> tuple[Any, Qrels | None]:
     if not isinstance(given, str | os.PathLike):
         return kept(_reader(given, "queries"), faults), None if found.beside else found.qrels
-    asked, judged = read_questions(TextSource.of(given), found.documents, faults)
-    if judged is None and not found.beside:
-        judged = found.qrels
-    return asked, judged
+    asked, grades = read_questions(TextSource.of(given), found.documents, faults)
+    if grades is None and not found.beside:
+        return asked, found.qrels
+    return asked, None if grades is None else Qrels.of(grades)

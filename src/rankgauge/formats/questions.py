@@ -7,18 +7,18 @@ import difflib
 import itertools
 import re
 from collections.abc import Container, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rankgauge.core.ids import id_text
-from rankgauge.data.qrels import Qrels
 from rankgauge.errors import FormatError, InputError
+from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 from rankgauge.formats.delimited import check_width, rows_of
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
 from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, read_texts
 
-__all__ = ["read_questions"]
+__all__ = ["Grades", "may_be_questions", "read_questions"]
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
@@ -38,13 +38,15 @@ _QUESTIONS = re.compile(r"questions\.[a-z]+$")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
-Questions = tuple[Mapping[str, TextRow], Qrels | None]
+# Query to document to grade.
+Grades: TypeAlias = Mapping[str, Mapping[str, float]]
+Questions: TypeAlias = tuple[Mapping[str, TextRow], Grades | None]
 
 
 def read_questions(
     source: TextSource, documents: Mapping[str, Any], faults: Faults | None = None
 ) -> Questions:
-    """Queries from a file, and judgments where it names relevant documents.
+    """Queries from a file, and grades where it names relevant documents.
 
     Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
     ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
@@ -77,6 +79,22 @@ def read_questions(
     return _Answers(source.name, documents, faults).of(_rows(source, faults))
 
 
+def may_be_questions(source: TextSource) -> bool:
+    """Whether the columns of a file are a question and its relevant documents.
+
+    A column ``query`` holds ids as often as texts: it is one of questions if a text has a blank.
+    """
+    names = _names(source)
+    asked = _column(names, QUESTIONS)
+    pairs = any(columns_of(names, layout) is not None for layout in (JUDGMENTS, RUN))
+    if asked is None or pairs or _relevant(names) is None:
+        return False
+    return asked == QUESTIONS[0] or any(
+        isinstance(row.get(asked), str) and " " in row[asked].strip()
+        for _, row in _rows(source, Faults())
+    )
+
+
 class _Answers:
     """Gathers questions and their documents."""
 
@@ -97,7 +115,7 @@ class _Answers:
                     raise
                 self._faults.add(error)
         judged = {query: grades for query, grades in self._grades.items() if grades}
-        return self._queries, Qrels.of(judged) if judged or self._named else None
+        return self._queries, judged if judged or self._named else None
 
     def _add(self, number: int, row: dict[str, Any]) -> None:
         asked, relevant = _column(row, _ASKED), _relevant(row)
