@@ -86,15 +86,11 @@ _READERS = frozenset({
 
 
 class CodeFingerprint(NamedTuple):
-    """The fingerprint of code.
+    """The fingerprint of code."""
 
-    Attributes:
-        digest: Equal for equal code that uses equal values.
-        opaque: What it uses that cannot be compared between processes, such as ``os``; empty if
-            there is nothing of the kind. The digest is then equal for the same object only.
-    """
-
-    digest: str
+    digest: str  # equal for equal code that uses equal values
+    # What it uses that cannot be compared between processes, such as ``os``; empty if there is
+    # nothing of the kind. The digest is then equal for the same object only.
     opaque: str
 
 

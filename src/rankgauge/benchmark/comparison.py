@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankgauge.benchmark.latency import Quantile
 from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
@@ -214,7 +213,8 @@ def cost_table(
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):
-        columns[f"{name} ms"] = [_ms(getattr(one, name)) if one else None for one in timed]
+        found = [getattr(one, name) if one else None for one in timed]
+        columns[f"{name} ms"] = [_figures(one.value * 1000) if one else None for one in found]
     columns["queries/s"] = [_figures(one.throughput) if one else None for one in timed]
     indexes = [run.index for run in runs]
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
@@ -247,10 +247,6 @@ def cost_table(
         columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
         notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),
     )  # fmt: skip
-
-
-def _ms(quantile: Quantile | None) -> str | None:
-    return None if quantile is None else _figures(quantile.value * 1000)
 
 
 def _mib(size: int | None) -> str | None:

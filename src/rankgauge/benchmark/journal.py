@@ -366,13 +366,8 @@ def _head_sum(head: Mapping[str, Any]) -> str:
 
 
 def _well_formed(row: Mapping[str, Any], k: int | None) -> bool:
-    common = (
-        type(row.get("query")) is str
-        and type(row.get("key")) is str
-        and _number(row.get("seconds"))
-        and _count(row.get("attempts", 1))
-    )
-    if not common:
+    texts = type(row.get("query")) is str and type(row.get("key")) is str
+    if not (texts and _number(row.get("seconds")) and _count(row.get("attempts", 1))):
         return False
     if "ids" not in row:
         return type(row.get("error")) is str and row.get("kind") in _KINDS
@@ -475,9 +470,8 @@ def _locked(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever over this collection",
-            where=str(path.parent),
-            fix="wait for it, or name another store",
-        ) from None
+            where=str(path.parent), fix="wait for it, or name another store",
+        ) from None  # fmt: skip
     return file
 
 

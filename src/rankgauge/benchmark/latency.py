@@ -200,15 +200,11 @@ def measure_latency(
 
 @dataclass(slots=True)
 class Used:
-    """What a piece of work took.
+    """What a piece of work took."""
 
-    Attributes:
-        seconds: By the clock.
-        peak: Bytes of memory it needed at its peak beyond what the process held before; None where
-            the system does not tell.
-    """
-
-    seconds: float = 0.0
+    seconds: float = 0.0  # by the clock
+    # Bytes of memory it needed at its peak beyond what the process held before; None where the
+    # system does not tell.
     peak: int | None = None
 
 
@@ -216,7 +212,7 @@ class Used:
 def used() -> Iterator[Used]:
     """Measure the work done inside: time, and the peak of this process's memory."""
     found = Used()
-    before = _resident()
+    before = _of_status("VmRSS") or _peak()
     _forget_peak()
     start = time.perf_counter()
     try:
@@ -246,10 +242,6 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
         return
-
-
-def _resident() -> int | None:
-    return _of_status("VmRSS") or _peak()
 
 
 def _peak() -> int | None:

@@ -17,17 +17,11 @@ _LOG = 20
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """How good something is, and how long it takes.
+    """How good something is, and how long it takes."""
 
-    Attributes:
-        name: What it is.
-        quality: The mean of a measure.
-        latency: Seconds a query.
-    """
-
-    name: str
-    quality: float
-    latency: float
+    name: str  # what it is
+    quality: float  # the mean of a measure
+    latency: float  # seconds a query
 
 
 def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:

@@ -137,10 +137,9 @@ class BenchmarkPlan:
             data = tomllib.loads(place.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(
-                f"cannot be read: {error.strerror}",
-                where=str(path),
+                f"cannot be read: {error.strerror}", where=str(path),
                 fix="name a file that is there",
-            ) from None
+            ) from None  # fmt: skip
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FormatError(
                 f"not valid TOML: {error}", path=str(path), fix="fix the line it names"

@@ -23,7 +23,6 @@ class Told(Protocol):
 
     def step(self, *, failed: bool) -> None:
         """One more query has its response."""
-        ...
 
 
 class _Silent:

@@ -20,18 +20,13 @@ Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
 
 @dataclass(frozen=True)
 class Identity:
-    """What a retriever is.
+    """What a retriever is."""
 
-    Attributes:
-        settings: Its settings as plain values; without any, the name of the callable and the run.
-            What its code is, :func:`code_fingerprint` says.
-        declared: Whether it, or the caller, declared settings.
-        word: A readable word that can be part of a file name.
-    """
-
+    # Its settings as plain values; without any, the name of the callable and the run. What its code
+    # is, :func:`code_fingerprint` says.
     settings: Mapping[str, Any]
-    declared: bool
-    word: str
+    declared: bool  # whether it, or the caller, declared settings
+    word: str  # a readable word that can be part of a file name
 
 
 def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Identity:

@@ -123,7 +123,11 @@ class Sampler:
     def __init__(self, space: Space, seed: int, *, lower: bool) -> None:
         optuna: Any = library("optuna", extra="tuning", of="method='optuna'")
         self._optuna = optuna
-        self._space = Space({n: _ordered(v) for n, v in space.axes.items()}, space.fixed)
+        axes = {
+            name: tuple(sorted(values)) if all(map(is_number, values)) else values
+            for name, values in space.axes.items()
+        }
+        self._space = Space(axes, space.fixed)
         self._kinds = {n: self._distribution(v) for n, v in self._space.axes.items()}
         # It takes no seed below 0 or beyond 32 bits.
         sampler = optuna.samplers.TPESampler(seed=seed % 2**32)
@@ -174,7 +178,3 @@ class Sampler:
             self._study.tell(asked, state=self._optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(asked, value)
-
-
-def _ordered(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sorted(values)) if all(map(is_number, values)) else values

@@ -112,17 +112,17 @@ class Corpus:
         return cost
 
 
+@dataclass(frozen=True, eq=False)
 class _Documents(Iterable[Document]):
     """Documents that can be iterated again and again: one object, which is indexed once."""
 
-    def __init__(self, documents: Mapping[str, Document]) -> None:
-        self._documents = documents
+    documents: Mapping[str, Document]
 
     def __iter__(self) -> Iterator[Document]:
-        return iter(self._documents.values())
+        return iter(self.documents.values())
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self.documents)
 
 
 @dataclass(frozen=True)

@@ -38,19 +38,12 @@ _PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of a store.
+    """The tables of a store."""
 
-    Attributes:
-        name: The name of the store, in messages and in the name of its table of versions.
-        tables: The tables; their names begin with ``rankgauge_``.
-        migrations: The folder of the migrations.
-        revision: The latest of them. Revisions are numbers: ``0001``, ``0002``, ...
-    """
-
-    name: str
-    tables: MetaData
-    migrations: Path
-    revision: str
+    name: str  # the name of the store, in messages and in the name of its table of versions
+    tables: MetaData  # the tables; their names begin with ``rankgauge_``
+    migrations: Path  # the folder of the migrations
+    revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
 
     @property
     def version_table(self) -> str:
@@ -153,10 +146,9 @@ class Database:
                 engine = create_engine(self._url, poolclass=NullPool, connect_args=wait)
             except ImportError:
                 raise MissingExtra(
-                    "PostgreSQL needs the driver psycopg, which is not installed",
-                    where=self.where,
+                    "PostgreSQL needs the driver psycopg, which is not installed", where=self.where,
                     fix="pip install 'rankgauge[postgres]'",
-                ) from None
+                ) from None  # fmt: skip
         else:
             engine = create_engine(
                 "sqlite://", poolclass=NullPool, creator=lambda: self._open(create=create)
@@ -247,10 +239,9 @@ class Database:
         if int(revision) > int(latest):
             raise InputError(
                 f"this {self._schema.name} is of version {revision}; this rankgauge knows versions "
-                f"up to {latest}",
-                where=self.where,
+                f"up to {latest}", where=self.where,
                 fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
-            )
+            )  # fmt: skip
         if revision == latest and not wanted <= names:
             raise self.damaged("tables are missing")
         return revision, recorded
@@ -285,9 +276,8 @@ class Database:
         if others:
             raise InputError(
                 f"this is a database of something else: it holds {others[0]!r:.60}",
-                where=self.where,
-                fix=f"name another file for the {self._schema.name}",
-            )
+                where=self.where, fix=f"name another file for the {self._schema.name}",
+            )  # fmt: skip
 
     def _nothing(self) -> InputError:
         return InputError(
@@ -297,10 +287,9 @@ class Database:
     def damaged(self, how: str) -> InputError:
         """The error for what cannot be read as it was written."""
         return InputError(
-            f"this {self._schema.name} is damaged: {how}",
-            where=self.where,
+            f"this {self._schema.name} is damaged: {how}", where=self.where,
             fix="put a copy back that is whole; nothing was changed here",
-        )
+        )  # fmt: skip
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
@@ -320,10 +309,9 @@ class Database:
             if isinstance(error, RankgaugeError):
                 raise
             raise InputError(
-                f"cannot be {done}: {getattr(error, 'strerror', None) or error}",
-                where=self.where,
+                f"cannot be {done}: {getattr(error, 'strerror', None) or error}", where=self.where,
                 fix="check the path, and that its folder may be written to",
-            ) from None
+            ) from None  # fmt: skip
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
         said = f"cannot be {done}: {error}"
@@ -344,10 +332,9 @@ class Database:
     def _locked(self) -> InputError:
         return InputError(
             f"another program is writing to this {self._schema.name}, and was not done in "
-            f"{self._patience:g} seconds",
-            where=self.where,
+            f"{self._patience:g} seconds", where=self.where,
             fix="wait for it to end, then try again; nothing was written",
-        )
+        )  # fmt: skip
 
     def _server_error(self, error: Any) -> InputError:
         state = getattr(error, "sqlstate", None) or ""
@@ -393,29 +380,26 @@ def _url_of(where: str) -> URL:
         url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
     except (ArgumentError, ValueError):
         raise InputError(
-            "this URL cannot be understood",
-            where=f"{scheme}://...",
+            "this URL cannot be understood", where=f"{scheme}://...",
             fix="write postgresql://user:password@host:port/database; in the password, @ is %40, "
             "/ is %2F, : is %3A",
-        ) from None
+        ) from None  # fmt: skip
     if scheme in _POSTGRES:
         return url.set(drivername="postgresql+psycopg")
     if scheme in {"sqlite", "sqlite+pysqlite"}:
         return url
     raise InputError(
-        "this kind of database is not known",
-        where=f"{scheme}://...",
+        "this kind of database is not known", where=f"{scheme}://...",
         fix="give the path of a file (SQLite), or postgresql://user:password@host/database",
-    )
+    )  # fmt: skip
 
 
 def _file_of(url: URL) -> Path:
     if not url.database or url.database == ":memory:":
         raise InputError(
-            "this URL names no file",
-            where=url.render_as_string(hide_password=True),
+            "this URL names no file", where=url.render_as_string(hide_password=True),
             fix="write sqlite:///history.db, or the path",
-        )
+        )  # fmt: skip
     return Path(url.database)
 
 

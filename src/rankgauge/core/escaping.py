@@ -14,16 +14,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "for_annotation",
-    "for_csv",
-    "for_html",
-    "for_json",
-    "for_latex",
-    "for_markdown",
-    "for_terminal",
-    "templates",
-    "visible",
-]
+    "for_annotation", "for_csv", "for_html", "for_json", "for_latex", "for_markdown",
+    "for_terminal", "templates", "visible",
+]  # fmt: skip
 
 # GitHub runs what begins with "::" (behind any blanks), and "##[" anywhere in a line.
 _COMMAND = re.compile(r"(?<!\S)::|##\[")
@@ -72,11 +65,7 @@ def for_terminal(text: str) -> str:
     """
     if text.isprintable() and "::" not in text and "##[" not in text:
         return text
-    return _COMMAND.sub(_first_as_escape, visible(text))
-
-
-def _first_as_escape(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0][0]):02x}{found[0][1:]}"
+    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", visible(text))
 
 
 def for_markdown(text: str) -> str:

@@ -54,9 +54,8 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"cannot be written: {getattr(error, 'strerror', None) or error}",
-            where=os.fspath(target),
-            fix="check that the folder is there and may be written to",
-        ) from None
+            where=os.fspath(target), fix="check that the folder is there and may be written to",
+        ) from None  # fmt: skip
     finally:
         if renames:
             with contextlib.suppress(OSError, ValueError):

@@ -24,18 +24,12 @@ _MOST = 1e100
 
 
 class Param(NamedTuple):
-    """A word that measures may take.
+    """A word that measures may take."""
 
-    Attributes:
-        name: The word.
-        meaning: What it means, in one line.
-        domain: What is possible, in words.
-        read: From text or a Python value to the value itself; ValueError if it is not possible.
-    """
-
-    name: str
-    meaning: str
-    domain: str
+    name: str  # the word
+    meaning: str  # what it means, in one line
+    domain: str  # what is possible, in words
+    # From text or a Python value to the value itself; ValueError if it is not possible.
     read: Callable[[Any], Value]
 
     def check(self, value: Any, where: str) -> Value:
@@ -45,10 +39,9 @@ class Param(NamedTuple):
         except (ValueError, TypeError, OverflowError):
             shown = value if isinstance(value, str) else repr(value)
             raise UnknownName(
-                f"{self.name}={shown} is not possible",
-                where=where,
+                f"{self.name}={shown} is not possible", where=where,
                 fix=f"{self.name} is {self.domain}: {self.meaning}",
-            ) from None
+            ) from None  # fmt: skip
 
 
 def _number(value: Any) -> int | float:

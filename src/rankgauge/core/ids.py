@@ -66,17 +66,11 @@ def _by_row(row: int, what: str, fix: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """N ids as packed bytes. Immutable.
+    """N ids as packed bytes. Immutable."""
 
-    Attributes:
-        data: All bytes, with at least eight spare ones behind the last id.
-        starts: (N,) where each id starts in ``data``.
-        lengths: (N,) bytes of each id.
-    """
-
-    data: npt.NDArray[np.uint8]
-    starts: IntArray
-    lengths: IntArray
+    data: npt.NDArray[np.uint8]  # all bytes, with at least eight spare ones behind the last id
+    starts: IntArray  # (N,) where each id starts in ``data``
+    lengths: IntArray  # (N,) bytes of each id
     # Where a reader made them on the way, while the bytes were at hand.
     _hashed: npt.NDArray[np.uint64] | None = None
 

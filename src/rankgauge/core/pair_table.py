@@ -35,29 +35,19 @@ class PairTable:
     """N rows of (query, document, value), grouped by query. Immutable.
 
     Two are equal if their rows are, whatever they were read from.
-
-    Attributes:
-        queries: Q different query ids, in order of first appearance.
-        offsets: (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``.
-        docs: N document ids.
-        values: (N,) float64: scores or grades.
-        unique: True if no pair can stand twice (the source was a mapping).
-        source: Where it came from, for messages: a path or ``"run"``.
-        lines: (N,) line numbers in the source, if it has lines.
-        ranks: (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
-        notes: What the reader has to say about how it read.
-        paired: True if every ranking came as a list of documents with numbers, best first.
     """
 
-    queries: Ids
-    offsets: IntArray
-    docs: Ids
-    values: FloatArray
-    unique: bool = False
-    source: str = ""
-    lines: IntArray | None = None
-    notes: tuple[str, ...] = field(default=())
+    queries: Ids  # Q different query ids, in order of first appearance
+    offsets: IntArray  # (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``
+    docs: Ids  # N document ids
+    values: FloatArray  # (N,) float64: scores or grades
+    unique: bool = False  # true if no pair can stand twice (the source was a mapping)
+    source: str = ""  # where it came from, for messages: a path or ``"run"``
+    lines: IntArray | None = None  # (N,) line numbers in the source, if it has lines
+    notes: tuple[str, ...] = field(default=())  # what the reader has to say about how it read
+    # (N,) what a column of ranks says, where it was asked for; no evaluation reads it.
     ranks: FloatArray | None = None
+    # True if every ranking came as a list of documents with numbers, best first.
     paired: bool = False
 
     def __post_init__(self) -> None:

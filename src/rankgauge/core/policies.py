@@ -9,15 +9,8 @@ from rankgauge.core.arguments import integer
 from rankgauge.errors import InputError, UnknownName
 
 __all__ = [
-    "BY_GRADE",
-    "Duplicates",
-    "Order",
-    "Policies",
-    "Ties",
-    "Undefined",
-    "Unjudged",
-    "order_of",
-]
+    "BY_GRADE", "Duplicates", "Order", "Policies", "Ties", "Undefined", "Unjudged", "order_of",
+]  # fmt: skip
 
 Order: TypeAlias = Literal["trec", "input"]
 Ties: TypeAlias = Literal["trec", "input", "best", "worst", "mean"]
@@ -86,16 +79,14 @@ class Policies:
             )
         if self.seed and not self.draws:
             raise InputError(
-                f"seed={self.seed} without draws: nothing is drawn",
-                where="policies",
+                f"seed={self.seed} without draws: nothing is drawn", where="policies",
                 fix="say how many orders are drawn (draws=1000), or leave seed out",
-            )
+            )  # fmt: skip
         if self.draws and self.ties != "mean":
             raise InputError(
                 f"draws={self.draws} with ties={self.ties}: orders are drawn for their mean only",
-                where="policies",
-                fix='ask for ties="mean" (--ties mean), or leave draws out',
-            )
+                where="policies", fix='ask for ties="mean" (--ties mean), or leave draws out',
+            )  # fmt: skip
 
     def said(self) -> dict[str, str | int]:
         """Every policy by its name; those of drawing only where something is drawn.

@@ -13,15 +13,10 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Commit:
-    """The state of a git checkout.
+    """The state of a git checkout."""
 
-    Attributes:
-        id: The commit, in full.
-        dirty: Whether files that git knows were changed since.
-    """
-
-    id: str
-    dirty: bool
+    id: str  # the commit, in full
+    dirty: bool  # whether files that git knows were changed since
 
 
 def commit_of(folder: Path) -> Commit | None:

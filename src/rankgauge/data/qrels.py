@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,10 @@ class Qrels(Pairs):
         >>> qrels["q1"]["d1"]
         3.0
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, table: Any) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class Run(Pairs):
 
     name: str = "run"
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, table: Any, name: str = "run", settings: Mapping[str, Any] = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):

@@ -58,17 +58,11 @@ class _File:
 
 @dataclass(frozen=True)
 class Archive:
-    """A zip archive.
+    """A zip archive."""
 
-    Attributes:
-        name: Its name for messages.
-        path: Where it lies.
-        content: Its bytes, where it is no file of its own.
-    """
-
-    name: str
-    path: str = ""
-    content: bytes | None = None
+    name: str  # its name for messages
+    path: str = ""  # where it lies
+    content: bytes | None = None  # its bytes, where it is no file of its own
 
     @cached_property
     def _infos(self) -> list[zipfile.ZipInfo]:

@@ -30,25 +30,15 @@ _SHOWN = 8
 
 
 class Layout(NamedTuple):
-    """The words of one kind of input.
+    """The words of one kind of input."""
 
-    Attributes:
-        name: ``"judgments"`` or ``"run"``: what the source is called where it has no name.
-        words: The same in a sentence: ``"judgments"`` or ``"a run"``.
-        value: What its number is called: ``"grade"`` or ``"score"``.
-        value_columns: Names of the column that holds the number, best first.
-        fields: The fields of a line in TREC format.
-        example: Such a line.
-        fix: What to do about a number that is missing or not finite.
-    """
-
-    name: str
-    words: str
-    value: str
-    value_columns: tuple[str, ...]
-    fields: str
-    example: str
-    fix: str
+    name: str  # ``"judgments"`` or ``"run"``: what the source is called where it has no name
+    words: str  # the same in a sentence: ``"judgments"`` or ``"a run"``
+    value: str  # what its number is called: ``"grade"`` or ``"score"``
+    value_columns: tuple[str, ...]  # names of the column that holds the number, best first
+    fields: str  # the fields of a line in TREC format
+    example: str  # such a line
+    fix: str  # what to do about a number that is missing or not finite
 
     @property
     def columns(self) -> tuple[str, str, str]:
@@ -89,21 +79,13 @@ RUN = Layout(
 
 
 class Columns(NamedTuple):
-    """The names of the columns that are read.
+    """The names of the columns that are read."""
 
-    Attributes:
-        query: The column of queries.
-        doc: The column of documents.
-        value: The column of scores or grades.
-        beside: Further columns of a known name, which are not read.
-        rivals: Names that are equal but for case, blanks and dashes: an error.
-    """
-
-    query: str
-    doc: str
-    value: str
-    beside: tuple[str, ...] = ()
-    rivals: tuple[str, ...] = ()
+    query: str  # the column of queries
+    doc: str  # the column of documents
+    value: str  # the column of scores or grades
+    beside: tuple[str, ...] = ()  # further columns of a known name, which are not read
+    rivals: tuple[str, ...] = ()  # names that are equal but for case, blanks and dashes: an error
 
     @property
     def read(self) -> tuple[str, str, str]:

@@ -80,9 +80,8 @@ def exploded(
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
-        path=name,
-        fix=f"if you trust it, unpack it ({program}), and name what comes out",
-    )
+        path=name, fix=f"if you trust it, unpack it ({program}), and name what comes out",
+    )  # fmt: skip
 
 
 def too_many(packed: int, plain: int) -> bool:

@@ -81,10 +81,9 @@ def no_split(name: str, split: str | None) -> None:
     """Refuse a split where it is a part of the name."""
     if split is not None:
         raise InputError(
-            "ir_datasets has splits in the names of its collections",
-            where=f"split={split!r}",
+            "ir_datasets has splits in the names of its collections", where=f"split={split!r}",
             fix=f"leave the split out, and name it so: ir_datasets:{name or 'NAME'}/{split}",
-        )
+        )  # fmt: skip
 
 
 def ir_judgments(data: Any) -> PairTable:

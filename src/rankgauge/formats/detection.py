@@ -12,13 +12,8 @@ from rankgauge.formats.registry import FORMATS, load
 from rankgauge.formats.trec import is_line, places_of
 
 __all__ = [
-    "first_object",
-    "guess_format",
-    "has_header",
-    "is_doubtful",
-    "is_header",
-    "refuse_lookalike",
-]
+    "first_object", "guess_format", "has_header", "is_doubtful", "is_header", "refuse_lookalike",
+]  # fmt: skip
 
 # What trec_eval calls its measures; -Z puts a Z before the name.
 _MEASURE = (

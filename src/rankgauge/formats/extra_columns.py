@@ -47,24 +47,17 @@ _Cells: TypeAlias = tuple[dict[str, list[Any]], list[int] | None]
 
 
 class Wide(NamedTuple):
-    """What rows of one kind look like.
+    """What rows of one kind look like."""
 
-    Attributes:
-        words: What they are, in a sentence.
-        fields: The fields of a line in TREC format; one that starts with ``-`` is passed over.
-        columns: Of each further column the names it may have in a table, best first.
-        numbers: Those of them that hold numbers.
-        example: A line in TREC format.
-        mapping: A small mapping that would do, for messages.
-        rows_of: The rows of such a mapping, in the order of the fields.
-    """
-
-    words: str
+    words: str  # what they are, in a sentence
+    # The fields of a line in TREC format; one that starts with ``-`` is passed over.
     fields: tuple[str, ...]
+    # Of each further column the names it may have in a table, best first.
     columns: Mapping[str, tuple[str, ...]]
-    numbers: frozenset[str]
-    example: str
-    mapping: str
+    numbers: frozenset[str]  # those of them that hold numbers
+    example: str  # a line in TREC format
+    mapping: str  # a small mapping that would do, for messages
+    # The rows of such a mapping, in the order of the fields.
     rows_of: Callable[[Mapping[Any, Any]], Iterable[tuple[Any, ...]]]
 
     @property
@@ -76,25 +69,15 @@ class Wide(NamedTuple):
 
 
 class WideRows(NamedTuple):
-    """Rows in columns.
+    """Rows in columns."""
 
-    Attributes:
-        queries: The query of each row.
-        docs: Its document.
-        grades: Its grade.
-        labels: Each further column of names.
-        numbers: Each further column of numbers.
-        source: Where they came from.
-        lines: The line of each row, if it has one.
-    """
-
-    queries: Ids
-    docs: Ids
-    grades: FloatArray
-    labels: Mapping[str, Ids]
-    numbers: Mapping[str, FloatArray]
-    source: str
-    lines: IntArray | None
+    queries: Ids  # the query of each row
+    docs: Ids  # its document
+    grades: FloatArray  # its grade
+    labels: Mapping[str, Ids]  # each further column of names
+    numbers: Mapping[str, FloatArray]  # each further column of numbers
+    source: str  # where they came from
+    lines: IntArray | None  # the line of each row, if it has one
 
 
 def row_place(rows: WideRows, *places: int) -> str:

@@ -54,21 +54,13 @@ _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "question
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of a folder or of an archive, by names relative to it, with ``/`` in them.
+    """The files of a folder or of an archive, by names relative to it, with ``/`` in them."""
 
-    Attributes:
-        name: Its name for messages.
-        title: The name of a collection from here.
-        names: The names of all files, down to one folder below.
-        source: Makes one of the files a source of texts.
-        folder: The folder, None for an archive.
-    """
-
-    name: str
-    title: str
-    names: frozenset[str]
-    source: Callable[[str], TextSource]
-    folder: Path | None = None
+    name: str  # its name for messages
+    title: str  # the name of a collection from here
+    names: frozenset[str]  # the names of all files, down to one folder below
+    source: Callable[[str], TextSource]  # makes one of the files a source of texts
+    folder: Path | None = None  # the folder, None for an archive
 
 
 def files_in_folder(folder: Path) -> FileSet:

@@ -18,14 +18,8 @@ from rankgauge.formats.numbers import is_missing, numbers_of, whole_numbers_of
 from rankgauge.formats.rows import OnError, table_of
 
 __all__ = [
-    "blame_row",
-    "frame_columns",
-    "from_columns",
-    "from_frame",
-    "is_frame",
-    "listed",
-    "short",
-]
+    "blame_row", "frame_columns", "from_columns", "from_frame", "is_frame", "listed", "short",
+]  # fmt: skip
 
 _SHOWN = 60
 _FLOATS = ("float", "double", "halffloat")
@@ -51,9 +45,8 @@ def from_columns(
     if not len(query_ids) == len(doc_ids) == len(numbers):
         raise InputError(
             f"the columns have {len(query_ids)}, {len(doc_ids)} and {len(numbers)} rows",
-            where=source,
-            fix=f"give a query, a document and a {layout.value} for each row",
-        )
+            where=source, fix=f"give a query, a document and a {layout.value} for each row",
+        )  # fmt: skip
     return table_of(
         query_ids if isinstance(query_ids, Ids) else Ids.of(query_ids, "query id", blame),
         doc_ids if isinstance(doc_ids, Ids) else Ids.of(doc_ids, "document id", blame),
@@ -82,18 +75,16 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     """A column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
-            f"column {name!r} is {short(values)}, wanted a list or an array",
-            where=source,
+            f"column {name!r} is {short(values)}, wanted a list or an array", where=source,
             fix="give one value for each row: [...]",
-        )
+        )  # fmt: skip
     if not isinstance(values, np.ndarray):
         return _series(values)
     if values.ndim != 1:
         raise InputError(
             f"column {name!r} is an array of shape {values.shape}, wanted one dimension",
-            where=source,
-            fix="pass one column: array[:, 0]",
-        )
+            where=source, fix="pass one column: array[:, 0]",
+        )  # fmt: skip
     # Of a masked array only a list says what is masked. To ask for numpy.ma would load it.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values

@@ -26,11 +26,8 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             continue
         doc = _document(comment)
         if not begins_letor(said) or not fields[1][4:] or not doc:
-            what = (
-                "there is no document behind #"
-                if begins_letor(said) and not doc
-                else ("the line has no query: qid:1")
-            )
+            bare = begins_letor(said) and not doc
+            what = "there is no document behind #" if bare else "the line has no query: qid:1"
             rows.refuse(number, what, "give lines such as: 2 qid:1 1:0.5 # d1", text=line)
             continue
         try:

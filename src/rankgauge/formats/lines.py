@@ -20,30 +20,11 @@ if TYPE_CHECKING:
     from rankgauge.formats.archives import Archive
 
 __all__ = [
-    "AROUND",
-    "Source",
-    "Text",
-    "all_of",
-    "archive_of",
-    "beginning",
-    "blank_runs",
-    "decoded",
-    "gathered",
-    "is_columnar",
-    "is_content",
-    "is_plain_file",
-    "is_zip",
-    "line_parts",
-    "mistaken_for",
-    "numbered_lines",
-    "opened",
-    "opened_bytes",
-    "read_into",
-    "refuse",
-    "shorten",
-    "source_name",
-    "start_of",
-]
+    "AROUND", "Source", "Text", "all_of", "archive_of", "beginning", "blank_runs", "decoded",
+    "gathered", "is_columnar", "is_content", "is_plain_file", "is_zip", "line_parts",
+    "mistaken_for", "numbered_lines", "opened", "opened_bytes", "read_into", "refuse", "shorten",
+    "source_name", "start_of",
+]  # fmt: skip
 
 Source: TypeAlias = str | os.PathLike[str]
 
@@ -261,10 +242,9 @@ def _open(source: Source) -> BinaryIO:
             raise InputError("there is no such file", where=name, fix="check the path") from None
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"cannot be read: {reason}",
-            where=ascii(name)[1:-1],
+            f"cannot be read: {reason}", where=ascii(name)[1:-1],
             fix="check the path and its rights",
-        ) from None
+        ) from None  # fmt: skip
 
 
 def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
@@ -319,17 +299,11 @@ def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A whole text in memory.
+    """A whole text in memory."""
 
-    Attributes:
-        data: Its bytes, with `AROUND` spare ones before and behind.
-        size: How many there are.
-        fault: What reading it raised, before its end was reached.
-    """
-
-    data: npt.NDArray[np.uint8]
-    size: int
-    fault: Exception | None = None
+    data: npt.NDArray[np.uint8]  # its bytes, with `AROUND` spare ones before and behind
+    size: int  # how many there are
+    fault: Exception | None = None  # what reading it raised, before its end was reached
 
     def lines(self) -> Iterator[bytes]:
         """Its lines, and then the fault that met the one who read it."""
@@ -401,11 +375,9 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
         return InputError(f"cannot be read on from line {number + 1}: {reason}", where=name)
     return FormatError(
         f"the {error.what} is broken or cut off {'behind this line' if number else 'at once'}",
-        path=name,
-        line=number,
-        text=shorten(line),
+        path=name, line=number, text=shorten(line),
         fix=f"fetch or write the file again ({error.check} checks it)",
-    )
+    )  # fmt: skip
 
 
 def decoded(piece: bytes, name: str, number: int) -> str:

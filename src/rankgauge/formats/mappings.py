@@ -149,16 +149,14 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {short(value)} where the documents of a query were wanted",
-            where=where,
+            f"got {short(value)} where the documents of a query were wanted", where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
-        )
+        )  # fmt: skip
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
         raise InputError(
-            "a set has no order, so it is no ranking",
-            where=where,
+            "a set has no order, so it is no ranking", where=where,
             fix='give a list, best first: ["d1", "d2"]',
-        )
+        )  # fmt: skip
     return listed(value)
 
 
@@ -203,10 +201,9 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {short(data)} where ordered ground truth was wanted",
-            where=source,
+            f"got {short(data)} where ordered ground truth was wanted", where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
-        )
+        )  # fmt: skip
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
     for number, value in enumerate(data.values()):
@@ -264,10 +261,9 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     """Rows of query, document and number: tuples, mappings or objects with such names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
-            "a set has no order, so it holds no rows",
-            where=layout.name,
+            "a set has no order, so it holds no rows", where=layout.name,
             fix=f"give a mapping: {layout.mapping}",
-        )
+        )  # fmt: skip
     kind: type | None = None
     pick: Callable[[Any], Any] | None = None
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])

@@ -275,9 +275,8 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except ImportError:
         raise MissingExtra(
             "a file of columns is read by pyarrow or polars, and neither is installed",
-            where=choice.name,
-            fix="pip install 'rankgauge[arrow]'",
-        ) from None
+            where=choice.name, fix="pip install 'rankgauge[arrow]'",
+        ) from None  # fmt: skip
     read: Callable[..., Any] = pl.read_ipc_stream
     if start.startswith(_PARQUET):
         read = pl.read_parquet

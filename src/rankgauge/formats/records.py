@@ -51,38 +51,23 @@ Parts: TypeAlias = dict[str, tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, its parts in lists.
+    """One record, its parts in lists."""
 
-    Attributes:
-        place: Where it stands, for messages: ``"record 3"`` or ``"path, line 3"``.
-        id: The query id as it was given, None without one.
-        docs: The retrieved documents in the order given.
-        scores: Their scores, None without.
-        relevant: The relevant documents, None if only grades were given.
-        grades: Document and grade, None without.
-    """
-
-    place: str
-    id: Any
-    docs: list[Any]
-    scores: list[Any] | None
-    relevant: list[Any] | None
-    grades: list[tuple[Any, Any]] | None
+    place: str  # where it stands, for messages: ``"record 3"`` or ``"path, line 3"``
+    id: Any  # the query id as it was given, None without one
+    docs: list[Any]  # the retrieved documents in the order given
+    scores: list[Any] | None  # their scores, None without
+    relevant: list[Any] | None  # the relevant documents, None if only grades were given
+    grades: list[tuple[Any, Any]] | None  # document and grade, None without
 
 
 @dataclass(frozen=True)
 class RecordRows:
-    """All records of a source.
+    """All records of a source."""
 
-    Attributes:
-        rows: The records; at least one.
-        source: What they came from, for messages.
-        notes: What the reader has to say.
-    """
-
-    rows: tuple[Record, ...]
-    source: str
-    notes: tuple[str, ...] = ()
+    rows: tuple[Record, ...]  # the records; at least one
+    source: str  # what they came from, for messages
+    notes: tuple[str, ...] = ()  # what the reader has to say
 
 
 def read_records(source: Any) -> RecordRows:
@@ -141,10 +126,9 @@ def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(data, dict):
         return _from_mapping(data, name)
     raise FormatError(
-        f"got a JSON {type(data).__name__}, wanted a list of records",
-        path=name,
+        f"got a JSON {type(data).__name__}, wanted a list of records", path=name,
         fix=f"write [{_EXAMPLE}, ...]",
-    )
+    )  # fmt: skip
 
 
 def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
@@ -157,11 +141,10 @@ def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     raise InputError(
         "a mapping without columns 'retrieved' and 'relevant' holds no records"
         if data
-        else "there is no record",
-        where=name,
+        else "there is no record", where=name,
         fix="if these are judgments, give the run as well: evaluate(qrels, run); "
         f"else give a list of records: [{_EXAMPLE}, ...]",
-    )
+    )  # fmt: skip
 
 
 def _is_record(value: object) -> bool:
@@ -176,10 +159,9 @@ def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
         own = [name for name in FIELDS["id"] if value.get(name) is not None]
         if own:
             raise InputError(
-                f"it has an id of its own, {own[0]!r}",
-                where=place,
+                f"it has an id of its own, {own[0]!r}", where=place,
                 fix=f"remove {own[0]!r}, or give the records as a list",
-            )
+            )  # fmt: skip
         yield place, {**value, "id": key}
 
 
@@ -187,10 +169,9 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     """One record a row of parallel columns."""
     if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
         raise InputError(
-            "this is one record, wanted a list of records or parallel lists",
-            where=name,
+            "this is one record, wanted a list of records or parallel lists", where=name,
             fix="give it as a list of one: [record]",
-        )
+        )  # fmt: skip
     columns: dict[str, list[Any]] = {}
     for key, column in data.items():
         if isinstance(column, Iterable) and not isinstance(
@@ -200,17 +181,15 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
         elif key in _PART_OF:
             raise InputError(
                 f"column {key!r} is {column!r:.40}, wanted a list with an entry for each query",
-                where=name,
-                fix=f"write {key!r}: [...]",
-            )
+                where=name, fix=f"write {key!r}: [...]",
+            )  # fmt: skip
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns are not of equal length: {said}",
-            where=name,
+            f"the columns are not of equal length: {said}", where=name,
             fix="give every column one entry for each query",
-        )
+        )  # fmt: skip
     for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
         yield f"record {number}", dict(zip(columns, row, strict=True))
 
@@ -244,10 +223,9 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
         elif not _is_missing(value):
             if part in parts:
                 raise InputError(
-                    f"{parts[part][0]!r} and {key!r} are two names of the same thing",
-                    where=place,
+                    f"{parts[part][0]!r} and {key!r} are two names of the same thing", where=place,
                     fix=f"keep one: {FIELDS[part][0]!r}",
-                )
+                )  # fmt: skip
             parts[part] = (key, value)
     wanted = [FIELDS["retrieved"][0]] * ("retrieved" not in parts)
     if not parts.keys() & {"relevant", "grades"}:
@@ -267,10 +245,9 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
         names.insert(0, "id")
     if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
         raise InputError(
-            f"got {raw!r:.60} where a record was wanted",
-            where=place,
+            f"got {raw!r:.60} where a record was wanted", where=place,
             fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {_EXAMPLE}",
-        )
+        )  # fmt: skip
     return dict(zip(names, raw, strict=False))
 
 
@@ -291,10 +268,9 @@ def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
     if near:
         raise UnknownName(
-            f"no part of a record is called {str(key)!r:.60}",
-            where=place,
+            f"no part of a record is called {str(key)!r:.60}", where=place,
             fix=f"did you mean {near[0]!r}?",
-        )
+        )  # fmt: skip
     unread[str(key)] = None
 
 
@@ -313,9 +289,8 @@ def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputEr
     got = ", ".join(repr(key) for key in there[: 2 * _SHOWN]) or "none"
     return InputError(
         f"there is no {' and no '.join(repr(want) for want in wanted)}; its parts are {got}",
-        where=place,
-        fix=", ".join(hints) + f", as in {_EXAMPLE}",
-    )
+        where=place, fix=", ".join(hints) + f", as in {_EXAMPLE}",
+    )  # fmt: skip
 
 
 def _record(parts: Parts, place: str) -> Record:
@@ -332,10 +307,9 @@ def _record(parts: Parts, place: str) -> Record:
             relevant = _list(value, key, place, ids=True)
         elif grades:
             raise InputError(
-                f"{key!r} and {parts['grades'][0]!r} both hold grades",
-                where=place,
+                f"{key!r} and {parts['grades'][0]!r} both hold grades", where=place,
                 fix=f"give {key!r} as a list of document ids",
-            )
+            )  # fmt: skip
         else:
             # A mapping under this name holds grades.
             grades = _graded(key, value, place)
@@ -355,10 +329,9 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
         docs, scores = pairs
     elif isinstance(value, AbstractSet):
         raise InputError(
-            f"{key!r} is a set, which has no order, so it is no ranking",
-            where=place,
+            f"{key!r} is a set, which has no order, so it is no ranking", where=place,
             fix=f"give {key!r} as a list, best first",
-        )
+        )  # fmt: skip
     else:
         docs = _list(value, key, place, ids=True)
         if docs and all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in docs):
@@ -368,24 +341,21 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     name, given = parts["scores"]
     if isinstance(given, Mapping):
         raise InputError(
-            f"{name!r} is a mapping: of grades, or of the retriever's scores?",
-            where=place,
+            f"{name!r} is a mapping: of grades, or of the retriever's scores?", where=place,
             fix="call grades 'relevance_scores'; give the retriever's scores as a list, one for "
             f"each of {key!r}",
-        )
+        )  # fmt: skip
     if scores is not None:
         raise InputError(
-            f"{key!r} has scores already, and there is {name!r}",
-            where=place,
+            f"{key!r} has scores already, and there is {name!r}", where=place,
             fix=f"remove {name!r}, or give {key!r} as a list of document ids",
-        )
+        )  # fmt: skip
     scores = _list(given, name, place)
     if len(scores) != len(docs):
         raise InputError(
-            f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores",
-            where=place,
+            f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores", where=place,
             fix="give one score for each retrieved document",
-        )
+        )  # fmt: skip
     return docs, scores
 
 
@@ -393,10 +363,9 @@ def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
     """Its entries, whatever they came in."""
     if not is_list(value):
         raise InputError(
-            f"{key!r} is {short(value)}, wanted a list{' of document ids' * ids}",
-            where=place,
+            f"{key!r} is {short(value)}, wanted a list{' of document ids' * ids}", where=place,
             fix=f"write {key!r}: [" + '"d1", ' * ids + "...]",
-        )
+        )  # fmt: skip
     return listed(value)
 
 
@@ -413,7 +382,6 @@ def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
     if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):
         raise InputError(
             f"{key!r} is a list of {type(pairs[0]).__name__}, wanted a grade by document id",
-            where=place,
-            fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
-        )
+            where=place, fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
+        )  # fmt: skip
     return pairs

@@ -38,47 +38,26 @@ _NO_QUERY_TEXT = (
 
 @dataclass(frozen=True)
 class Format:
-    """One format of files.
+    """One format of files."""
 
-    Attributes:
-        name: What `format=` and ``--format`` call it.
-        example: What a file of it looks like, in Markdown.
-        known_by: How a file of it is recognized, in Markdown.
-        reads: What is read from it.
-        writes: What is written in it.
-        suffixes: The endings of its files.
-        reader: Reads its lines; empty where the general readers of TREC and columns do.
-        writer: Writes judgments or a run; empty where the general writer of columns does.
-        begins: Whether a file with this first line is one, where the name does not say it.
-        named: Whether it can be named to a reader, as `format=`.
-        read_as: The format whose reader reads it, where it is not named itself.
-        columns: Whether its rows have names: of columns or keys.
-        unique: Whether it holds each pair of query and document only once.
-        empty_queries: Whether it holds a query without documents.
-        largest_grade: Where grades must be whole, the largest.
-        ratings: Whether the tool that reads it takes every number for a rating.
-        dropped: What a conversion from it does not keep.
-        missing: What the user must fill in after a conversion to it.
-    """
-
-    name: str
-    example: str
-    known_by: str
-    reads: tuple[Content, ...] = ()
-    writes: tuple[Content, ...] = ()
-    suffixes: tuple[str, ...] = ()
-    reader: str = ""
-    writer: str = ""
-    begins: str = ""
-    named: bool = True
-    read_as: str = ""
-    columns: bool = False
-    unique: bool = False
-    empty_queries: bool = False
-    largest_grade: int = 0
-    ratings: bool = False
-    dropped: str = ""
-    missing: str = ""
+    name: str  # what `format=` and ``--format`` call it
+    example: str  # what a file of it looks like, in Markdown
+    known_by: str  # how a file of it is recognized, in Markdown
+    reads: tuple[Content, ...] = ()  # what is read from it
+    writes: tuple[Content, ...] = ()  # what is written in it
+    suffixes: tuple[str, ...] = ()  # the endings of its files
+    reader: str = ""  # reads its lines; empty where the general readers of TREC and columns do
+    writer: str = ""  # writes judgments or a run; empty where the general writer of columns does
+    begins: str = ""  # whether a file with this first line is one, where the name does not say it
+    named: bool = True  # whether it can be named to a reader, as `format=`
+    read_as: str = ""  # the format whose reader reads it, where it is not named itself
+    columns: bool = False  # whether its rows have names: of columns or keys
+    unique: bool = False  # whether it holds each pair of query and document only once
+    empty_queries: bool = False  # whether it holds a query without documents
+    largest_grade: int = 0  # where grades must be whole, the largest
+    ratings: bool = False  # whether the tool that reads it takes every number for a rating
+    dropped: str = ""  # what a conversion from it does not keep
+    missing: str = ""  # what the user must fill in after a conversion to it
 
 
 FORMATS = (
@@ -201,19 +180,12 @@ _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 
 
 class Packing(NamedTuple):
-    """A way to compress one file; ``formats/compression.py`` reads and writes it.
+    """A way to compress one file; ``formats/compression.py`` reads and writes it."""
 
-    Attributes:
-        name: What it is called.
-        suffix: The ending of its files.
-        starts: The first bytes of its files.
-        program: The program that unpacks (``-d``) and checks (``-t``) them.
-    """
-
-    name: str
-    suffix: str
-    starts: tuple[bytes, ...]
-    program: str
+    name: str  # what it is called
+    suffix: str  # the ending of its files
+    starts: tuple[bytes, ...]  # the first bytes of its files
+    program: str  # the program that unpacks (``-d``) and checks (``-t``) them
 
 
 PACKINGS = (

@@ -20,35 +20,21 @@ from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
 __all__ = [
-    "OnError",
-    "RowFault",
-    "Rows",
-    "by_query",
-    "finite",
-    "id_texts",
-    "rank_number",
-    "table_of",
-]
+    "OnError", "RowFault", "Rows", "by_query", "finite", "id_texts", "rank_number", "table_of",
+]  # fmt: skip
 
 # Rows that are written at once: their Python objects take far more memory than they.
 _AT_ONCE = 1 << 16
 
 
 class RowFault(NamedTuple):
-    """A row that was left out.
+    """A row that was left out."""
 
-    Attributes:
-        error: What an evaluation raises for it.
-        line: Its line, 0 where there are none.
-        query: Its query, as far as it is known.
-        document: Its document.
-        not_finite: Whether all that is wrong is a score or grade that is missing or not finite.
-    """
-
-    error: InputError
-    line: int = 0
-    query: str = ""
-    document: str = ""
+    error: InputError  # what an evaluation raises for it
+    line: int = 0  # its line, 0 where there are none
+    query: str = ""  # its query, as far as it is known
+    document: str = ""  # its document
+    # Whether all that is wrong is a score or grade that is missing or not finite.
     not_finite: bool = False
 
 

@@ -29,21 +29,14 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass
 class Shaped:
-    """The content of a document.
+    """The content of a document."""
 
-    Attributes:
-        name: The file, for messages.
-        rankings: Query to pairs of document and number, in the order given.
-        notes: Notes on how it was read.
-        unrated: How many documents had no rating.
-        indices: Document to its index.
-    """
-
-    name: str
+    name: str  # the file, for messages
+    # Query to pairs of document and number, in the order given.
     rankings: dict[Any, list[tuple[Any, Any]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    unrated: int = 0
-    indices: dict[Any, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # notes on how it was read
+    unrated: int = 0  # how many documents had no rating
+    indices: dict[Any, str] = field(default_factory=dict)  # document to its index
 
     def add(self, query: Any, rated: Iterable[tuple[Any, Any]]) -> None:
         """The documents of a query, with their numbers; those without one are not judged."""
@@ -75,11 +68,10 @@ class Shaped:
         if other != str(index):
             raise InputError(
                 f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: "
-                "these are two documents of one id",
-                where=f"{self.name}, query '{_shown(query)}'",
+                "these are two documents of one id", where=f"{self.name}, query '{_shown(query)}'",
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
                 'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
-            )
+            )  # fmt: skip
         return doc
 
     def said(self) -> Shaped:
@@ -285,10 +277,9 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     several = "responses" in value
     raise FormatError(
         f"this is a response of {'_msearch' if several else '_search'}, which does not say which "
-        f"quer{'ies' if several else 'y'} it answers, wanted {layout.words}",
-        path=found.name,
+        f"quer{'ies' if several else 'y'} it answers, wanted {layout.words}", path=found.name,
         fix='give {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
-    )
+    )  # fmt: skip
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]

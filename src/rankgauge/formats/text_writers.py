@@ -34,16 +34,11 @@ _LOSSLESS = "write JSON lines, which hold all of it, or count what is lost: --lo
 
 @dataclass(slots=True)
 class Profile:
-    """What texts have, found on the way through them.
+    """What texts have, found on the way through them."""
 
-    Attributes:
-        count: How many there are.
-        titles: Whether one has a title.
-        fields: The names of their fields, in order of first appearance.
-    """
-
-    count: int = 0
-    titles: bool = False
+    count: int = 0  # how many there are
+    titles: bool = False  # whether one has a title
+    # The names of their fields, in order of first appearance.
     fields: dict[str, None] = field(default_factory=dict)
 
     def see(self, row: TextRow) -> None:
@@ -55,19 +50,12 @@ class Profile:
 
 @dataclass(slots=True)
 class Unheld:
-    """What a format could not hold as it is, counted; or the first of it raised.
+    """What a format could not hold as it is, counted; or the first of it raised."""
 
-    Attributes:
-        form: The format.
-        name: The file that is written, for messages.
-        lossy: Whether to count instead of to stop.
-        counts: How often, by what it was.
-    """
-
-    form: str
-    name: str
-    lossy: bool
-    counts: dict[str, int] = field(default_factory=dict)
+    form: str  # the format
+    name: str  # the file that is written, for messages
+    lossy: bool  # whether to count instead of to stop
+    counts: dict[str, int] = field(default_factory=dict)  # how often, by what it was
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:

@@ -69,19 +69,12 @@ _Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One text.
+    """One text."""
 
-    Attributes:
-        id: Its id as text, as ids are shown.
-        title: Its title, empty without one.
-        text: The text itself, without the title.
-        fields: What else stands with it.
-    """
-
-    id: str
-    title: str
-    text: str
-    fields: Mapping[str, Any]
+    id: str  # its id as text, as ids are shown
+    title: str  # its title, empty without one
+    text: str  # the text itself, without the title
+    fields: Mapping[str, Any]  # everything else of it
 
 
 @dataclass(slots=True)
@@ -105,19 +98,12 @@ class Faults:
 
 @dataclass(frozen=True)
 class TextSource:
-    """Where texts stand; it can be opened again and again, unless it is standard input.
+    """A source of texts; it can be opened again and again, unless it is standard input."""
 
-    Attributes:
-        name: Its name for messages.
-        open: Opens it.
-        size: Bytes of it as it is kept, None where they are not known.
-        path: The file that holds it, empty for standard input.
-    """
-
-    name: str
-    open: Callable[[], AbstractContextManager[BinaryIO]]
-    size: int | None = None
-    path: str = ""
+    name: str  # its name for messages
+    open: Callable[[], AbstractContextManager[BinaryIO]]  # opens it
+    size: int | None = None  # bytes of it as it is kept, None where they are not known
+    path: str = ""  # the file that holds it, empty for standard input
 
     @classmethod
     def of(cls, source: Source) -> TextSource:
@@ -139,29 +125,20 @@ class Placed:
 
 
 class Reader(Protocol):
-    """What texts are read from, again and again.
+    """What texts are read from, again and again."""
 
-    Attributes:
-        name: Its name for messages.
-        seekable: Whether :meth:`at` is quick.
-        size: Bytes of all texts, about; None if it can be read only once.
-    """
-
-    name: str
-    seekable: bool
-    size: int | None
+    name: str  # its name for messages
+    seekable: bool  # whether :meth:`at` is quick
+    size: int | None  # bytes of all texts, about; None if it can be read only once
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
         """Every text, in order; what does not fit is counted among the faults, or raised."""
-        ...
 
     def at(self, offset: int) -> TextRow | None:
         """The text at a place that :meth:`rows` has told."""
-        ...
 
     def stamp(self) -> object:
         """Something that is another when the texts are others."""
-        ...
 
 
 class TextReader:
@@ -306,13 +283,11 @@ class TextReader:
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
                 f"the line has {width} fields, wanted id and text, or id, title and text{wanted}",
-                path=name,
-                line=number,
-                text=shorten(by.join(cells).encode()),
+                path=name, line=number, text=shorten(by.join(cells).encode()),
                 fix="put one separator between two fields"
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
                 + ", or write JSON lines",
-            )
+            )  # fmt: skip
         title = cells[1] if len(cells) == _CELLS else ""
         return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
@@ -360,11 +335,9 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     if key is None or body is None:
         wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
         raise FormatError(
-            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}",
-            path=name,
-            line=number,
-            fix=f"call it {names[0]!r}, as in {_EXAMPLE}",
-        )
+            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}", path=name,
+            line=number, fix=f"call it {names[0]!r}, as in {_EXAMPLE}",
+        )  # fmt: skip
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
     return TextRow(

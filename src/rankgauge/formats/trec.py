@@ -210,11 +210,10 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
         "got 3 fields, and the third may be a rank or a score: for query "
-        f"'{show_id(table.queries[strange])}' it does not count {ranks}",
-        path=name,
+        f"'{show_id(table.queries[strange])}' it does not count {ranks}", path=name,
         fix="say which: --format msmarco (query document rank) or --format trec3 (query document "
         "score); in Python, format='msmarco' or format='trec3'",
-    )
+    )  # fmt: skip
 
 
 def _uncounted(table: PairTable) -> int | None:

@@ -101,9 +101,8 @@ def _refuse_unheld(table: PairTable, layout: Layout, form: Format, name: str) ->
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
             f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=name,
-            fix="drop the query, or write JSON: give a path that ends in .json",
-        )
+            where=name, fix="drop the query, or write JSON: give a path that ends in .json",
+        )  # fmt: skip
     if form.largest_grade:
         _refuse_grades(table, form)
     repeats = table.repeats() if form.unique else []

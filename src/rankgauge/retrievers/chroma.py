@@ -134,14 +134,12 @@ class Chroma(VectorStore):
             where=None if value is None else {self._filter_field: value},
             include=["distances", "metadatas"],
         )
+        field = self._id_field
         columns = zip(found["ids"], found["metadatas"], found["distances"], strict=True)
         return [
             [
-                (self._id(name, held), self._score(distance))
+                (name if field is None else id_in(held, field, "chroma"), self._score(distance))
                 for name, held, distance in zip(*column, strict=True)
             ]
             for column in columns
         ]
-
-    def _id(self, name: str, held: Any) -> str:
-        return name if self._id_field is None else id_in(held, self._id_field, "chroma")

@@ -165,9 +165,8 @@ class _Places:
         if name not in self.found:
             raise InputError(
                 f"the retriever found {name!r:.60}, which is no chunk of what was indexed",
-                where="Chunked",
-                fix="return the ids of the chunks, such as 'd1#0001'",
-            )
+                where="Chunked", fix="return the ids of the chunks, such as 'd1#0001'",
+            )  # fmt: skip
         return self.found[name]
 
 

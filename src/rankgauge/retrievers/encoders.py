@@ -21,12 +21,8 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import CallableDelegate
 
 __all__ = [
-    "Encoder",
-    "HashingEncoder",
-    "Model2VecEncoder",
-    "SentenceTransformersEncoder",
-    "encoder_of",
-]
+    "Encoder", "HashingEncoder", "Model2VecEncoder", "SentenceTransformersEncoder", "encoder_of",
+]  # fmt: skip
 
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
@@ -45,11 +41,9 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
     def encode_queries(self, texts: Sequence[str], /) -> Any:
         """An array with one row for each text."""
-        ...
 
 
 def encoder_of(given: Any) -> Encoder:

@@ -117,6 +117,4 @@ def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapte
 
 
 def _is_id(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, str) and bool(value))
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -53,11 +53,9 @@ class Retriever(Protocol):
 
     def index(self, documents: Iterable[Document], /) -> object:
         """Take in the documents; they can be iterated more than once."""
-        ...
 
     def search(self, queries: Sequence[Query], k: int, /) -> Any:
         """At most `k` documents for each query, in the order of the queries, each best first."""
-        ...
 
 
 def has_index(retriever: Any) -> bool:

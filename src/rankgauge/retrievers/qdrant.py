@@ -151,9 +151,11 @@ class Qdrant(VectorStore):
             ],
         )
         sign = -1.0 if self._similarity == "l2" else 1.0
-        return [[(self._id(point), sign * point.score) for point in one.points] for one in found]
-
-    def _id(self, point: Any) -> str:
-        if self._id_field is None:
-            return str(point.id)
-        return id_in(point.payload, self._id_field, "qdrant")
+        field = self._id_field
+        return [
+            [
+                (str(p.id) if field is None else id_in(p.payload, field, "qdrant"), sign * p.score)
+                for p in one.points
+            ]
+            for one in found
+        ]
