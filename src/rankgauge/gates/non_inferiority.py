@@ -142,7 +142,7 @@ def testable_margin(bounds: Bounds, queries: int) -> float | None:
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
         >>> round(testable_margin(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5), 3)
-        0.543
+        0.25
     """
     spread, unseen = _spread(bounds, queries)
     if not math.isfinite(unseen):
