@@ -86,10 +86,10 @@ class CheckResult(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "inputs": list(self.inputs),
-            "measures": list(self.measures),
+            "inputs": self.inputs,
+            "measures": self.measures,
             "findings": [_record(found) for found in self.findings],
-            "notes": list(self.notes),
+            "notes": self.notes,
         }
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import offsets_of
+from rankgauge.core.pair_table import ranges_of
 from rankgauge.core.policies import BY_GRADE, Ties
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
-from rankgauge.data.ranking import by_grade
 from rankgauge.formats.numbers import is_lost
 
 __all__ = ["JoinedDicts", "join_dicts"]
@@ -127,7 +126,15 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
         if ranks is None:
             return None
         blocks.append(ranks)
-    joined = _joined(qrels, np.array(numbers), rankings, (blocks, ties))
+    retrieved, *found = (
+        map(np.concatenate, zip(*blocks, strict=True)) if len(blocks) > 1 else blocks[0]
+    )
+    of_run = np.array(numbers)
+    judged = of_run[of_run >= 0]
+    starts = qrels.table.offsets[judged]
+    rows = ranges_of(starts, qrels.table.offsets[judged + 1] - starts)[retrieved]
+    sizes = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
+    joined = Joined.of_entries(qrels, of_run, rows, found, retrieved=sizes, ties=ties)
     return JoinedDicts(joined, queries, rankings)
 
 
@@ -291,41 +298,3 @@ class _Text(str):
     """A class of text, as good as any."""
 
     __slots__ = ()
-
-
-def _joined(
-    qrels: Qrels,
-    of_run: IntArray,
-    rankings: Iterable[Mapping[str, float]],
-    ranks: tuple[list[_Ranks], Ties],
-) -> Joined:
-    """The ranks of all queries, in the order of the judgments."""
-    blocks, ties = ranks
-    retrieved, rank, first, last = (
-        map(np.concatenate, zip(*blocks, strict=True)) if len(blocks) > 1 else blocks[0]
-    )
-    judged = of_run[of_run >= 0]
-    starts = qrels.table.offsets[judged]
-    sizes = qrels.table.offsets[judged + 1] - starts
-    number = np.repeat(judged, sizes)[retrieved]
-    before = np.cumsum(sizes) - sizes
-    rows = (np.repeat(starts - before, sizes) + np.arange(len(retrieved)))[retrieved]
-    if ties in BY_GRADE:
-        rank = by_grade(number, (first, last), qrels.table.values[rows], ties)
-    by_number = np.argsort(of_run)[len(of_run) - len(judged) :]
-    numbers = of_run[by_number]
-    order = np.lexsort((rank, number))
-    counts = np.bincount(np.searchsorted(numbers, number), minlength=len(numbers))
-    return Joined(
-        qrels=qrels,
-        numbers=numbers,
-        offsets=offsets_of(counts),
-        rank=rank[order],
-        tie_first=first[order],
-        tie_last=last[order],
-        grade=qrels.table.values[rows[order]],
-        retrieved=np.array([len(ranking) for ranking in rankings], dtype=np.int64)[by_number],
-        in_run=by_number,
-        unknown_queries=np.flatnonzero(of_run < 0),
-        rows=rows[order],
-    )

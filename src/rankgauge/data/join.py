@@ -12,7 +12,7 @@ Three steps, each over whole columns:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +65,47 @@ class Joined:
     in_run: IntArray
     unknown_queries: IntArray
     rows: IntArray
+
+    @classmethod
+    def of_entries(
+        cls,
+        qrels: Qrels,
+        of_run: IntArray,
+        rows: IntArray,
+        ranks: Sequence[IntArray],
+        *,
+        retrieved: IntArray,
+        ties: str,
+    ) -> Joined:
+        """Join entries in any order: the rows of their judgments, and their ranks by score and id.
+
+        `of_run` has the number in the judgments of each query of the run, -1 for unknown ones, and
+        `retrieved` how many documents it has.
+        """
+        rank, first, last = ranks
+        number, grade = query_of(qrels.table, rows), qrels.table.values[rows]
+        if ties in BY_GRADE:
+            rank = by_grade(number, (first, last), grade, ties)
+        # By number, as the judgments have them; unknown ones come first and are left out.
+        by_number = np.argsort(of_run, kind="stable")
+        by_number = by_number[of_run[by_number] >= 0]
+        numbers = of_run[by_number]
+        order = np.lexsort((rank, number))
+        return cls(
+            qrels=qrels,
+            numbers=numbers,
+            offsets=offsets_of(
+                np.bincount(np.searchsorted(numbers, number), minlength=len(numbers))
+            ),
+            rank=rank[order],
+            tie_first=first[order],
+            tie_last=last[order],
+            grade=grade[order],
+            retrieved=retrieved[by_number],
+            in_run=by_number,
+            unknown_queries=np.flatnonzero(of_run < 0),
+            rows=rows[order],
+        )
 
     @classmethod
     def empty(cls, qrels: Qrels) -> Joined:
@@ -191,29 +232,9 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     known = qrels.query_index
     of_run = np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
     rows, judged_rows = _match(qrels, table, of_run)
-    rank, first, last = ranks_of(table, rows, ties)
-    if ties in BY_GRADE:
-        grades = qrels.table.values[judged_rows]
-        rank = by_grade(query_of(qrels.table, judged_rows), (first, last), grades, ties)
-    # By number, as the judgments have them; unknown ones (-1) come first and are left out.
-    by_number = np.argsort(of_run, kind="stable")
-    by_number = by_number[of_run[by_number] >= 0]
-    numbers = of_run[by_number]
-    queries = np.searchsorted(numbers, query_of(qrels.table, judged_rows))
-    order = np.lexsort((rank, queries))
-    return Joined(
-        qrels=qrels,
-        numbers=numbers,
-        offsets=offsets_of(np.bincount(queries, minlength=len(numbers))),
-        rank=rank[order],
-        tie_first=first[order],
-        tie_last=last[order],
-        grade=qrels.table.values[judged_rows[order]],
-        retrieved=np.diff(table.offsets)[by_number],
-        in_run=by_number,
-        unknown_queries=np.flatnonzero(of_run < 0),
-        rows=judged_rows[order],
-    )
+    ranks = ranks_of(table, rows, ties)
+    retrieved = np.diff(table.offsets)
+    return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
 
 
 def numbered(qrels: Qrels) -> Qrels:

@@ -210,10 +210,7 @@ class SubtopicRun(Cached):
 
     def judged_only(self) -> SubtopicRun:
         """The same run without the documents that have no grade >= 0, ranked anew."""
-        only: SubtopicRun | None = self._made.get("judged_only")
-        if only is None:
-            only = self._made["judged_only"] = self._of_judged()
-        return only
+        return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
         first = np.argsort(~self.judged, axis=1, kind="stable")

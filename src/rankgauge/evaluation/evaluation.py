@@ -202,12 +202,18 @@ def _read_context(
     source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
 ) -> Context:
     """Read the judgments as the measures need them."""
-    if not plan.reads:
-        return make_context(Qrels.of(source), plan, policies, queries)
+    judged = _judgments(source, plan.reads)
+    if isinstance(judged, Qrels):
+        return make_context(judged, plan, policies, queries)
+    return make_context(judged.qrels, plan, policies, queries, special=judged)
+
+
+def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
+    if not reads:
+        return Qrels.of(source)
     from rankgauge.data.special_judgments import SPECIAL_QRELS
 
-    special = SPECIAL_QRELS[plan.reads].of(source)
-    return make_context(special.qrels, plan, policies, queries, special=special)
+    return SPECIAL_QRELS[reads].of(source)
 
 
 def _read_records(
@@ -283,12 +289,7 @@ def prepare_judgments(
     source: Any, measures: str | Measure | Iterable[str | Measure] | None
 ) -> Qrels | SpecialQrels:
     """Read judgments once, as these measures need them, to evaluate many runs."""
-    reads = make_plan(measures).reads
-    if not reads:
-        return Qrels.of(source)
-    from rankgauge.data.special_judgments import SPECIAL_QRELS
-
-    return SPECIAL_QRELS[reads].of(source)
+    return _judgments(source, make_plan(measures).reads)
 
 
 def read_judgments(

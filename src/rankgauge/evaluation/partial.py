@@ -337,9 +337,8 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         "duplicates_removed": summary.tally.removed,
     }
     coverage = _coverage(measured, context.plan)
-    faults = checks.mismatches(
-        coverage.get(JUDGED_AT, 0.0), int(np.count_nonzero(context.wanted)), absent
-    )
+    wanted = int(np.count_nonzero(context.wanted))
+    faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), wanted, absent))
     empties: tuple[Finding, ...] = ()
     if not explaining(faults):
         without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))

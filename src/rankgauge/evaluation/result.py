@@ -307,12 +307,12 @@ class Evaluation(Result):
         import json
 
         means = self.mean()
-        data = {
+        data: dict[str, Any] = {
             "run": self.run_name,
             "settings": dict(self.settings),
             "policies": self.policies.said(),
-            "counts": dict(self.counts),
-            "coverage": {str(k): share for k, share in self.coverage.items()},
+            "counts": self.counts,
+            "coverage": self.coverage,
             "measures": [
                 {
                     "name": str(measure),
@@ -321,17 +321,16 @@ class Evaluation(Result):
                 }
                 for number, measure in enumerate(self.measures)
             ],
-            "query_ids": list(self.query_ids),
+            "query_ids": self.query_ids,
             "values": self.per_query,
-            "weights": None if self.weights is None else list(self.weights),
-            "groups": None if self.groups is None else list(self.groups),
-            "notes": list(self.notes),
-            "findings": [found.to_dict() for found in self.findings],
+            "weights": self.weights,
+            "groups": self.groups,
+            "notes": self.notes,
+            "findings": self.findings,
         }
         if self.profile is not None:
             # Not known before profiles were: what was written without stays as it was.
-            data["profile"] = self.profile.to_dict()
-            data["left_out"] = None if self.left_out is None else self.left_out.tolist()
+            data |= {"profile": self.profile, "left_out": self.left_out}
         try:
             json.dumps(data["settings"], allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -401,7 +400,7 @@ class Evaluation(Result):
         return Table(
             columns=("measure", "mean"),
             rows=tuple(
-                (name, int(value) if _is_count(measure) else value)
+                (name, int(value) if measure.declaration.mean == "sum" else value)
                 for measure, (name, value) in zip(self.measures, self.mean().items(), strict=True)
             ),
             title=self.run_name,
@@ -474,7 +473,3 @@ def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, An
     cells = data.get("left_out")
     left_out = None if cells is None else np.array(cells, dtype=bool).reshape(shape)
     return {"profile": AppliedProfile.from_dict(data["profile"]), "left_out": left_out}
-
-
-def _is_count(measure: Measure) -> bool:
-    return measure.declaration.mean == "sum"

@@ -19,21 +19,7 @@ from rankgauge.explanation.reconciliation import (
 from rankgauge.explanation.reproduction import Fit, Reproduction, reproduce
 
 __all__ = [
-    "Calculation",
-    "Contribution",
-    "Explanation",
-    "Fit",
-    "GivenValues",
-    "IdealDocument",
-    "QueryChange",
-    "RankedDocument",
-    "RankedQuery",
-    "Reconciliation",
-    "RelatedQuery",
-    "Reproduction",
-    "Step",
-    "Target",
-    "explain",
-    "reconcile",
-    "reproduce",
-]
+    "Calculation", "Contribution", "Explanation", "Fit", "GivenValues", "IdealDocument",
+    "QueryChange", "RankedDocument", "RankedQuery", "Reconciliation", "RelatedQuery",
+    "Reproduction", "Step", "Target", "explain", "reconcile", "reproduce",
+]  # fmt: skip

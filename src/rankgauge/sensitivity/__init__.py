@@ -5,14 +5,6 @@ from rankgauge.sensitivity.ties import TieReport, TieSpan, tie_report
 from rankgauge.sensitivity.unjudged import Bootstrapped, Drawing, UnjudgedReport, unjudged_report
 
 __all__ = [
-    "Bootstrapped",
-    "Drawing",
-    "LeftOut",
-    "Reliability",
-    "TieReport",
-    "TieSpan",
-    "UnjudgedReport",
-    "reliability",
-    "tie_report",
-    "unjudged_report",
-]
+    "Bootstrapped", "Drawing", "LeftOut", "Reliability", "TieReport", "TieSpan", "UnjudgedReport",
+    "reliability", "tie_report", "unjudged_report",
+]  # fmt: skip

@@ -116,14 +116,8 @@ class TieReport(Result):
 
     def table(self, *, per_query: bool = False) -> Table:
         """A line for each measure, or for each query and measure that ties could change."""
-        columns = (
-            "measure",
-            f"as evaluated ({self.ties})",
-            "worst",
-            "mean",
-            "best",
-            "queries affected",
-        )
+        ours = f"as evaluated ({self.ties})"
+        columns = ("measure", ours, "worst", "mean", "best", "queries affected")
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (str(s.measure), s.value, s.worst, s.mean, s.best, s.queries) for s in self.spans
         )
@@ -161,26 +155,18 @@ class TieReport(Result):
         return {
             "run": self.run_name,
             "ties": self.ties,
-            "counts": dict(self.counts),
-            "sizes": [[size, number] for size, number in self.sizes.items()],
+            "counts": self.counts,
+            "sizes": list(self.sizes.items()),
             "measures": [
-                {
-                    "name": str(span.measure),
-                    "value": span.value,
-                    "worst": span.worst,
-                    "best": span.best,
-                    "mean": span.mean,
-                    "queries": span.queries,
-                    "whole": span.whole,
-                }
+                {("name" if key == "measure" else key): value for key, value in vars(span).items()}
                 for span in self.spans
             ],
-            "query_ids": list(self.evaluations["value"].query_ids),
+            "query_ids": self.evaluations["value"].query_ids,
             "values": [
                 [dict(zip(values, cells, strict=True)) for cells in row]
                 for row in np.stack(list(values.values()), axis=2).tolist()
             ],
-            "notes": list(self.notes),
+            "notes": self.notes,
         }
 
     def summary(self) -> str:

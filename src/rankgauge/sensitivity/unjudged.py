@@ -232,7 +232,8 @@ def unjudged_report(
     top = max([1.0, *truth.table.values.tolist()])
     everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
     how, (grades, _) = drawing or Drawing(), truth.ideal
-    asked = [_judged(measure) for measure in plain.measures]
+    cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
+    asked = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
     shares = evaluate(
         truth, found, dict.fromkeys(asked), ties=ties, queries=chosen, duplicates=duplicates
     )
@@ -248,11 +249,6 @@ def unjudged_report(
         top=top,
         relevant_share=float(np.count_nonzero(grades > 0)) / max(len(grades), 1),
     )
-
-
-def _judged(measure: Measure) -> Measure:
-    k = dict(measure.params).get("k")
-    return parse("Judged") if k is None else parse(f"Judged@{k}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +374,8 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
     grade = np.concatenate(
         [np.where(inside, grades, 0.0), np.where(below, block.grade, 0.0)], axis=1
     )
-    order = np.argsort(rank, axis=1, kind="stable")[:, : max(1, int(_longest(rank)))]
+    longest = int(np.count_nonzero(rank < UNRANKED, axis=1).max(initial=1))
+    order = np.argsort(rank, axis=1, kind="stable")[:, :longest]
     rank, grade = (np.take_along_axis(part, order, axis=1) for part in (rank, grade))
     known = rank < UNRANKED
     ideal = np.concatenate([block.ideal, np.where(given, fill, -1.0)], axis=1)
@@ -393,7 +390,3 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
         ideal=-np.sort(-ideal, axis=1),
         n_judged=block.n_judged + given.sum(axis=1),
     )
-
-
-def _longest(rank: IntArray) -> int:
-    return int(np.count_nonzero(rank < UNRANKED, axis=1).max(initial=0))
