@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rankgauge import Collection, diagnose
-from rankgauge.diagnosis import CAUSES, QueryDiagnosis
-from rankgauge.diagnosis.causes import _by_chance
+from rankgauge.diagnosis import CAUSES, Diagnosis, QueryDiagnosis
+from rankgauge.diagnosis.patterns import by_chance
 
 FILLER = {
     f"f{n}": " ".join(
@@ -158,7 +158,7 @@ def test_more_than_chance_is_as_scipy_has_it():
         for others in ((0, 3), (3, 6), (9, 9), (1243, 1584), (0, 0)):
             table = [[some[0], some[1] - some[0]], [others[0], others[1] - others[0]]]
             wanted = fisher(table, alternative="greater")[1]
-            assert _by_chance(some, others) == pytest.approx(wanted, rel=1e-9)
+            assert by_chance(some, others) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0), (4, 1), (3, 0)])
@@ -184,6 +184,43 @@ def test_duplicates_do_not_count_where_nothing_is_missed_or_texts_differ():
     assert "duplicates crowd the top" not in claimed(["d", "a", "b"], {"d": 1, "a": 1}, texts)
     assert "duplicates crowd the top" not in claimed(["a", "e", "d"], {"d": 1}, texts)
     assert "duplicates crowd the top" not in claimed(["a", "f1", "b", "d"], {"d": 1}, texts)
+
+
+def test_a_copy_of_a_relevant_document_is_a_duplicate_and_no_wrong_judgment():
+    found = finding(["f1", "e", "d"], {"d": 2}, {"d": COPY, "e": COPY})
+    assert found.causes == ("duplicates crowd the top", "ranked below k")
+    assert found.evidence == ("1 of the first 2 repeat another: e is like d (relevant)",)
+
+
+def cut(run: dict[str, list[str]], **options: Any) -> Diagnosis:
+    return diagnose({query: {"d": 1} for query in run}, run, k=2, **options)
+
+
+def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
+    found = cut({f"q{n}": ["x", "y", "z", "w"] for n in range(4)})
+    assert {one.primary for one in found.diagnoses} == {"rankings cut"}
+    assert found.of("q0").missed[0].evidence == (
+        "may be below rank 4, at which the rankings are cut",
+    )
+    assert found.fixes[0].evidence[0] == (
+        "rankings are cut at 4: 4 missed documents in 4 queries may be below; retrieve deeper"
+    )
+    assert "embedding model" not in {fix.name for fix in found.fixes if fix.evidence}
+    assert found.summary().endswith(
+        "likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper"
+    )
+
+
+def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():
+    ranking = ["x", "y", "z", "w"]
+    lengths = {f"q{n}": ranking[: n % 3 + 2] for n in range(6)}
+    assert cut(lengths).first_cause.cause.name == "not retrieved"
+    assert cut(dict.fromkeys(lengths, ranking), depth=4).first_cause.cause.name == "not retrieved"
+    assert cut({"q": ranking}).first_cause.cause.name == "not retrieved"
+    few = {f"q{n}": ranking if n else ["x"] for n in range(5)}
+    assert {one.query_id: one.primary for one in cut(few).diagnoses} == {
+        "q0": "not retrieved", **dict.fromkeys(["q1", "q2", "q3", "q4"], "rankings cut")
+    }  # fmt: skip
 
 
 def test_unjudged_documents_at_the_top_are_listed_and_come_first():
@@ -218,8 +255,6 @@ def test_negative_grades_count_as_unjudged():
         (["x1", "f2"], {"d": 1}, {"d": "a"}, "in the first 2, but not in the collection: x1"),
         (["f1", "f2", "d"], {"d": 2, "e": 0}, {"d": COPY, "e": COPY},
          "same words, judged otherwise: e (grade 0) and d (grade 2)"),
-        (["f1", "e", "d"], {"d": 2}, {"d": COPY, "e": COPY},
-         "same words, judged otherwise: e (grade none) and d (grade 2)"),
         (["f1", "f2"], {"d": 2, "e": 1}, {"d": COPY, "e": COPY},
          "same words, judged otherwise: e (grade 1) and d (grade 2)"),
     ],
@@ -251,11 +286,14 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
 def test_without_texts_only_ranks_and_judgments_are_looked_at_and_the_rest_is_named():
     found = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "x", "d"]}, k=2)
     assert {t.cause.name for t in found.totals if t.looked_at} == {
-        "unjudged at the top", "not retrieved", "ranked below k", "low in the top k",
+        "rankings cut", "unjudged at the top", "no order at the top", "not retrieved",
+        "ranked below k", "low in the top k",
     }  # fmt: skip
     (said,) = found.not_looked_at
     assert said.endswith(": no texts of documents were given")
-    assert said.startswith("judgments suspicious (but for equal grades), duplicates crowd the top,")
+    assert said.startswith(
+        "judgments suspicious (but for equal grades), duplicates crowd the top, in"
+    )
     half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
     assert half.not_looked_at == ("vocabulary gap, terms ignored: no texts of queries were given",)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from rankgauge import Collection, Qrels, Run, diagnose
+from rankgauge import Collection, Qrels, Run, diagnose, evaluate
 from rankgauge.data import ranked
 from rankgauge.diagnosis.gains import Sweep, Threshold
 
@@ -92,10 +92,48 @@ def test_hybrid_search_is_not_given_what_a_reranker_of_the_run_alone_reaches():
     assert told.endswith(f"(at most; of this run alone to {alone:.2f})")
 
 
+def test_no_fusion_of_both_runs_gains_more_than_the_best_order_of_all_that_they_retrieved(
+    data_folder,
+):
+    runs = data_folder / "cranfield/runs"
+    qrels = Qrels.of(data_folder / "cranfield/trec/qrels.txt")
+    found = diagnose(
+        qrels, runs / "bm25-lucene-k0.9-b0.4-stem.run.gz",
+        Collection.read(data_folder / "cranfield"), also=runs / "minilm-l6-v2-cosine.run.gz",
+    )  # fmt: skip
+    fused = evaluate(qrels, runs / "rrf-bm25-minilm-k60.run.gz", "nDCG@10").mean()["nDCG@10"]
+    gains = [gain for gain in found.gains if gain.fix == "hybrid search"]
+    assert {gain.kind for gain in gains} == {"at most", "if retrieved"}
+    assert all(gain.means["nDCG@10"] >= fused for gain in gains if gain.kind == "at most")
+    everything = gains[-1]
+    assert everything.what == "a perfect reranker of everything that either run retrieved"
+    both = [ranked(Run.of(runs / f"{name}.run.gz")) for name in (
+        "bm25-lucene-k0.9-b0.4-stem", "minilm-l6-v2-cosine",
+    )]  # fmt: skip
+    best = {
+        q: sorted(
+            {**both[0].get(q, {}), **both[1].get(q, {})}, key=lambda d, q=q: -qrels[q].get(d, 0)
+        )
+        for q in qrels.query_ids
+    }
+    assert everything.means["nDCG@10"] == evaluate(qrels, best, "nDCG@10").mean()["nDCG@10"]
+
+
+def test_a_reranker_of_hardly_more_documents_is_left_out():
+    def depths(length: int) -> list[str]:
+        run = {"q": [f"x{n}" for n in range(length - 1)] + ["d"]}
+        return [gain.what for gain in diagnose({"q": {"d": 1}}, run).gains]
+
+    assert depths(21) == ["a perfect reranker of the first 21"]
+    assert depths(40) == [
+        "a perfect reranker of the first 20", "a perfect reranker of the first 40",
+    ]  # fmt: skip
+
+
 def test_nothing_retrieved_is_nothing_to_rerank():
     found = diagnose({"q": {"d": 1}, "r": {"e": 1}}, {"q": []}, also={"q": ["d"]}, k=2)
     assert [one.what for one in found.gains] == [
-        "2 missed documents put in place (not retrieved)",
+        "2 missed documents at the top (not retrieved)",
         "a perfect reranker of the first 100 of both runs",
     ]
 
@@ -117,17 +155,25 @@ def test_missed_documents_are_those_that_would_better_the_first_k():
     assert FOUND.failing == sum(bool(missed(q)) for q in QRELS)
 
 
-def test_documents_never_retrieved_are_put_before_the_first_that_is_worse():
+def test_documents_never_retrieved_take_the_places_of_worse_ones():
     gone = {q: [d for d in missed(q) if d not in RANKING[q]] for q in QRELS}
     lifted = {}
     for q, docs in RANKING.items():
         lifted[q] = list(docs)
         for doc in by_grade(q, gone[q]):
-            worse = [n for n, d in enumerate(lifted[q]) if grade(q, d) < grade(q, doc)]
-            lifted[q].insert(worse[0] if worse else len(lifted[q]), doc)
+            moved = doc
+            while worse := [n for n, d in enumerate(lifted[q]) if grade(q, d) < grade(q, moved)]:
+                moved, lifted[q][worse[0]] = lifted[q][worse[0]], moved
+            lifted[q].append(moved)
+        before = [grade(q, doc) for doc in docs]
+        assert all(
+            now >= then
+            for now, then in zip((grade(q, doc) for doc in lifted[q]), before, strict=False)
+        )
     one = potential("(not retrieved)")
     close(one.means, oracle(lifted))
     assert one.what.startswith(f"{sum(map(len, gone.values()))} missed documents")
+    assert one.kind == "if retrieved"
 
 
 def test_unjudged_documents_are_taken_out():

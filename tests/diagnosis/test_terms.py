@@ -1,10 +1,13 @@
 """Texts as terms: what is shared, what is the same, what is long."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from rankgauge import Collection
+from rankgauge.diagnosis import terms as terms_module
 from rankgauge.diagnosis.terms import Texts, shared, terms, words
 
 
@@ -18,10 +21,22 @@ def share(one: str, other: str) -> bool:
         ("renew", "renewal"), ("DVD", "dvds"), ("library", "Libraries"), ("borrowed", "borrowing"),
         ("print", "printing"), ("stopping", "stop"), ("carries", "carry"), ("boxes", "box"),
         ("café", "CAFE"), ("Straße", "STRASSE"), ("ﬁnd", "find"), ("fees", "fee"),
-        ("speed", "speeds"), ("图书馆", "大学图书馆"), ("หนังสือ", "หนังสือใหม่"), ("हिन्दी", "हिन्दी"),
+        ("speed", "speeds"), ("taxi", "Taxis"),
+        ("图书馆", "大学图书馆"), ("หนังสือ", "หนังสือใหม่"), ("हिन्दी", "हिन्दी"),
     ],
 )  # fmt: skip
-def test_words_of_one_stem_share_a_term(one, other):
+@pytest.mark.parametrize("stemmer", ["PyStemmer", "none"])
+def test_words_of_one_stem_share_a_term(one, other, stemmer, monkeypatch):
+    if stemmer == "none":
+        monkeypatch.setitem(sys.modules, "Stemmer", None)
+        clear = vars(terms_module)["_stemmer"].cache_clear
+        clear()
+        try:
+            assert share(one, other)
+            assert share(other, one)
+        finally:
+            clear()
+        return
     assert share(one, other)
     assert share(other, one)
 
@@ -82,16 +97,23 @@ def test_likeness_is_the_jaccard_similarity_of_runs_of_five_words():
 
 
 def test_the_fences_are_those_of_tukey_on_logarithms():
-    lengths = [10, 100, 120, 150, 200, 300, 4000]
+    lengths = [10, 100, 120, 150, 180, 220, 4000]
     texts = texts_of({f"d{n}": "x" * n for n in lengths} | {"empty": ""})
     low, high = np.quantile(lengths, [0.25, 0.75])
     apart = np.log(high) - np.log(low)
     expected = np.exp([np.log(low) - 1.5 * apart, np.log(high) + 1.5 * apart])
     assert texts.fences == pytest.approx(tuple(expected))
     sizes = {n: texts.size(f"d{n}") for n in lengths}
-    assert sizes == {10: "short"} | dict.fromkeys([100, 120, 150, 200, 300], "usual") | {
+    assert sizes == {10: "short"} | dict.fromkeys([100, 120, 150, 180, 220], "usual") | {
         4000: "long"
     }
+
+
+def test_five_times_the_median_is_long_even_where_a_third_of_the_texts_are():
+    usual = {f"d{n}": "x" * (90 + n) for n in range(20)}
+    texts = texts_of(usual | {f"l{n}": "x" * 800 for n in range(9)})
+    assert {texts.size(doc) for doc in usual} == {"usual"}
+    assert {texts.size(f"l{n}") for n in range(9)} == {"long"}
 
 
 def test_where_all_texts_are_alike_only_a_factor_of_two_is_outside():

@@ -37,7 +37,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
         part.title or part.columns[0] for part in section.parts if isinstance(part, Table)
     ]
     assert open_tables[0] == "bm25: how good"
-    assert open_tables[1].startswith("what went wrong")
+    assert open_tables[1].startswith("likely causes")
     assert open_tables[2:] == ["what could be gained", "suggested fixes"]
     assert len(titles) == 4 + worst + 3 + bool(found.sweep.thresholds)
 
@@ -63,7 +63,7 @@ def test_a_diagnosis_is_of_the_queries_of_the_result():
     page = html_report(QRELS, RUNS, result=result, diagnosed="bm25", plots=False)
     part = rankgauge.diagnose(rankgauge.keep_queries(QRELS, some), RUNS["bm25"])
     assert part.queries == 12
-    assert f"in {part.failing} of 12 queries the first 5 miss" in page
+    assert f"({part.failing} miss a relevant document in the first 5)" in page
 
 
 def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):

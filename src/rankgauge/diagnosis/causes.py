@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from rankgauge.corpus.collection import Collection
+from rankgauge.diagnosis.patterns import Patterns, overlap
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 
@@ -20,6 +20,7 @@ __all__ = [
     "Examiner",
     "Missed",
     "QueryDiagnosis",
+    "first_cause",
     "shares",
     "totals",
 ]
@@ -28,9 +29,10 @@ _HALF = 0.5
 _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
-_ENOUGH_MISSED = 3
-_ALPHA = 0.05
 _SHOWN = 5
+# From such shares of the queries and of the missed documents on, what the whole run shows comes
+# first.
+_OF_QUERIES, _OF_MISSED = 0.1, 0.05
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,16 @@ class Cause:
 SUSPICIOUS = Cause(
     "judgments suspicious", "query", "documents",
     "a relevant document is not in the collection or has no text; a document in the first k is not "
-    "in the collection; a judged document, or one in the first k, has the same words as a relevant "
-    "one and another grade or none; or at least 5 documents are judged and all have one grade, "
+    "in the collection; two judged documents have the same words and different grades, one of them "
+    "relevant; or at least 5 documents are judged and all have one grade, "
     "though in most queries grades differ and some documents are judged not relevant",
     "check judgments and ids first",
+)  # fmt: skip
+CUT = Cause(
+    "rankings cut", "document", "ranks",
+    "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the rank "
+    "at which this one ends, less deep than a reranker reads (depth)",
+    "retrieve deeper",
 )  # fmt: skip
 UNJUDGED = Cause(
     "unjudged at the top", "query", "ranks",
@@ -68,34 +76,52 @@ UNJUDGED = Cause(
 )  # fmt: skip
 DUPLICATES = Cause(
     "duplicates crowd the top", "query", "documents",
-    "a document in the first k repeats a better placed one: Jaccard similarity of their runs of "
-    "five words at least .9",
+    "a document in the first k repeats a better placed one (Jaccard similarity of their runs of "
+    "five words at least .9), or an unjudged one has the same words as a relevant one",
     "keep one of each",
+)  # fmt: skip
+UNORDERED = Cause(
+    "no order at the top", "query", "ranks",
+    "over all queries, relevant documents are no nearer to the beginning than to the end of the "
+    "first 20, 50 or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
+    "these ranks), though there are more of them than in as many ranks below; and a document that "
+    "this query misses is among them",
+    "check the scores and the sorting, then reranking",
+)  # fmt: skip
+ABSENT = Cause(
+    "in no ranking", "document", "documents",
+    "the document has a term of the query and is in no ranking of any query, though the rankings "
+    "hold each document of the collection 5 times on average",
+    "check the index and its filters",
+)  # fmt: skip
+LENGTH = Cause(
+    "very long or short", "document", "documents",
+    "the length of the document lies outside the quartiles of the collection stretched by 1.5 "
+    "times their distance on a logarithmic scale, at least by a factor of 2, or it is "
+    "more than 5 times the median, or less than a fifth; and over all queries at least 3 such "
+    "relevant documents are missed, a larger share than of those of usual length, and larger than "
+    "chance explains (Fisher's exact test, one-sided, .05)",
+    "chunking",
 )  # fmt: skip
 GAP = Cause(
     "vocabulary gap", "document", "documents and queries",
-    "no term of the query stands in title or text of the document",
+    "title and text of the document have no term of the query; or at most 1 in 5 of at least 5 "
+    "and it is not retrieved, where the run retrieves relevant documents with so few terms less "
+    "than a quarter as often as others (Fisher's exact test, one-sided, .001)",
     "semantic or hybrid search",
 )  # fmt: skip
 IGNORED = Cause(
     "terms ignored", "document", "documents and queries",
     "the document holds at least 3 in 4 terms of the query, at least 2, and each document in the "
     "first k that has a lower grade holds at most 3 in 4 of as many: near in meaning, wrong in "
-    "terms",
+    "terms; or it holds at least half of the terms, at least 2, and is not retrieved, where the "
+    "run retrieves relevant documents with so many terms more rarely than others (the same test)",
     "add keyword search",
-)  # fmt: skip
-LENGTH = Cause(
-    "very long or short", "document", "documents",
-    "the length of the document lies outside the quartiles of the collection stretched by 1.5 "
-    "times their distance on a logarithmic scale, at least by a factor of 2; and over all queries "
-    "at least 3 such relevant documents are missed, a larger share than of those of usual length, "
-    "and larger than chance explains (Fisher's exact test, one-sided, .05)",
-    "chunking",
 )  # fmt: skip
 NOT_RETRIEVED = Cause(
     "not retrieved", "document", "ranks",
-    "the document stands at no rank of the run",
-    "another embedding model, or more depth",
+    "the document is not in the ranking, and the ranking is not cut",
+    "another embedding model",
 )  # fmt: skip
 BELOW_K = Cause(
     "ranked below k", "document", "ranks",
@@ -111,7 +137,10 @@ LOW = Cause(
 #: In the order in which the first (primary) one of a query is chosen: what puts the judgments in
 #: doubt, then what explains a failure, then what only locates it. A cause of documents counts there
 #: only if at least half of the missed documents of the highest grade have it.
-CAUSES = (SUSPICIOUS, UNJUDGED, DUPLICATES, GAP, IGNORED, LENGTH, NOT_RETRIEVED, BELOW_K, LOW)
+CAUSES = (
+    SUSPICIOUS, CUT, UNJUDGED, DUPLICATES, UNORDERED, ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED,
+    BELOW_K, LOW,
+)  # fmt: skip
 _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
 
@@ -182,6 +211,7 @@ class CauseTotal:
         primary: Queries in which it is the primary one.
         documents: Missed documents that have it; None for a cause of queries.
         looked_at: False if what it is decided from was not given.
+        systematic: Whether the run as a whole shows it, so that it is no matter of single queries.
     """
 
     cause: Cause
@@ -189,20 +219,42 @@ class CauseTotal:
     primary: int
     documents: int | None
     looked_at: bool
+    systematic: bool
 
 
-def totals(diagnoses: Sequence[QueryDiagnosis], seen: frozenset[str]) -> tuple[CauseTotal, ...]:
-    """Every cause with how often it was found; `seen` are the names of those looked at."""
+def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[CauseTotal, ...]:
+    """Every cause with how often it was found."""
     queries = Counter(name for found in diagnoses for name in found.causes)
     first = Counter(found.primary for found in diagnoses)
     docs = Counter(name for found in diagnoses for doc in found.missed for name in doc.causes)
     return tuple(
         CauseTotal(
             cause, queries[cause.name], first[cause.name],
-            docs[cause.name] if cause.of == "document" else None, cause.name in seen,
+            docs[cause.name] if cause.of == "document" else None,
+            cause.name in examiner.looked_at, cause in examiner.systematic,
         )
         for cause in CAUSES
     )  # fmt: skip
+
+
+def first_cause(
+    found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]
+) -> CauseTotal | None:
+    """Return the cause to look at first: what the whole run shows, else the most frequent one.
+
+    What the whole run shows comes first if at least one in ten of the queries have it, and one in
+    twenty of the missed documents if it is a cause of documents.
+    """
+    missed = sum(len(one.missed) for one in diagnoses)
+    for total in found:
+        if (
+            total.systematic
+            and total.queries >= max(1.0, _OF_QUERIES * len(diagnoses))
+            and (total.documents is None or total.documents >= _OF_MISSED * missed)
+        ):
+            return total
+    most = max(found, key=lambda total: total.primary, default=None)
+    return most if most is not None and most.primary else None
 
 
 @dataclass(frozen=True)
@@ -213,11 +265,13 @@ class Examiner:
         texts: The texts of the collection.
         k: The cut-off.
         queries: Every query, for what is usual in these judgments.
+        patterns: What all rankings have in common.
     """
 
     texts: Texts
     k: int
     queries: tuple[RankedQuery, ...]
+    patterns: Patterns
 
     @property
     def _collection(self) -> Collection:
@@ -231,6 +285,16 @@ class Examiner:
         unknown |= set() if documents else {"documents"}
         names = {cause.name for cause in CAUSES if cause.reads not in unknown}
         return frozenset(names if self._judges_non_relevant else names - {UNJUDGED.name})
+
+    @cached_property
+    def systematic(self) -> frozenset[Cause]:
+        """Causes that the run as a whole shows; one with a copy in ten queries has many copies."""
+        shown = {
+            DUPLICATES: True, UNORDERED: self.patterns.unordered > 0,
+            ABSENT: bool(self.patterns.absent), GAP: self.patterns.few_terms,
+            IGNORED: self.patterns.many_terms, LENGTH: bool(self.patterns.hurting),
+        }  # fmt: skip
+        return frozenset(cause for cause, systematic in shown.items() if systematic)
 
     @cached_property
     def _judges_non_relevant(self) -> bool:
@@ -247,7 +311,7 @@ class Examiner:
     def diagnose(self, query: RankedQuery, value: float, attainable: float) -> QueryDiagnosis:
         """Return the likely causes of the value of a query."""
         missed = tuple(self._missed(query, doc) for doc in query.missed(self.k))
-        found = list(self._of_query(query, missed=bool(missed)))
+        found = list(self._of_query(query, missed))
         names = {name for name, _ in found} | {name for doc in missed for name in doc.causes}
         text = self._collection.queries.get(query.query_id)
         return QueryDiagnosis(
@@ -268,15 +332,18 @@ class Examiner:
 
     def _missed(self, query: RankedQuery, doc: str) -> Missed:
         rank, depth = query.ranks.get(doc), len(query.docs)
+        cut = rank is None and 0 < depth == self.patterns.cut
         absent = (
             f"not among the {depth:,} retrieved" if depth
             else "the run has no document for this query"
         )  # fmt: skip
         evidence = {
+            CUT: f"may be below rank {depth}, at which the rankings are cut" if cut else "",
+            ABSENT: self._absent(query, doc),
+            LENGTH: self._length(doc),
             GAP: self._gap(query, doc),
             IGNORED: self._ignored(query, doc),
-            LENGTH: self._length(doc),
-            NOT_RETRIEVED: absent if rank is None else "",
+            NOT_RETRIEVED: absent if rank is None and not cut else "",
             BELOW_K: "" if rank is None else f"rank {rank}",
         }
         document = self._collection.documents.get(doc)
@@ -289,15 +356,28 @@ class Examiner:
             snippet="" if document is None else document.snippet(),
         )
 
+    def _absent(self, query: RankedQuery, doc: str) -> str:
+        gap = self.texts.query_terms(query.query_id) and not self.texts.shared(query.query_id, doc)
+        return "in no ranking of any query" if doc in self.patterns.absent and not gap else ""
+
     def _gap(self, query: RankedQuery, doc: str) -> str:
-        asked = self.texts.query_terms(query.query_id)
-        if not asked or not self.texts.words(doc) or self.texts.shared(query.query_id, doc):
+        asked = len(self.texts.query_terms(query.query_id))
+        if not asked or not self.texts.words(doc):
             return ""
-        return "no term of the query in it"
+        held = len(self.texts.shared(query.query_id, doc))
+        if not held:
+            return "no term of the query in it"
+        few = self.patterns.few_terms and doc not in query.ranks
+        if not few or overlap(query, doc, self.texts) != "few":
+            return ""
+        return f"only {held} of {asked} terms of the query in it"
 
     def _ignored(self, query: RankedQuery, doc: str) -> str:
         asked = self.texts.query_terms(query.query_id)
         held = len(self.texts.shared(query.query_id, doc))
+        retrieved = doc in query.ranks or not self.patterns.many_terms
+        if not retrieved and overlap(query, doc, self.texts) == "many":
+            return f"holds {held} of {len(asked)} terms of the query and is not retrieved"
         if held < _SEVERAL or held < _NEARLY_ALL * len(asked):
             return ""
         above = [d for d in query.docs[: self.k] if query.grade(d) < query.grades[doc]]
@@ -308,39 +388,16 @@ class Examiner:
             return ""
         return f"holds {held} of {len(asked)} terms of the query; those in its place {most} at most"
 
-    @cached_property
-    def lengths(self) -> Mapping[str, tuple[int, int]]:
-        """Relevant documents missed, and those missed or in the first k, by size of their text."""
-        counts = {"short": [0, 0], "usual": [0, 0], "long": [0, 0]}
-        for query in self.queries:
-            missed = set(query.missed(self.k))
-            for doc in query.relevant:
-                if self.texts.length(doc) and (doc in missed or query.within(doc, self.k)):
-                    of_size = counts[self.texts.size(doc)]
-                    of_size[0] += doc in missed
-                    of_size[1] += 1
-        return {size: (missed, all_) for size, (missed, all_) in counts.items()}
-
-    @cached_property
-    def hurting(self) -> tuple[str, ...]:
-        """Which of ``short`` and ``long`` texts are missed more often than usual ones."""
-        usual = self.lengths["usual"]
-        return tuple(
-            size for size in ("short", "long")
-            if self.lengths[size][0] >= _ENOUGH_MISSED
-            and _by_chance(self.lengths[size], usual) < _ALPHA
-        )  # fmt: skip
-
     def _length(self, doc: str) -> str:
         length, what = self.texts.length(doc), self.texts.size(doc)
-        if not length or what not in self.hurting:
+        if not length or what not in self.patterns.hurting:
             return ""
-        low, high = self.texts.quartiles
+        low, _, high = self.texts.quartiles
         return f"very {what}: {length:,} characters (half of all: {low:,.0f} to {high:,.0f})"
 
     # ---- causes of a query
 
-    def _of_query(self, query: RankedQuery, *, missed: bool) -> Iterator[tuple[str, str]]:
+    def _of_query(self, query: RankedQuery, missed: Sequence[Missed]) -> Iterator[tuple[str, str]]:
         for sentence in self._suspicions(query):
             yield SUSPICIOUS.name, sentence
         top = query.docs[: self.k]
@@ -353,12 +410,17 @@ class Examiner:
         if UNJUDGED.name in self.looked_at and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
         repeats = self.texts.near_duplicates(top)
-        if repeats:
-            pairs = [f"{doc} is like {first} ({alike:.2f})" for doc, first, alike in repeats]
-            yield (
-                DUPLICATES.name,
-                f"{len(repeats)} of the first {len(top)} repeat another: {_few(pairs)}",
-            )
+        pairs = {doc: f"{doc} is like {first} ({alike:.2f})" for doc, first, alike in repeats}
+        for doc, relevant in self._twins(query):
+            if doc in top and doc not in query.grades and relevant not in top:
+                pairs.setdefault(doc, f"{doc} is like {relevant} (relevant)")
+        if pairs:
+            of = f"{len(pairs)} of the first {len(top)} repeat another"
+            yield DUPLICATES.name, f"{of}: {_few(list(pairs.values()))}"
+        first = self.patterns.unordered
+        if any(doc.rank is not None and doc.rank <= first for doc in missed):
+            where = f"in the first {first} relevant documents are at no particular rank"
+            yield UNORDERED.name, f"{where}, in all queries together"
 
     def _suspicions(self, query: RankedQuery) -> Iterator[str]:
         grades = set(query.grades.values())
@@ -377,13 +439,21 @@ class Examiner:
                 f"in the first {self.k}, but not in the collection",
                 [doc for doc in query.docs[: self.k] if not known(doc)],
             ),
-            ("same words, judged otherwise", list(self._twins(query))),
+            (
+                "same words, judged otherwise",
+                [
+                    f"{other} (grade {query.grades[other]:g}) and {doc} "
+                    f"(grade {query.grades[doc]:g})"
+                    for other, doc in self._twins(query)
+                    if other in query.grades
+                ],
+            ),
         ):
             if docs:
                 yield f"{what}: {_few(docs)}"
 
-    def _twins(self, query: RankedQuery) -> Iterator[str]:
-        """Documents with the words of a relevant one and another grade."""
+    def _twins(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
+        """Documents with the words of a relevant one and a lower grade or none, with it."""
         by_words: dict[tuple[str, ...], list[str]] = {}
         for doc in dict.fromkeys([*query.docs[: self.k], *query.grades]):
             by_words.setdefault(self.texts.words(doc), []).append(doc)
@@ -393,8 +463,7 @@ class Examiner:
                 grade = query.grades.get(other)
                 # Each pair once, from the higher grade.
                 if other != doc and (grade is None or grade < query.grades[doc]):
-                    its = "none" if grade is None else f"{grade:g}"
-                    yield f"{other} (grade {its}) and {doc} (grade {query.grades[doc]:g})"
+                    yield other, doc
 
 
 def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]:
@@ -405,27 +474,8 @@ def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]
     return tuple(sorted(names, key=lambda name: (name in lesser, _PLACE[name])))
 
 
-def _by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
-    """How likely so many of `some` are missed if all are missed alike (Fisher 1922, one-sided).
-
-    Each pair: how many are missed, of how many.
-    """
-    (missed, size), (others_missed, others_size) = some, others
-    every, every_missed = size + others_size, missed + others_missed
-
-    def ways(among: int, chosen: int) -> float:
-        return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
-
-    return math.fsum(
-        math.exp(
-            ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed)
-        )
-        for here in range(missed, min(size, every_missed) + 1)
-    )
-
-
 def _inverted(query: RankedQuery, k: int) -> str:
-    """Where the first document stands that has a better one below it in the first k."""
+    """The first document with a better one below it in the first k, in words."""
     top = [query.grade(doc) for doc in query.docs[:k]]
     for place, grade in enumerate(top):
         better = [below for below in range(place + 1, len(top)) if top[below] > grade]

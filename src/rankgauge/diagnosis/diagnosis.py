@@ -20,10 +20,12 @@ from rankgauge.diagnosis.causes import (
     CauseTotal,
     Examiner,
     QueryDiagnosis,
+    first_cause,
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, Reading, SuggestedFix
 from rankgauge.diagnosis.gains import CutOff, PotentialGain, Simulation, Sweep
+from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries
 from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
@@ -116,6 +118,11 @@ class Diagnosis(Result):
             return None
         return sum(bool(one.missed) for one in self.diagnoses)
 
+    @property
+    def first_cause(self) -> CauseTotal | None:
+        """The cause to look at first; None if there is none or causes are withheld."""
+        return first_cause(self.totals, self.diagnoses)
+
     def of(self, query_id: str) -> QueryDiagnosis | None:
         """Return the likely causes of a query; None if it is as good as it can be or unknown."""
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
@@ -128,12 +135,13 @@ class Diagnosis(Result):
             f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} miss a relevant "
             f"document in the top {self.k}"
         )
-        most = max(self.totals, key=lambda total: total.primary, default=None)
-        if most is None or not most.primary:
+        first = self.first_cause
+        if first is None:
             return missed
         return (
-            f"{missed}; likely cause: {most.cause.name} (in {most.primary} of them); "
-            f"suggested fix: {most.cause.fix}"
+            f"{missed}; likely cause: {first.cause.name} "
+            f"(in {first.queries if first.systematic else first.primary} of them); "
+            f"suggested fix: {first.cause.fix}"
         )
 
     def table(self) -> Table:
@@ -214,14 +222,14 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     truth = Qrels.of({query: given[query] for query in given.query_ids})
     queries = _ranked_queries(truth, found, rel)
     texts = Texts(_collection(collection, group_by))
-    examiner = Examiner(texts, k, queries)
+    examiner = Examiner(texts, k, queries, find_patterns(queries, texts, k, depth))
     diagnoses = _diagnoses(examiner, evaluation, by, truth)
     simulation = Simulation(truth, queries, measures, k, depth, rel, texts)
     gains = tuple(simulation.gains(diagnoses))
     other = None if also is None else Run.of(also)
     others = {} if other is None else _others(truth, other, rel)
     if other is not None:
-        gains += (simulation.with_other(others),)
+        gains += tuple(simulation.with_other(others))
     advice = Advice(
         measure=by, examiner=examiner, depth=depth, diagnoses=diagnoses,
         qualities=qualities(evaluation.mean(), simulation.attainable(), wanted),
@@ -240,7 +248,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         reading=advice.reading(precision, recall),
         diagnoses=diagnoses,
         shown=worst,
-        totals=totals(diagnoses, examiner.looked_at),
+        totals=totals(diagnoses, examiner),
         now=advice.now,
         gains=gains,
         cutoffs=advice.cutoffs,

@@ -9,7 +9,9 @@ from typing import Literal, TypeAlias
 
 from rankgauge.core.text import many
 from rankgauge.diagnosis.causes import (
+    ABSENT,
     BELOW_K,
+    CUT,
     GAP,
     IGNORED,
     LENGTH,
@@ -25,8 +27,14 @@ from rankgauge.measures.measure import Measure
 
 __all__ = ["FIXES", "Advice", "Reading", "SuggestedFix"]
 
-#: In the order in which they are usually tried.
-FIXES = ("embedding model", "chunking", "metadata filter", "hybrid search", "reranking")
+#: In the order in which they are usually tried; the first two are listed only with evidence.
+FIXES = (
+    "retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search",
+    "reranking",
+)  # fmt: skip
+_CAUSE_OF = {
+    "retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH
+}  # fmt: skip
 Kind: TypeAlias = Literal[
     "noisy context", "missing information", "both are low", "both are high", "not to be said"
 ]
@@ -147,8 +155,9 @@ class Advice:
             whole = self.sweep.thresholds[0]
             if best.precision > whole.precision + _NOTHING:
                 yield (
-                    f"a threshold of {best.score:.4g} on the score would lift precision from "
-                    f"{whole.precision:.2f} to {best.precision:.2f} and change recall from "
+                    f"a threshold of {best.score:.4g} on the score would lift the share of "
+                    f"documents shown that are relevant from {whole.precision:.2f} to "
+                    f"{best.precision:.2f} and change recall from "
                     f"{whole.recall:.2f} to {best.recall:.2f}, {many(best.empty, 'query')} left "
                     "empty (chosen on these queries: optimistic)"
                 )
@@ -167,19 +176,20 @@ class Advice:
                 f"k = {row.k} instead of {here.k} would lift recall from {here.recall:.2f} to "
                 f"{row.recall:.2f}, {_change('precision', here.precision, row.precision)}"
             )
-        for fix in ("embedding model", "chunking", "hybrid search"):
+        for fix in FIXES[:-1]:
             yield from self._most(fix, r.measure)
 
     def _most(self, fix: str, measure: Measure) -> Iterator[str]:
         """The largest gain of a fix by this measure."""
         name = str(measure)
         own = [gain for gain in self.gains if gain.fix == fix]
+        own = [gain for gain in own if gain.kind != "if retrieved"] or own
         best = max(own, key=lambda gain: gain.means[name], default=None)
         if best is not None and best.means[name] > self.now[name] + _NOTHING:
-            most = " at most" if best.kind == "at most" else ""
+            kind = "" if best.kind == "measured" else f" ({best.kind})"
             yield (
                 f"{fix}: {best.what} would lift {name} from {self.now[name]:.2f} to "
-                f"{best.means[name]:.2f}{most}{self._alone(best, name)}"
+                f"{best.means[name]:.2f}{kind}{self._alone(best, name)}"
             )
 
     def _alone(self, gain: PotentialGain, name: str) -> str:
@@ -204,15 +214,14 @@ class Advice:
                 for gain in self.gains
                 if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
             ]
-            found.append(SuggestedFix(fix, len(docs), _count(docs), tuple(evidence)))
+            if evidence or fix not in FIXES[:2]:
+                found.append(SuggestedFix(fix, len(docs), _count(docs), tuple(evidence)))
         return tuple(found)
 
     def _helped(self, fix: str) -> _Docs:
         """Missed documents that a fix could help, by query."""
-        if fix == "embedding model":
-            return shares(self.diagnoses, NOT_RETRIEVED.name)
-        if fix == "chunking":
-            return shares(self.diagnoses, LENGTH.name)
+        if fix in _CAUSE_OF:
+            return shares(self.diagnoses, _CAUSE_OF[fix].name)
         if fix == "metadata filter":
             return {}
         found = {}
@@ -231,14 +240,20 @@ class Advice:
 
     def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
         missed = f"{many(_count(docs), 'missed document')} in {many(len(docs), 'query')}"
-        if fix == "embedding model":
-            yield f"{missed} not retrieved at any depth"
-        elif fix == "reranking":
-            yield f"{missed} at ranks {self._k + 1} to {self.depth}"
+        cut = self.examiner.patterns.cut
+        plain = {
+            "retrieve deeper": f"rankings are cut at {cut}: {missed} may be below; retrieve deeper",
+            "index": f"{missed} in no ranking of any query",
+            "embedding model": f"{missed} not among the documents retrieved",
+            "reranking": f"{missed} at ranks {self._k + 1} to {self.depth}",
+        }
+        if fix in plain:
+            yield plain[fix]
         elif fix == "chunking":
-            usual, every = self.examiner.lengths["usual"]
-            for size in self.examiner.hurting:
-                number, of = self.examiner.lengths[size]
+            sizes = dict(self.examiner.patterns.sizes)
+            usual, every = sizes["usual"]
+            for size in self.examiner.patterns.hurting:
+                number, of = sizes[size]
                 yield (
                     f"missed are {number} of {of} relevant documents that are very {size}, and "
                     f"{usual} of {every} of usual length"
@@ -246,7 +261,8 @@ class Advice:
         elif fix == "hybrid search":
             gaps, ignored = (_count(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))
             if gaps:
-                yield f"{many(gaps, 'missed document')} without a term of the query (semantic)"
+                few = "few terms or none" if self.examiner.patterns.few_terms else "no term"
+                yield f"{many(gaps, 'missed document')} with {few} of the query (semantic)"
             if ignored:
                 yield f"{many(ignored, 'missed document')} whose terms were ignored (keyword)"
             if self.others:

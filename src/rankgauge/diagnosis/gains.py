@@ -14,7 +14,16 @@ from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
-from rankgauge.diagnosis.causes import GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
+from rankgauge.diagnosis.causes import (
+    ABSENT,
+    CUT,
+    GAP,
+    IGNORED,
+    LENGTH,
+    NOT_RETRIEVED,
+    QueryDiagnosis,
+    shares,
+)
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
@@ -22,7 +31,7 @@ from rankgauge.measures.measure import Measure
 
 __all__ = ["BOTH", "CUTOFFS", "CutOff", "PotentialGain", "Simulation", "Sweep", "Threshold"]
 
-Kind: TypeAlias = Literal["at most", "measured", "judged only"]
+Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
 _Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 #: The end of the description of a change with another run.
@@ -41,9 +50,11 @@ class PotentialGain:
     Attributes:
         fix: The fix it belongs to.
         what: What was changed.
-        kind: ``at most`` if the change knows the judgments, so that no fix of its kind gains more;
-            ``measured`` if it can be made as it is; ``judged only`` if all unjudged documents are
-            removed, which shows the sensitivity to them.
+        kind: ``at most`` if these documents are in the best order that the judgments allow, so that
+            no order gains more; ``if retrieved`` if exactly the documents named were retrieved at
+            the top, which is no bound: a fix can bring others; ``measured`` if it can be made as it
+            is; ``judged only`` if all unjudged documents are removed, which shows the sensitivity
+            to them.
         means: The means after it, by measure.
     """
 
@@ -129,17 +140,18 @@ class Simulation:
     def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
         """Yield what each fix could gain; one without evidence is left out."""
         for fix, cause in (
-            ("embedding model", NOT_RETRIEVED), ("chunking", LENGTH),
-            ("hybrid search", GAP), ("hybrid search", IGNORED),
+            ("retrieve deeper", CUT), ("index", ABSENT), ("embedding model", NOT_RETRIEVED),
+            ("chunking", LENGTH), ("hybrid search", GAP), ("hybrid search", IGNORED),
         ):  # fmt: skip
             found = shares(diagnoses, cause.name)
             if found:
-                what = f"{many(_count(found), 'missed document')} put in place ({cause.name})"
-                yield self._gain(fix, what, _lifted(found), "at most")
+                what = f"{many(_count(found), 'missed document')} at the top ({cause.name})"
+                yield self._gain(fix, what, _lifted(found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
+        # A reranker of hardly more documents says nothing new.
         for depth in dict.fromkeys((_SMALL_DEPTH, deepest)):
-            if self.k < depth < deepest or depth == deepest > 0:
+            if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
                 yield self._gain("reranking", what, _reranked(depth), "at most")
         deeper = _DEEPER * self.k
@@ -156,16 +168,23 @@ class Simulation:
                 what = f"{many(_count(unjudged), 'unjudged document')} taken out"
                 yield self._gain("judging", what, _without(unjudged), "judged only")
 
-    def with_other(self, others: Mapping[str, RankedQuery]) -> PotentialGain:
-        """Return the gain of a perfect reranker of the first documents of both runs together."""
+    def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
+        """Yield the gains of a perfect reranker of both runs: of the first documents, and of all.
 
-        def union(query: RankedQuery) -> list[str]:
+        No fusion of the two runs gains more than the latter.
+        """
+
+        def union(depth: int, query: RankedQuery) -> list[str]:
             other = others[query.query_id].docs if query.query_id in others else ()
-            pool = dict.fromkeys([*query.docs[: self.depth], *other[: self.depth]])
+            pool = dict.fromkeys([*query.docs[:depth], *other[:depth]])
             return [*query.best_first(pool), *(d for d in query.docs if d not in pool)]
 
         what = f"a perfect reranker of the first {self.depth} {BOTH}"
-        return self._gain("hybrid search", what, union, "at most")
+        yield self._gain("hybrid search", what, partial(union, self.depth), "at most")
+        deepest = max(len(query.docs) for query in (*self.queries, *others.values()))
+        if deepest > self.depth:
+            what = "a perfect reranker of everything that either run retrieved"
+            yield self._gain("hybrid search", what, partial(union, deepest), "at most")
 
     def attainable(self) -> dict[str, float]:
         """Return the means of the best rankings that the judgments allow."""
@@ -283,21 +302,23 @@ def _fields(item: Document | Query | None) -> dict[str, set[str]]:
 
 
 def _lifted(found: _Docs) -> _Change:
-    """Each of these documents before the first one of a lower grade; the others keep their order.
+    """Each of these documents in the place of the first one of a lower grade.
 
-    At the very top they would push down documents that are better still.
+    That one takes the place of the next one of a grade still lower, and the last one displaced goes
+    to the end: no rank gets a document of a lower grade than it had.
     """
 
     def change(query: RankedQuery) -> list[str]:
         lifted = found.get(query.query_id, frozenset())
-        waiting = [doc for doc in reversed(query.relevant) if doc in lifted]
-        order: list[str] = []
-        for doc in query.docs:
-            if doc not in lifted:
-                while waiting and query.grade(waiting[-1]) > query.grade(doc):
-                    order.append(waiting.pop())
-                order.append(doc)
-        return order + waiting[::-1]
+        order = [doc for doc in query.docs if doc not in lifted]
+        for doc in query.relevant:
+            moved = doc if doc in lifted else ""
+            for place, held in enumerate(order if moved else ()):
+                if query.grade(held) < query.grade(moved):
+                    order[place], moved = moved, held
+            if moved:
+                order.append(moved)
+        return order
 
     return change
 

@@ -2,17 +2,19 @@
 
 One plain way for every language: compatibility forms and accents are dropped, case is folded, text
 is split at what is neither letter nor digit; scripts that write no blanks are cut into pairs of
-characters. English endings (plural, -ing, -ed) are taken off, and English function words are no
-terms. Two terms count as shared if they are equal, or if one begins with the other and the shorter
-has at least five letters (renew, renewal). This errs on the side of sharing: that nothing is shared
-is said only where it is so.
+characters. English words are reduced to their stems by Snowball's stemmer if PyStemmer is installed
+(the extra ``bm25``), else plural, -ing, and -ed are removed. English function words are no terms.
+Two terms count as shared if they are equal, or if one begins with the other and the
+shorter has at least five letters (renew, renewal). This errs on the side of sharing: that nothing
+is shared is said only where it is so.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Literal
 
@@ -39,12 +41,14 @@ _FUNCTION_WORDS = """
     would wouldn you your yours
 """
 _STOP = frozenset(_FUNCTION_WORDS.split())
+_VOWEL = re.compile("[aeiouy]")
 _PREFIX = 5
 _SHINGLE = 5
 _DUPLICATE = 0.9
-# Tukey's fences, on the logarithm of the length.
+# Tukey's fences, on the logarithm of the length, and the farthest they are from the median.
 _FENCE = 1.5
 _FACTOR = 2.0
+_FARTHEST = 5.0
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -78,25 +82,37 @@ def terms(text: str) -> frozenset[str]:
 
 
 def _terms(found: Iterable[str]) -> frozenset[str]:
-    return frozenset(_stem(word) for word in set(found) - _STOP)
+    stem = _stemmer()
+    plain = set(found) - _STOP
+    return frozenset(stem(word) if word.isascii() and word.isalpha() else word for word in plain)
 
 
-def _stem(word: str) -> str:
-    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+@cache
+def _stemmer() -> Callable[[str], str]:
+    try:
+        snowball = importlib.import_module("Stemmer").Stemmer("english").stemWord
+    except ImportError:
+        return _plain_stem
+
+    def stem(word: str) -> str:
+        # Snowball leaves the s where no vowel precedes it (DVDs).
+        plural = len(word) > 3 and word.endswith("s") and not _VOWEL.search(word)
+        return word[:-1] if plural else str(snowball(word))
+
+    return stem
+
+
+def _plain_stem(word: str) -> str:
+    if len(word) < 4:
         return word
     if word.endswith("ies"):
         word = word[:-3] + "y"
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    elif word.endswith("s") and not word.endswith(("ss", "us")):
         word = word[:-1]
     for ending in ("ing", "ed"):
         stem = word.removesuffix(ending)
         # Not speed, need.
-        if (
-            stem != word
-            and len(stem) >= 3
-            and not stem.endswith("e")
-            and re.search("[aeiouy]", stem)
-        ):
+        if stem != word and len(stem) >= 3 and not stem.endswith("e") and _VOWEL.search(stem):
             word = stem
             if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
                 word = word[:-1]
@@ -133,6 +149,8 @@ class Texts:
         self.collection = collection
         self.words = cache(self._words)
         self.terms = cache(self._terms)
+        self.shared = cache(self._shared)
+        self.query_terms = cache(self._query_terms)
         self._shingles = cache(self._shingles_of)
 
     def _words(self, doc: str) -> tuple[str, ...]:
@@ -165,11 +183,11 @@ class Texts:
         every = () if found is None else words(found.text)
         return tuple(dict.fromkeys(word for word in every if word not in _STOP))
 
-    def query_terms(self, query: str) -> frozenset[str]:
+    def _query_terms(self, query: str) -> frozenset[str]:
         """Return the terms of a query; none for an unknown one."""
         return _terms(self.query_words(query))
 
-    def shared(self, query: str, doc: str) -> frozenset[str]:
+    def _shared(self, query: str, doc: str) -> frozenset[str]:
         """Return the terms of a query that a document has."""
         return shared(self.query_terms(query), self.terms(doc))
 
@@ -201,26 +219,28 @@ class Texts:
         return found
 
     @cached_property
-    def quartiles(self) -> tuple[float, float]:
-        """First and third quartile of the lengths of all documents that have a text."""
+    def quartiles(self) -> tuple[float, float, float]:
+        """The quartiles of the lengths of all documents that have a text."""
         lengths = [length for length in map(self.length, self.collection.documents) if length]
         if not lengths:
-            return 0.0, 0.0
-        low, high = np.quantile(np.array(sorted(lengths)), [0.25, 0.75]).tolist()
-        return low, high
+            return 0.0, 0.0, 0.0
+        low, median, high = np.quantile(np.array(sorted(lengths)), [0.25, 0.5, 0.75]).tolist()
+        return low, median, high
 
     @cached_property
     def fences(self) -> tuple[float, float]:
         """Below the first a text is very short, above the second very long.
 
         Tukey's fences on the logarithm of the length: the quartiles, stretched by 1.5 times the
-        distance between them; and never nearer to a quartile than a factor of two.
+        distance between them; and never nearer to a quartile than a factor of two. Five times the
+        median is very long, and a fifth very short, even where many texts are: with more than a
+        quarter of them the quartile itself is one.
         """
-        low, high = self.quartiles
+        low, median, high = self.quartiles
         if not low:
             return 0.0, float("inf")
         stretch = max((high / low) ** _FENCE, _FACTOR)
-        return low / stretch, high * stretch
+        return max(low / stretch, median / _FARTHEST), min(high * stretch, median * _FARTHEST)
 
     def size(self, doc: str) -> Literal["short", "usual", "long"]:
         """Return whether a text is very short or very long among those of the collection."""

@@ -409,15 +409,21 @@ class _Judged:
 
 
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
-    """Documents of a run that are judged for their query but for the way they are written."""
+    """Documents of a run that are judged for their query but for the way they are written.
+
+    A judged document that is retrieved under its own id is not meant by another: that is a copy.
+    """
     from rankgauge.data.id_spelling import matches
 
-    by_query: dict[bytes, list[bytes]] = {}
+    retrieved: dict[bytes, list[bytes]] = {}
     for query, doc in pairs:
-        if not judged.has((query, doc)):
-            by_query.setdefault(query, []).append(doc)
-    for query, docs in by_query.items():
-        yield from matches(way, docs, judged.docs(query))
+        retrieved.setdefault(query, []).append(doc)
+    for query, docs in retrieved.items():
+        known = judged.docs(query)
+        own = {doc for doc in docs if doc in known}
+        others = [doc for doc in docs if doc not in own]
+        if others:
+            yield from matches(way, others, [doc for doc in known if doc not in own])
 
 
 def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] | None:

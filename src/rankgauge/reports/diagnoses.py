@@ -22,8 +22,9 @@ _SCORES = (
     "BM25 and fused ranks do not"
 )
 _KINDS = (
-    "at most: the change knows the judgments, no fix of its kind gains more; measured: it can "
-    "be made as it stands; judged only: sensitivity to unjudged documents"
+    "at most: these documents in the best order that the judgments allow; if retrieved: exactly "
+    "these documents at the top, which is no bound; measured: it can be made as it is; judged "
+    "only: sensitivity to unjudged documents"
 )
 _WIDTH = 72
 _OF_TERMS = (GAP.name, IGNORED.name)
@@ -121,12 +122,17 @@ def _causes(found: Diagnosis) -> Table:
         for total in found.totals
         if total.queries
     )
+    first = found.first_cause
+    named = f", first: {first.cause.name}" if first is not None else ""
     title = (
-        f"what went wrong: in {found.failing} of {found.queries} queries the first {found.k} miss "
-        "a relevant document"
+        f"likely causes of {len(found.diagnoses)} of {found.queries} queries{named} "
+        f"({found.failing} miss a relevant document in the first {found.k})"
     )
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
     notes = [f"not looked at: {text}" for text in found.not_looked_at]
+    none = sum(not one.causes for one in found.diagnoses)
+    if none:
+        notes.insert(0, f"{many(none, 'query')} without a cause: only the order below is worse")
     if unjudged:
         notes.insert(
             0,
@@ -135,7 +141,7 @@ def _causes(found: Diagnosis) -> Table:
         )
     absent = [t.cause.name for t in found.totals if not t.queries and t.looked_at]
     if absent:
-        notes.append(f"looked for and not found: {', '.join(absent)}")
+        notes.append(f"also checked: {', '.join(absent)}")
     return Table(
         columns=("cause", "queries", "first in", "documents", "what to do"),
         rows=rows,

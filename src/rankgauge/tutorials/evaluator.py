@@ -1,10 +1,10 @@
-"""The evaluator class that many people know from a tutorial; every number comes from evaluate()."""
+"""An evaluator class with the methods that tutorials have, thin over ``evaluate()``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from rankgauge.rendering.tables import Table, to_markdown
 
 __all__ = ["MetricValues", "QueryEvaluation", "RetrievalEvaluator"]
 
-# What stands at a cut-off: the attribute, how keys name it, the measure, the head in reports.
+# Values at a cut-off: the attribute, its name in keys, the measure, the head in reports.
 _AT_K = (
     ("precision_at_k", "P", "P", "Precision"),
     ("recall_at_k", "R", "R", "Recall"),
@@ -25,7 +25,7 @@ _AT_K = (
     ("ndcg_at_k", "NDCG", "nDCG", "NDCG"),
     ("hit_rate_at_k", "Hit", "Success", "Hit rate"),
 )
-# Other names in keys, in lower case, without what stands behind @ or _at_.
+# Other names in keys, in lower case, without the cut-off.
 _SYNONYMS = {
     "p": "P", "precision": "P", "r": "R", "recall": "R", "f1": "F1", "ndcg": "NDCG",
     "hit": "Hit", "hit_rate": "Hit", "hitrate": "Hit", "success": "Hit",
@@ -43,15 +43,8 @@ class MetricValues(Mapping[str, float]):
     ``metrics["recall@5"]`` and ``metrics["recall_at_5"]`` are the same. As a mapping it has the
     keys ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
 
-    Attributes:
-        count: How many queries.
-        precision_at_k: Precision by k.
-        recall_at_k: Recall by k.
-        f1_at_k: F1 by k.
-        ndcg_at_k: nDCG by k.
-        hit_rate_at_k: Hit rate (success) by k.
-        map: Mean average precision (of one query: its average precision).
-        mrr: Mean reciprocal rank (of one query: its reciprocal rank).
+    `count` is the number of queries; of one query, `map` is its average precision and `mrr` its
+    reciprocal rank.
 
     Example:
         >>> metrics = RetrievalEvaluator([1, 3]).evaluate_single_query(["d2", "d1"], {"d1"})
@@ -91,22 +84,16 @@ class MetricValues(Mapping[str, float]):
 
 @dataclass(frozen=True)
 class QueryEvaluation(MetricValues):
-    """What was found for one query.
+    """Values of one query: at each cut-off, of the whole ranking, and counts.
 
-    Beside the values at each cut-off it has those of the whole ranking, and counts; these are
-    attributes and keys by the same name: ``result.precision``, ``result["precision"]``.
+    Each is an attribute and a key of the same name: ``result.precision``, ``result["precision"]``.
 
     Attributes:
-        query_id: The query, as it was given.
         precision: Share of all retrieved documents that are relevant (a set measure).
         recall: Share of the relevant documents that were retrieved (a set measure).
         f1: Harmonic mean of the two.
-        reciprocal_rank: 1 / rank of the first relevant document; `mrr` is the same.
-        average_precision: Average precision; `map` is the same.
         ndcg: nDCG over the whole ranking, the ideal made of all judged documents.
-        retrieved_count: Documents retrieved.
-        relevant_count: Relevant documents, retrieved or not.
-        relevant_retrieved: Relevant documents retrieved.
+        relevant_count: Number of relevant documents, retrieved or not.
         first_relevant_position: Rank of the first relevant document, None if none was retrieved.
 
     Example:
@@ -134,18 +121,14 @@ class QueryEvaluation(MetricValues):
         return {name: getattr(self, name) for name in _OF_QUERY} | super()._values()
 
 
-_OF_QUERY = (
-    "query_id", "precision", "recall", "f1", "reciprocal_rank", "average_precision", "ndcg",
-    "retrieved_count", "relevant_count", "relevant_retrieved", "first_relevant_position",
-)  # fmt: skip
+_OF_QUERY = tuple(field.name for field in fields(QueryEvaluation)[len(fields(MetricValues)) :])
 
 
 class RetrievalEvaluator:
-    """Evaluates rankings at several cut-offs, one query or many.
+    """Evaluate rankings at several cut-offs, one query or many.
 
-    Takes and returns what the evaluator classes of tutorials do; every number comes from
-    :func:`~rankgauge.evaluate`, which also keeps values per query and says what was decided on the
-    way. What is undefined counts 0.0, also for one query.
+    Every number is one of :func:`~rankgauge.evaluate`. What is undefined counts 0.0, also for one
+    query.
 
     One query is a ranking (``retrieved_ids``, best first), its relevant documents
     (``relevant_ids``) and, for nDCG, perhaps grades by document id (``relevance_scores``; without
@@ -195,14 +178,7 @@ class RetrievalEvaluator:
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> QueryEvaluation:
-        """Return values of one query: at each cut-off, over the whole ranking, and counts.
-
-        Example:
-            >>> evaluator = RetrievalEvaluator()
-            >>> result = evaluator.evaluate_single("q1", list("abcde"), {"a", "c", "f", "g"})
-            >>> result.precision, result.recall, round(result.f1, 4)
-            (0.4, 0.5, 0.4444)
-        """
+        """Return values of one query: at each cut-off, over the whole ranking, and counts."""
         record = {
             "id": query_id,
             "retrieved": retrieved_ids,
@@ -233,12 +209,7 @@ class RetrievalEvaluator:
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> MetricValues:
-        """Return the values of one query at each cut-off.
-
-        Example:
-            >>> RetrievalEvaluator([3]).evaluate_single_query([1, 3, 2], {1, 2, 4})["P@3"]
-            0.6666666666666666
-        """
+        """Return the values of one query at each cut-off."""
         record = {
             "retrieved": retrieved_ids,
             "relevant": relevant_ids,
@@ -247,13 +218,7 @@ class RetrievalEvaluator:
         return self.evaluate_dataset([record])
 
     def evaluate_dataset(self, results: Any) -> MetricValues:
-        """Return the mean over many queries of each measure at each cut-off.
-
-        Example:
-            >>> data = [{"retrieved": ["d1", "d2"], "relevant": {"d1"}}]
-            >>> RetrievalEvaluator([1]).evaluate_dataset(data).precision_at_k
-            {1: 1.0}
-        """
+        """Return the mean over many queries of each measure at each cut-off."""
         return MetricValues(**self._at_k(self._evaluated(results)))
 
     def evaluate_batch(self, queries: Any) -> dict[str, float]:

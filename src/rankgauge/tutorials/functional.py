@@ -1,34 +1,38 @@
 """Plain functions: one ranking, what is relevant, one number.
 
-``precision_at_k(["d2", "d1"], {"d1"}, 2)`` is what most people write first, so it is here. Every
-function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the
-same; for many queries, several measures or anything that is kept, use that.
+Every function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the same;
+for many queries, several measures or anything that is kept, use that. The page of the measure has
+its formula, range and source: P, R, F, Success, RR, AP, DCG, nDCG, ERR.
 
-All of them take
+The arguments are
 
 - ``retrieved``: the document ids of a ranking, best first: a list, a tuple or an array;
 - ``relevant`` (``grades`` where only grades make sense): the relevant documents: a set or list
   (grade 1), or a mapping of document id to grade;
-- ``k``: the cut-off, at least 1. A ranking shorter than k is no error; where k can be left out, the
-  whole ranking counts;
-- ``rel``: the grade from which a document counts as relevant, for measures that ask only
-  "relevant or not";
-- ``gain``, of the measures that read grades: ``linear``, ``exp``, or a mapping of grade to gain.
-
-They return one float, so what is undefined (nothing is relevant) is 0.0 here. ``evaluate()`` keeps
-the two apart: its value per query is NaN, and it says for how many.
-
-Document ids are text, whole numbers or bytes, one kind in a ranking. A document that stands twice
-is an error: many scripts count it twice, and recall and nDCG can pass 1.
-
-All of them raise :class:`~rankgauge.InputError` if a ranking has no order, a document stands
-twice, an id is no id or a grade no finite number; its kind
-:class:`~rankgauge.MismatchError` if no document meets because the ids of the two sides are
-written in different ways; and :class:`~rankgauge.UnknownName` if k is not a whole number of
-at least 1, or another choice is not possible.
+- ``k``: the cut-off, at least 1. Where it may be left out, the whole ranking counts; a ranking
+  shorter than k is no error;
+- ``rel``: the grade from which a document counts as relevant, for binary measures;
+- ``gain``, of graded measures: ``linear``, ``exp`` (``2^grade - 1``), or a mapping of grade to
+  gain.
 
 The keywords ``retrieved_ids`` and ``relevant_ids`` (or ``relevance_scores``) are other names of the
-first two arguments, and ``max_grade`` one of ``top``.
+first two, and ``max_grade`` one of ``top``.
+
+Functions of several queries take a list of rankings and a list of what is relevant, two mappings by
+query id, or, without ``relevant``, records that hold both, such as ``(retrieved, relevant)`` pairs.
+A query without a ranking counts 0; no query is an error.
+
+They return one float, so what is undefined (nothing is relevant) is 0.0 here. In ``evaluate()`` the
+value of such a query is NaN, and it says for how many.
+
+Document ids are text, whole numbers or bytes, one kind in a ranking. A duplicate document is an
+error: counted twice, it could push recall and nDCG above 1.
+
+All of them raise :class:`~rankgauge.InputError` if a ranking has no order or a duplicate document,
+an id is no id, or a grade no finite number; its kind :class:`~rankgauge.MismatchError` if no
+document matches because the ids of the two sides are written in different ways; and
+:class:`~rankgauge.UnknownName` if k is not a whole number of at least 1, or another choice is not
+possible.
 """
 
 from __future__ import annotations
@@ -110,10 +114,9 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @_with_other_names
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Precision: the share of the first k ranks that hold a relevant document.
+    """Return the share of the first k ranks with a relevant document.
 
-    Formula: ``|relevant in the first k| / k``. A shorter ranking is divided by k all the same.
-    Range: 0 to 1; with R relevant documents it cannot pass R / k.
+    A shorter ranking is divided by k, too.
 
     Example:
         >>> precision_at_k(["d1", "d5", "d3"], {"d1", "d3", "d6"}, 2)
@@ -124,10 +127,7 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
 
 @_with_other_names
 def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Recall: the share of the relevant documents that stand in the first k ranks.
-
-    Formula: ``|relevant in the first k| / |relevant|``. 0.0 if nothing is relevant.
-    Range: 0 to 1; it cannot reach 1 where k is smaller than the number of relevant documents.
+    """Return the share of the relevant documents that are in the first k ranks.
 
     Example:
         >>> recall_at_k([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3)
@@ -140,11 +140,7 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
 def f1_at_k(
     retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
 ) -> float:
-    """F1: the harmonic mean of precision and recall at k.
-
-    Formula: ``2 P R / (P + R)``; with beta, ``(1 + beta²) P R / (beta² P + R)``, where beta is the
-    weight of recall.
-    0.0 if nothing is relevant. Range: 0 to 1.
+    """Return the harmonic mean of precision and recall at k; `beta` is the weight of recall.
 
     Example:
         >>> round(f1_at_k([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), 4)
@@ -155,9 +151,7 @@ def f1_at_k(
 
 @_with_other_names
 def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
-    """Hit rate of one query: 1.0 if a relevant document stands in the first k ranks, else 0.0.
-
-    The rate over queries is :func:`mean_hit_rate`. Range: 0 or 1.
+    """Return 1.0 if a relevant document is in the first k ranks, else 0.0.
 
     Example:
         >>> hit_rate_at_k(["d4", "d1"], {"d1"}, 1), hit_rate_at_k(["d4", "d1"], {"d1"}, 2)
@@ -168,16 +162,9 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
 
 @_with_other_names
 def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
-    """Success: the other name of :func:`hit_rate_at_k`; over many queries, their mean.
+    """Return :func:`hit_rate_at_k` of one query, or :func:`mean_hit_rate` of records.
 
-    ``success_at_k(retrieved, relevant, k)`` is one query; ``success_at_k(records, k)`` is the
-    share of the records with a hit, as in :func:`mean_hit_rate`. Range: 0 to 1.
-
-    Args:
-        retrieved: The ranking, best first; or records.
-        relevant: The relevant documents; or, after records, the cut-off.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
+    ``success_at_k(retrieved, relevant, k)`` is one query, ``success_at_k(records, k)`` many.
 
     Example:
         >>> success_at_k(["d4", "d1"], {"d1"}, 2)
@@ -194,10 +181,7 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
 def reciprocal_rank(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Reciprocal rank: 1 / the rank of the first relevant document.
-
-    0.0 if none is in the first k (in the ranking, without k), or nothing is relevant.
-    Range: 0 to 1.
+    """Return 1 / the rank of the first relevant document, 0.0 if none is in the first k.
 
     Example:
         >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
@@ -215,12 +199,11 @@ def average_precision(
     norm: str = "R",
     rel: float = 1,
 ) -> float:
-    """Average precision: the mean of the precisions at the ranks of the relevant documents.
+    """Return the mean of the precisions at the ranks of the relevant documents.
 
-    Formula: the sum of ``precision_at_k`` at those ranks, divided by R, the number of all relevant
-    documents. Other tools divide by something else and call it the same: `norm` is ``R``,
-    ``min(k,R)``, ``k``, or ``retrieved`` (the relevant documents found).
-    0.0 if nothing is relevant. Range: 0 to 1.
+    Their sum is divided by R, the number of all relevant documents. Other tools divide by something
+    else and call it the same: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
+    documents found).
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -235,10 +218,7 @@ def average_precision(
 def dcg_at_k(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
 ) -> float:
-    """Discounted cumulative gain of the first k ranks.
-
-    Formula: the sum of ``gain / log2(rank + 1)``; the gain is the grade (``linear``) or
-    ``2^grade - 1`` (``exp``). Range: 0 upwards, without a bound.
+    """Return the discounted cumulative gain: the sum of ``gain / log2(rank + 1)``.
 
     Example:
         >>> round(dcg_at_k(list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), 2)
@@ -256,12 +236,11 @@ def ndcg_at_k(
     gain: Any = "linear",
     ideal: str = "judged",
 ) -> float:
-    """Normalised DCG: DCG divided by that of the best possible ranking.
+    """Return DCG divided by that of the best possible ranking.
 
     The best ranking is made of all judged documents, retrieved or not. Many scripts take only what
     was retrieved, which inflates the value: to reproduce them, `ideal` is ``judged``, ``retrieved``
     (of the whole ranking) or ``topk`` (of the first k).
-    0.0 if no gain is possible. Range: 0 to 1.
 
     Example:
         >>> grades = {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}
@@ -277,11 +256,10 @@ def ndcg_at_k(
 def expected_reciprocal_rank(
     retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
 ) -> float:
-    """Expected reciprocal rank: where a reader stops who stops at a good document.
+    """Return the expected reciprocal rank of the document at which a reader stops.
 
-    Formula: the sum over ranks of ``stops(rank) / rank``, where a reader who comes to a document
-    stops with the chance ``(2^grade - 1) / 2^top``. `top` is the highest grade of the scale, and a
-    grade above it an error; values depend on it, so state it. Range: 0 to below 1.
+    `top` is the highest grade of the scale, and a grade above it an error; values depend on it, so
+    state it.
 
     Example:
         >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}
@@ -292,10 +270,7 @@ def expected_reciprocal_rank(
 
 
 def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") -> float:
-    """Discounted cumulative gain of a bare list of grades, in rank order.
-
-    `grades` holds the grade at each rank, from rank 1 on; 0 where a document is not relevant.
-    Formula and range: see :func:`dcg_at_k`.
+    """Return the discounted cumulative gain of a list of grades, in rank order.
 
     Example:
         >>> round(dcg([2, 0, 2, 1]), 4)
@@ -312,13 +287,11 @@ def ndcg(
     *,
     gain: Any = "linear",
 ) -> float:
-    """Normalised DCG of a bare list of grades, in rank order.
+    """Return the normalized DCG of a list of grades, in rank order.
 
-    `grades` is that of :func:`dcg`. Give the grades of all judged documents as `ideal`, in any
-    order; a grade that was retrieved and is not among them is an error. A bare list does not show
-    what was not retrieved: without `ideal` the best ranking is made of the same grades, and the
-    value is too high wherever a relevant document was missed. 0.0 if no gain is possible.
-    Range: 0 to 1.
+    Give the grades of all judged documents as `ideal`, in any order; a grade that was retrieved and
+    is not among them is an error. Without `ideal` the best ranking is made of the same grades, and
+    the value is too high wherever a relevant document was missed.
 
     Example:
         >>> round(ndcg([1, 3, 0, 2, 1], 5, ideal=[3, 2, 1, 1, 0]), 3)
@@ -338,18 +311,7 @@ def ndcg(
 def mean_reciprocal_rank(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """MRR: the mean over queries of the reciprocal rank of the first relevant document.
-
-    A query with nothing relevant counts 0; no query is an error: a mean of nothing is no number.
-    Range: 0 to 1.
-
-    Args:
-        retrieved: A ranking for each query: a list of lists, or query id to ranking. Without
-            `relevant`: records that hold both, such as ``(retrieved, relevant)`` pairs.
-        relevant: The relevant documents of each query, in the same order or by the same ids. A
-            query that is missing from `retrieved` counts 0.
-        k: The cut-off; the whole rankings if left out.
-        rel: The grade from which a document counts as relevant.
+    """Return the mean over several queries of :func:`reciprocal_rank`.
 
     Example:
         >>> mean_reciprocal_rank([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}])
@@ -364,17 +326,9 @@ def mean_reciprocal_rank(
 def mean_hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Hit rate: the share of the queries with a relevant document in the first k ranks.
+    """Return the share of several queries with a relevant document in the first k ranks.
 
-    No query is an error: a mean of nothing is no number. Range: 0 to 1.
-
-    Args:
-        retrieved: A ranking for each query: a list of lists, or query id to ranking; or records
-            that hold both, such as ``(retrieved, relevant)`` pairs: then the cut-off follows.
-        relevant: The relevant documents of each query, in the same order or by the same ids. A
-            query that is missing from `retrieved` counts 0.
-        k: The cut-off.
-        rel: The grade from which a document counts as relevant.
+    After records the cut-off follows: ``mean_hit_rate(records, k)``.
 
     Example:
         >>> mean_hit_rate([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}], 1)
@@ -398,10 +352,7 @@ def mean_hit_rate(
 def hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Hit rate of one query or of many: whether a relevant document was retrieved.
-
-    One ranking is 1.0 or 0.0; several are the share with a hit, given as for
-    :func:`mean_reciprocal_rank`. Without k the whole rankings count. Range: 0 to 1.
+    """Return whether a relevant document was retrieved (1.0 or 0.0); the share of several queries.
 
     Example:
         >>> hit_rate(["d4", "d1"], {"d1"}), hit_rate(["d4", "d1"], {"d1"}, k=1)
@@ -415,9 +366,7 @@ def hit_rate(
 
 @_with_other_names
 def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
-    """Reciprocal rank of one query, or MRR of many.
-
-    One ranking gives its :func:`reciprocal_rank`; several give their :func:`mean_reciprocal_rank`.
+    """Return :func:`reciprocal_rank` of one query, :func:`mean_reciprocal_rank` of several.
 
     Example:
         >>> mrr(["d3", "d1"], {"d1"}), mrr([["d3", "d1"], ["d1"]], [{"d1"}, {"d1"}])

@@ -1,0 +1,192 @@
+"""What all rankings of a run have in common: cut, in no order, without some kind of documents.
+
+Each pattern is decided from counts that are summed over the queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgauge.diagnosis.ranked_queries import RankedQuery
+from rankgauge.diagnosis.terms import Texts
+
+__all__ = ["Patterns", "by_chance", "find_patterns", "overlap", "pattern_counts", "with_counts"]
+
+Overlap: TypeAlias = Literal["few", "some", "many"]
+
+# So many of the rankings end at the same rank if they are cut there.
+_NEARLY_ALL = 0.75
+_CUT_QUERIES = 2
+# First ranks that a reranker or a fault could have put in another order.
+_TOPS = (20, 50, 100)
+_ENOUGH_RELEVANT = 50
+# Relevant documents are nearer to the first rank by less than so many standard deviations, or by
+# less than such a share of these ranks, though more frequent than in the ranks that follow.
+_NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
+# With fewer rankings for each document, that one is in none may be chance.
+_RANKINGS = 5
+_ENOUGH_MISSED = 3
+_ALPHA = 0.05
+# Shares of the terms of a query, and by how much rarer documents with few of them are retrieved.
+_FEW, _MANY, _LONG_QUERY, _SEVERAL = 0.2, 0.5, 5, 2
+_RARER = 4
+_SURE = 0.001
+_SIZES = ("short", "usual", "long")
+_OVERLAPS: tuple[Overlap, ...] = ("few", "some", "many")
+_LENGTHS = 4 * len(_TOPS)
+_TERMS = _LENGTHS + 2 * len(_SIZES)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """What all rankings of a run have in common.
+
+    Attributes:
+        cut: The rank at which the rankings are cut; 0 if they are not.
+        unordered: So many first documents have no order; 0 if they have one.
+        absent: Relevant documents that are in no ranking of any query.
+        sizes: Relevant documents missed, and all of them, by size of their text.
+        hurting: Which of ``short`` and ``long`` texts are missed more often than usual ones.
+        few_terms: Whether documents with few terms of a query are retrieved far more rarely.
+        many_terms: Whether documents with many terms of a query are retrieved more rarely.
+    """
+
+    cut: int = 0
+    unordered: int = 0
+    absent: frozenset[str] = frozenset()
+    sizes: tuple[tuple[str, tuple[int, int]], ...] = ()
+    hurting: tuple[str, ...] = ()
+    few_terms: bool = False
+    many_terms: bool = False
+
+
+def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int) -> Patterns:
+    """Return the patterns of a run; a cut at rank `depth` or deeper is none."""
+    counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
+    cut = _cut(queries, depth)
+    return with_counts(Patterns(cut=cut, absent=_absent(queries, texts, cut)), counts)
+
+
+def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
+    """Return the patterns with those that are decided from the sum of `pattern_counts`."""
+    sizes = dict(zip(_SIZES, _pairs(counts[_LENGTHS:_TERMS]), strict=True))
+    few, some, many = _pairs(counts[_TERMS:])
+    hurting = tuple(
+        size for size in ("short", "long")
+        if sizes[size][0] >= _ENOUGH_MISSED and by_chance(sizes[size], sizes["usual"]) < _ALPHA
+    )  # fmt: skip
+    tops = [
+        (top, row)
+        for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
+        # Where rankings are cut there is nothing below to compare with.
+        if not found.cut or 2 * top <= found.cut
+    ]
+    rarer = few[1] and some[1] and _RARER * (few[1] - few[0]) / few[1] < 1 - some[0] / some[1]
+    return Patterns(
+        cut=found.cut,
+        unordered=max((top for top, row in tops if _in_no_order(top, row)), default=0),
+        absent=found.absent,
+        sizes=tuple(sizes.items()),
+        hurting=hurting,
+        few_terms=not found.cut and bool(rarer) and by_chance(few, some) < _SURE,
+        many_terms=not found.cut and by_chance(many, some) < _SURE,
+    )
+
+
+def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
+    """Return what a query adds to the counts from which patterns are decided."""
+    row: list[float] = []
+    for top in _TOPS:
+        last = min(top, len(query.docs))
+        ranks = [rank for doc in query.relevant if (rank := query.ranks.get(doc))]
+        near = [rank - (last + 1) / 2 for rank in ranks if rank <= last]
+        after = sum(top < rank <= 2 * top for rank in ranks)
+        row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
+    sizes = {size: [0, 0] for size in _SIZES}
+    missed = set(query.missed(k))
+    terms: dict[str, list[int]] = {held: [0, 0] for held in _OVERLAPS}
+    for doc in query.relevant:
+        if not texts.length(doc):
+            continue
+        if doc in missed or query.within(doc, k):
+            of_size = sizes[texts.size(doc)]
+            of_size[0] += doc in missed
+            of_size[1] += 1
+        held = overlap(query, doc, texts)
+        if held:
+            terms[held][0] += doc not in query.ranks
+            terms[held][1] += 1
+    row += chain.from_iterable((*sizes.values(), *terms.values()))
+    return np.array(row, dtype=np.float64)
+
+
+def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
+    """Return how many terms of a query a document has; None if the query has none."""
+    asked = len(texts.query_terms(query.query_id))
+    if not asked:
+        return None
+    held = len(texts.shared(query.query_id, doc))
+    if not held or (asked >= _LONG_QUERY and held <= _FEW * asked):
+        return "few"
+    return "many" if held >= max(_SEVERAL, _MANY * asked) else "some"
+
+
+def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
+    """How likely so many of `some` are missed if all are missed alike (Fisher 1922, one-sided).
+
+    Each pair: how many are missed, of how many.
+    """
+    (missed, size), (others_missed, others_size) = some, others
+    every, every_missed = size + others_size, missed + others_missed
+
+    def ways(among: int, chosen: int) -> float:
+        return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
+
+    return math.fsum(
+        math.exp(
+            ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed)
+        )
+        for here in range(missed, min(size, every_missed) + 1)
+    )
+
+
+def _pairs(counts: NDArray[np.float64]) -> list[tuple[int, int]]:
+    whole = [round(number) for number in counts.tolist()]
+    return list(zip(whole[::2], whole[1::2], strict=True))
+
+
+def _in_no_order(top: int, counts: Sequence[float]) -> bool:
+    """Whether relevant documents are anywhere in the first ranks, but rarer after them."""
+    near, distance, variance, after = counts
+    if near < _ENOUGH_RELEVANT:
+        return False
+    if distance <= min(_NO_ORDER * math.sqrt(variance), _HARDLY * top * near):
+        return False
+    return near > _DENSER * after and near - after > _CONTRAST * math.sqrt(near + after)
+
+
+def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
+    """The rank at which nearly all rankings end, if it is less than `depth`."""
+    lengths = [len(query.docs) for query in queries if query.docs]
+    last = max(lengths, default=0)
+    ending = lengths.count(last)
+    cut = last < depth and ending >= max(_CUT_QUERIES, _NEARLY_ALL * len(lengths))
+    return last if cut else 0
+
+
+def _absent(queries: Sequence[RankedQuery], texts: Texts, cut: int) -> frozenset[str]:
+    """Relevant documents with a text in no ranking, where each could be in several."""
+    documents = texts.collection.documents
+    if cut or sum(len(query.docs) for query in queries) < _RANKINGS * max(len(documents), 1):
+        return frozenset()
+    retrieved = Counter(chain.from_iterable(query.docs for query in queries))
+    relevant = dict.fromkeys(chain.from_iterable(query.relevant for query in queries))
+    return frozenset(doc for doc in relevant if not retrieved[doc] and texts.length(doc))
