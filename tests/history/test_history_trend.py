@@ -2,6 +2,7 @@
 
 import math
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -67,6 +68,20 @@ def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(his
     )
 
 
+def test_runs_of_other_names_are_no_change_in_time(history):
+    for number, lost_queries in enumerate((0, 20, 4, 20)):
+        evaluation = evaluate(QRELS, lost(*range(lost_queries)), "RR")
+        name = ("a", "b")[number % 2]
+        history.add(replace(evaluation, run_name=name), QRELS)
+    trend = history.trend("RR")
+    assert [point.entry.id for point in trend.points] == [1, 3, 2, 4]
+    changes = [point.change and point.change.difference for point in trend.points]
+    assert changes == [None, pytest.approx(-0.05), None, 0]
+    assert trend.points[2].breaks == ("another run (b)",)
+    assert trend.warnings == ()
+    assert trend.summary() == "RR of 3 (a): 0.9500, 4 (b): 0.7500"
+
+
 def test_points_keep_their_order_and_a_run_can_be_picked(history):
     for day, name in ((3, "a"), (1, "b"), (2, "a")):
         evaluation = evaluate(QRELS, lost(day), "RR")
@@ -75,9 +90,9 @@ def test_points_keep_their_order_and_a_run_can_be_picked(history):
             QRELS,
             time=datetime(2026, 1, day, tzinfo=UTC),
         )
-    assert [date.day for date in history.trend("RR").dates] == [3, 1, 2]
+    assert [date.day for date in history.trend("RR").dates] == [3, 2, 1]
     assert [date.day for date in history.trend("RR", run="a").dates] == [3, 2]
-    assert "2 runs in one line of time ('a', 'b'); choose one with --run" in (
+    assert "2 runs, each followed by itself ('a', 'b'); choose one with --run" in (
         history.trend("RR").notes
     )
     with pytest.raises(InputError, match=r"run called 'c' is kept\nfix: runs are: a, b"):

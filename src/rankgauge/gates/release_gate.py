@@ -257,6 +257,7 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
         name=str(gated.measure),
         verdict="FAIL" if short else "PASS",
         sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
+        value=None if math.isnan(mean) else mean,
     )
 
 
