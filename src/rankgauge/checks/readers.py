@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,9 @@ from rankgauge.formats.readers import read_blocks, read_table
 from rankgauge.formats.registry import InFormat
 from rankgauge.formats.rows import RowFault
 
-__all__ = ["Faults", "Given", "NotInBlocks", "given_qrels", "given_runs", "read_whole"]
+__all__ = [
+    "Faults", "Given", "NotInBlocks", "fault_locations", "given_qrels", "given_runs", "read_whole",
+]  # fmt: skip
 
 _SHOWN = 5
 
@@ -54,13 +56,10 @@ class Faults:
         if len(first) < _SHOWN:
             first.append(fault)
 
-    def line_locations(self, source: str) -> tuple[Location, ...]:
-        """Where the first lines are that cannot be read."""
-        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_lines)
 
-    def number_locations(self, source: str) -> tuple[Location, ...]:
-        """Where the first numbers are that are not finite."""
-        return tuple(Location(source, f.line, f.query, f.document) for f in self.first_numbers)
+def fault_locations(faults: Iterable[RowFault], source: str) -> tuple[Location, ...]:
+    """Where rows are that were left out."""
+    return tuple(Location(source, f.line, f.query, f.document) for f in faults)
 
 
 class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankgauge.checks.checked_run import CheckedRun, if_in_32_bits
 from rankgauge.checks.effects import best_rankings, cutoff_of, means, reversed_rankings, values_of
-from rankgauge.checks.readers import Given
+from rankgauge.checks.readers import Given, fault_locations
 from rankgauge.checks.table_fixes import negated, ranks_as_scores, without_own, without_repeats
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
@@ -119,15 +119,13 @@ def check_lines(
         return
     # Judgments have no code of their own for a grade that is no number.
     lines, firsts = faults.lines, faults.first_lines
-    locations = faults.line_locations(given.source)
     if graded:
         lines, firsts = lines + faults.numbers, [*firsts, *faults.first_numbers]
-        locations = (*locations, *faults.number_locations(given.source))
     if lines:
         yield UNREADABLE_LINE.finding(
             f"{many(lines, 'line')} not readable: {firsts[0].error.what}",
             given.source, lines, lines + len(given.whole), "line",
-            locations=locations, effects=tuple(effects),
+            locations=fault_locations(firsts, given.source), effects=tuple(effects),
         )  # fmt: skip
 
 
@@ -161,7 +159,7 @@ def _not_finite(run: CheckedRun) -> Iterator[Finding]:
         yield SCORE_NOT_FINITE.finding(
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
             run.source, faults.numbers, run.documents + faults.numbers, "document",
-            locations=faults.number_locations(run.source),
+            locations=fault_locations(faults.first_numbers, run.source),
             effects=run.if_read("without these documents"),
         )  # fmt: skip
 

@@ -50,16 +50,11 @@ class _Discounts:
         return table
 
 
-_DISCOUNTS = _Discounts(lambda rank: 1 / math.log2(rank + 1))
-
-
-def _discounts_of(b: float | None) -> _Discounts:
-    return _DISCOUNTS if b is None else _discounts_from(b)
-
-
 @lru_cache(maxsize=16)
-def _discounts_from(b: float) -> _Discounts:
-    """No discount before rank `b`, then 1 / log_b(rank)."""
+def _discounts_of(b: float | None) -> _Discounts:
+    """1 / log2(rank + 1); with `b` no discount before that rank, then 1 / log_b(rank)."""
+    if b is None:
+        return _Discounts(lambda rank: 1 / math.log2(rank + 1))
     return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
 
 

@@ -232,9 +232,7 @@ def write_run(run: Any, path: Source) -> None:
 
     Args:
         run: Anything that :meth:`Run.of` takes; its name becomes the tag.
-        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
-            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
-            for standard output. :func:`convert` writes more.
+        path: As for :func:`write_qrels`.
 
     Raises:
         InputError: If an id cannot be carried by the format, or the file cannot be written.

@@ -167,11 +167,7 @@ def documents_in(
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:
-    """The judgments in a folder of BEIR, in its folder ``qrels``, or beside its questions.
-
-    Returns:
-        Their file, or grades that were read with the questions; and a note on where they are from.
-    """
+    """The file of judgments of a folder, or the grades beside its questions; and a note on it."""
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
     found = _judgments(files, split)

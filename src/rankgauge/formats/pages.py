@@ -26,10 +26,6 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
     """The files of text in a folder and below, by path relative to it, and the other files.
 
     Hidden files and folders are left out of both.
-
-    Args:
-        folder: The folder.
-        not_texts: Names, in the folder itself, that are parts of the collection.
     """
     pages: list[str] = []
     others: list[str] = []
@@ -50,10 +46,6 @@ class PageReader:
 
     The title is that of the front matter, else the first heading, else the name of the file. A
     heading at the very beginning is not repeated in the text.
-
-    Args:
-        folder: The folder.
-        pages: Paths relative to it.
     """
 
     def __init__(self, folder: Path, pages: Sequence[str]) -> None:
@@ -72,11 +64,7 @@ class PageReader:
                 faults.add(error)
 
     def at(self, offset: int) -> TextRow:
-        """The document at this place, from 0.
-
-        Raises:
-            FormatError: If the file cannot be read, or is not UTF-8.
-        """
+        """The document at this place, from 0."""
         page = self._pages[offset]
         path = self._folder / page
         try:

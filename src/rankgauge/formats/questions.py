@@ -53,14 +53,6 @@ def read_questions(
     with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
     pair. An id of the query (``id``, ``query_id``) and a ``grade`` may stand beside them; questions
     without an id are counted from q1.
-
-    Args:
-        source: The file.
-        documents: The documents, to see that those that are named are there; may be empty.
-        faults: Where given, lines that do not fit are counted there and passed over.
-
-    Raises:
-        FormatError: With the first line that does not fit.
     """
     # Standard input cannot be looked at first.
     names = _names(source) if source.path else ()

@@ -99,19 +99,13 @@ class TunedFusion(Result):
         return Table(
             columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
             rows=tuple(
-                (
-                    number,
-                    many(len(fold.train), "query"),
-                    str(fold.chosen),
-                    fold.train_value,
-                    many(len(fold.test), "query"),
-                    fold.test_value,
-                )
+                (number, many(len(fold.train), "query"), str(fold.chosen), fold.train_value,
+                 many(len(fold.test), "query"), fold.test_value)
                 for number, fold in enumerate(self.folds, start=1)
             ),
             title=self.run.name,
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
-        )
+        )  # fmt: skip
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""

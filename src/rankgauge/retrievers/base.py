@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,6 +44,16 @@ class CompositeRetriever:
     @property
     def members(self) -> Sequence[Any]:
         """Its parts: retrievers, rerankers, encoders."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """What tells it from others; None if one of its parts has no settings."""
+        parts = declared(*self.members)
+        return None if parts is None else self._described_by(parts)
+
+    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """Its settings, with those of its parts."""
         raise NotImplementedError
 
     @property

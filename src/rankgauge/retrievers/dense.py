@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     batches,
-    declared,
     document_texts,
     field_names,
     not_indexed,
@@ -105,12 +104,7 @@ class Dense(CompositeRetriever):
         self._longest = 0.0
         self._recall: float | None = None
 
-    @property
-    def settings(self) -> Mapping[str, Any] | None:
-        """Those of the encoder and of the search; None if the encoder has none."""
-        parts = declared(self._encoder)
-        if parts is None:
-            return None
+    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         approximate = self._search == "usearch"
         return {
             "type": "dense",

@@ -11,7 +11,6 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     Ranking,
-    declared,
     not_indexed,
     search_deeper,
 )
@@ -75,12 +74,7 @@ class Filtered(CompositeRetriever):
         self._values: dict[str, tuple[Any, ...]] | None = None
         self._most = 0
 
-    @property
-    def settings(self) -> Mapping[str, Any] | None:
-        """What tells it from others; None if the retriever has none."""
-        parts = declared(self._retriever)
-        if parts is None:
-            return None
+    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "type": "filtered", "retriever": parts[0], "field": self._field,
             "query_field": self._query_field, "value": self._value, "depth": self._depth,

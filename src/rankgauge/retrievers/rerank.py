@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rankgauge.core.arguments import integer
@@ -11,7 +11,6 @@ from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
     CompositeRetriever,
-    declared,
     document_texts,
     field_names,
     not_indexed,
@@ -57,12 +56,7 @@ class Rerank(CompositeRetriever):
         self._fields = field_names(fields)
         self._texts: dict[str, str] | None = None
 
-    @property
-    def settings(self) -> Mapping[str, Any] | None:
-        """Those of retriever and reranker; None if one of them has none."""
-        parts = declared(*self.members)
-        if parts is None:
-            return None
+    def _described_by(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "type": "rerank",
             "retriever": parts[0],
