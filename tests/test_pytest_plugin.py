@@ -124,3 +124,10 @@ def test_the_name_of_a_run_neither_ends_a_line_nor_is_a_command(tried, run, how)
     assert r"x\n::error::y\x1b[2J" in done.stdout.str()
     assert not [line for line in done.outlines if line.startswith("::")]
     assert "\x1b[2J" not in done.stdout.str()
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_hint_names_the_option_of_pytest(tried):
+    done = tried(GATE.replace("QRELS", "{{**QRELS, 'new': {{'d'}}}}").format(run="GOOD"))
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*renew it with pytest --rankgauge-update-baseline*"])

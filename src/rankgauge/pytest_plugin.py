@@ -6,6 +6,7 @@ Loaded by pytest at its start; everything of ours is imported when a test first 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -70,7 +71,7 @@ class Gatekeeper:
         Returns:
             The result; None where a baseline was written instead.
         """
-        from rankgauge import Baseline, GateRules, gate
+        from rankgauge import Baseline, GateRules, RankgaugeError, gate
 
         wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
         held = (
@@ -82,10 +83,14 @@ class Gatekeeper:
             made.write(held)
             self._say(f"wrote {held}")
             return None
-        result = gate(
-            qrels, run, wanted, baseline=held, noise=noise, latency=latency,
-            anchor=self._path(wanted.anchor if anchor is None else anchor),
-        )  # fmt: skip
+        try:
+            result = gate(
+                qrels, run, wanted, baseline=held, noise=noise, latency=latency,
+                anchor=self._path(wanted.anchor if anchor is None else anchor),
+            )  # fmt: skip
+        except RankgaugeError as error:
+            error.fix = _in_pytest(error.fix)
+            raise
         self._hold(result)
         return result
 
@@ -126,10 +131,15 @@ class Gatekeeper:
         self._request.node.user_properties.append((_SAID, for_terminal(text)))
 
 
+def _in_pytest(text: str) -> str:
+    """A text that names the option of the command, with that of pytest."""
+    return re.sub(r"(rankgauge gate QRELS RUN )?--update-baseline", f"pytest {_UPDATE}", text)
+
+
 def _explained(result: GateResult) -> str:
     from rankgauge.core.escaping import for_terminal
 
-    lines = [result.explanation()]
+    lines = [_in_pytest(result.explanation())]
     for query, before, now, moved in (row[1:] for row in result.losers_table().rows):
         text = f"query {query}: {before:.3f} to {now:.3f}  {moved}"
         lines.append(f"  {for_terminal(text)}")

@@ -51,7 +51,7 @@ def test_the_rest_stands_behind_full():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--collection", "no-such-folder"], "there is no such folder"),
+        (["--collection", "no-such-folder"], "there is no such file or folder"),
         (["--group-by", "type"], "no query has a field 'type'"),
         (["--bands", "none.toml"], "cannot read it"),
         (["-m", "nDGC@10"], "did you mean"),

@@ -1,6 +1,7 @@
 """``rankgauge history`` and ``rankgauge evaluate --save``."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -98,12 +99,18 @@ def test_other_judgments_are_refused_and_compared_anyway_aloud(kept, tmp_path):
     assert "not comparable" in kept("history", "trend").stdout
 
 
-def test_a_trend_warns_of_a_decline_in_every_form(kept):
+def test_a_trend_warns_of_a_decline_in_every_form(kept, tmp_path):
     done = kept("history", "trend", "-m", "nDCG@10")
-    assert "• WARNING: 2 (keyword, 1.0) is worse than 1 (bm25, 1.0)" in done.stdout
+    assert "WARNING" not in done.stdout  # runs of other names are no change in time
+    later = tmp_path / "later" / "bm25.run"
+    later.parent.mkdir()
+    shutil.copy(KEYWORD, later)
+    kept("evaluate", QRELS, later, "-m", "nDCG@10", "--save", "--label", "1.1")
+    done = kept("history", "trend", "-m", "nDCG@10")
+    assert "• WARNING: 3 (bm25, 1.1) is worse than 1 (bm25, 1.0)" in done.stdout
     done = kept("history", "trend", "--as", "csv")
-    assert "WARNING: 2 (keyword, 1.0) is worse" in done.stderr
-    assert len(done.stdout.splitlines()) == 3
+    assert "WARNING: 3 (bm25, 1.1) is worse" in done.stderr
+    assert len(done.stdout.splitlines()) == 4
     assert "choose one with --run" not in kept("history", "trend", "--run", "bm25").stdout
 
 

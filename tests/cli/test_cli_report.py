@@ -48,7 +48,7 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
     [
         (["nowhere.txt", BM25], "nowhere.txt"),
         ([QRELS, BM25, KEYWORD, "--baseline", "nope"], "no run is called 'nope'"),
-        ([QRELS, BM25, "--collection", "nowhere"], "there is no such folder"),
+        ([QRELS, BM25, "--collection", "nowhere"], "there is no such file or folder"),
         ([QRELS, BM25, "-m", "ndgc"], "did you mean"),
         ([QRELS, BM25, "--diagnose", "bm52"], "no run is called 'bm52'"),
         ([QRELS, BM25, "-m", "FirstRel", "--diagnose"], "FirstRel is not better the higher"),
@@ -88,7 +88,7 @@ def test_a_link_is_written_through_and_a_device_is_not_replaced(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "name"),
-    [(["--diagnose"], "bm25"), (["--diagnose", "keyword"], "keyword"), ([], None)],
+    [(["--diagnose"], "keyword"), (["--diagnose", "bm25"], "bm25"), ([], None)],
 )
 def test_it_says_why_a_run_is_as_it_is_where_asked(words, name):
     done = run("report", QRELS, KEYWORD, BM25, "-m", "RR", "--no-plots", "-o", "-", *words)

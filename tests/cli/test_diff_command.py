@@ -53,7 +53,7 @@ def test_a_narrow_encoding_gets_plain_arrows():
     [
         ((BM25,), "Missing argument 'RUN_B'"),
         ((BM25, KEYWORD, "--query", "q99"), "query 'q99' is not judged"),
-        ((BM25, KEYWORD, "--collection", "nosuch"), "nosuch: there is no such folder"),
+        ((BM25, KEYWORD, "--collection", "nosuch"), "nosuch: there is no such file or folder"),
         ((BM25, KEYWORD, "-m", "nDGC@5"), "did you mean"),
         ((BM25, KEYWORD, "-k", "0"), "0 is not in the range"),
         ((BM25, QRELS), "qrels.txt, line 1"),

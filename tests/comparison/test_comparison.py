@@ -16,6 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, plot, stats
 from rankgauge.comparison import Design
+from rankgauge.comparison.differences import select
 from rankgauge.reports import Options, render
 
 
@@ -53,7 +54,7 @@ def test_differences_are_those_of_the_evaluations():
 
 
 def test_intervals_and_t_p_values_are_those_of_scipy():
-    found = compare(QRELS, RUNS, "nDCG@10", test="t")
+    found = compare(QRELS, RUNS, "nDCG@10", test="t", interval="t")
     for run in ("s1", "s2"):
         theirs = scipy_stats.ttest_rel(_values(run, "nDCG@10"), _values("s0", "nDCG@10"))
         low, high = theirs.confidence_interval(0.95)
@@ -76,7 +77,7 @@ def test_only_the_primary_measure_is_tested_unless_others_are_declared():
     assert FOUND.difference("s1", "AP").verdict is None
 
 
-def test_identical_runs_are_identical_and_never_nan():
+def test_identical_runs_are_identical_and_have_no_interval():
     found = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").difference("b")
     assert (found.difference, found.p, found.corrected, found.verdict) == (
         0.0,
@@ -84,7 +85,7 @@ def test_identical_runs_are_identical_and_never_nan():
         1.0,
         "identical",
     )
-    assert (found.low, found.high, found.effect) == (0.0, 0.0, 0.0)
+    assert (found.no_interval, found.effect) == ("no query differs", 0.0)
     assert found.ties == 60
 
 
@@ -198,15 +199,20 @@ def test_an_unknown_test_is_refused_also_where_none_is_needed():
         compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "RR", test="sign")
 
 
-def test_interval_and_p_value_that_disagree_are_borderline():
-    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval lies above zero."""
+@pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "tukey-hsd"])
+def test_with_five_queries_that_differ_no_test_is_sure(test):
+    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval would be above 0."""
     qrels = {f"q{n}": {"d": 1} for n in range(30)}
     old = {f"q{n}": ["x", "d"] for n in range(30)}
     new = {f"q{n}": ["d", "x"] if n < 5 else ["x", "d"] for n in range(30)}
-    found = compare(qrels, {"old": old, "new": new}, "RR").difference("new")
-    assert found.p == 0.0625
-    assert found.low > 0
-    assert found.verdict == "borderline"
+    compared = compare(qrels, {"old": old, "new": new}, "RR", test=test)
+    found = compared.difference("new")
+    assert test != "randomization" or found.p == 0.0625
+    assert found.verdict == "cannot tell"
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert "no interval: only 5 queries differ" in compared.sentences[1]
+    assert compared.to_dict()["differences"][0]["low"] is None
 
 
 def test_both_means_stand_beside_the_difference():
@@ -225,7 +231,7 @@ def test_all_pairs_are_compared_where_asked_and_seen_from_either_side():
     other = found.difference("s1", baseline="s2")
     assert (other.difference, other.low, other.high) == (-one.difference, -one.high, -one.low)
     assert (other.wins, other.losses, other.mean) == (one.losses, one.wins, one.baseline_mean)
-    assert {one.verdict, other.verdict} in ({"better", "worse"}, {"cannot tell"}, {"borderline"})
+    assert {one.verdict, other.verdict} in ({"better", "worse"}, {"cannot tell"})
     assert other.mirrored() == one
 
 
@@ -282,8 +288,9 @@ def test_what_is_detectable_is_by_the_power_of_the_t_test():
     found = FOUND.difference("s1")
     assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
     needed = found.queries_needed
-    assert stats.power(found.sd, needed, found.difference) >= 0.8
-    assert stats.power(found.sd, needed - 1, found.difference) < 0.8
+    assert found.alpha == 0.025  # two runs are tested
+    assert stats.power(found.sd, needed, found.difference, found.alpha) >= 0.8
+    assert stats.power(found.sd, needed - 1, found.difference, found.alpha) < 0.8
 
 
 def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
@@ -651,3 +658,117 @@ def test_policies_of_evaluations_cannot_be_chosen_again():
         compare(FOUND.evaluations, ties="input")
     with pytest.raises(InputError, match="judgments without runs"):
         compare(QRELS)
+
+
+# ---- intervals, power and the choice of the baseline
+
+
+def _differing(moved):
+    """A comparison of two evaluations whose values by RR differ by these numbers."""
+    qrels = {f"q{n}": {"d": 1} for n in range(len(moved))}
+    run = {q: ["x", "d"] for q in qrels}
+    made = replace(evaluate(qrels, run, "RR"), run_name="old")
+    return compare([
+        made, replace(made, run_name="new", per_query=made.per_query + np.c_[moved])
+    ])  # fmt: skip
+
+
+def test_intervals_are_the_wider_one_of_t_and_of_weighted_means():
+    moved = np.random.default_rng(2).normal(0.02, 0.1, 40) ** 3
+    found = _differing(moved).difference("new")
+    assert (found.low, found.high) == pytest.approx(stats.mean_interval(moved))
+    by_t = scipy_stats.ttest_1samp(moved, 0).confidence_interval(0.95)
+    assert found.low <= by_t.low
+    assert found.high >= by_t.high
+
+
+@pytest.mark.parametrize(
+    ("moved", "why"),
+    [
+        ([0.25] * 20, "no spread"),
+        ([0.25] * 7 + [0.0] * 50, "only 7 queries differ"),
+        ([0.25] * 8 + [0.0] * 50, ""),
+    ],
+)
+@pytest.mark.parametrize("interval", ["conservative", "t", "percentile", "bca"])
+def test_there_is_no_interval_of_few_differences_or_of_equal_ones(moved, why, interval):
+    evaluations = _differing(moved).evaluations
+    found = compare(evaluations, interval=interval).difference("new")
+    assert found.no_interval == why
+    assert math.isnan(found.low) == math.isnan(found.high) == bool(why)
+    assert why in found.interval_text()
+
+
+@pytest.mark.parametrize("interval", ["conservative", "percentile", "bca"])
+@pytest.mark.parametrize("correction", ["holm", "max-t"])
+@pytest.mark.parametrize("pairs", ["baseline", "all"])
+def test_another_baseline_mirrors_every_number(interval, correction, pairs):
+    for names in (("s0", "s1"), ("s1", "s2")):
+        runs = {name: RUNS[name] for name in names}
+        one, other = (
+            compare(
+                QRELS, runs, ["nDCG@10", "AP", "RR"], tested=["nDCG@10", "RR"], baseline=baseline,
+                interval=interval, correction=correction, pairs=pairs, draws=500,
+            )
+            for baseline in names
+        )  # fmt: skip
+        for measure in ("nDCG@10", "RR", "AP"):
+            found = one.difference(names[1], measure)
+            assert found.mirrored() == other.difference(names[0], measure)
+
+
+@pytest.mark.parametrize("test", ["randomization", "tukey-hsd"])
+def test_the_order_of_runs_changes_no_p_value_of_all_pairs(test):
+    found = [
+        compare(QRELS, {n: RUNS[n] for n in names}, "RR", pairs="all", test=test, draws=500)
+        for names in (("s0", "s1", "s2"), ("s2", "s0", "s1"))
+    ]
+    for run, baseline in (("s0", "s1"), ("s1", "s2"), ("s0", "s2")):
+        one, other = (c.difference(run, baseline=baseline) for c in found)
+        assert (one.p, one.corrected, one.verdict) == (other.p, other.corrected, other.verdict)
+
+
+def test_a_difference_that_only_the_correction_hides_is_said_to_be_that():
+    runs = {f"s{n}": RUNS["s0"] for n in range(12)} | {"new": RUNS["s2"]}
+    one = FOUND.evaluations[0]
+    moved = np.random.default_rng(1).normal(0.03, 0.1, one.per_query.shape)
+    others = [replace(one, run_name=name) for name in runs]
+    others[-1] = replace(others[-1], per_query=one.per_query + moved)
+    found = compare(others)
+    new = found.difference("new")
+    assert new.p < 0.05 < new.corrected
+    assert new.verdict == "cannot tell"
+    said = f"not significant after correction (p = {new.corrected:.4f})"
+    assert any(said in sentence for sentence in found.sentences)
+
+
+@pytest.mark.parametrize("tests", [1, 5])
+def test_what_is_said_to_be_detectable_is_detected_at_the_corrected_level(tests):
+    rng = np.random.default_rng(tests)
+    first = FOUND.evaluations[0]
+    moved = rng.normal(0, 0.1, (50, 1))
+    base = select(first, first.measures[:1], range(50))
+    runs = [base, *(replace(base, run_name=f"r{n}") for n in range(tests))]
+    runs[1] = replace(runs[1], per_query=base.per_query + moved)
+    found = compare(runs).difference("r0")
+    assert found.alpha == 0.05 / tests
+    draws = rng.normal(found.detectable, found.sd, (4000, 50))
+    p = scipy_stats.ttest_1samp(draws, 0, axis=1).pvalue
+    assert (p < 0.05 / tests).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(("queries", "changed"), [(50, 10), (100, 20), (200, 12)])
+def test_what_is_detectable_by_success_accounts_for_its_steps(queries, changed):
+    moved = np.zeros(queries)
+    moved[:changed] = [(-1.0) ** n for n in range(changed)]
+    found = _differing(moved).difference("new")
+    assert found.unit == 1.0
+    share = max(changed / queries, found.detectable)
+    rng = np.random.default_rng(queries)
+    wins = (1 + found.detectable / share) / 2
+    differing = rng.binomial(queries, share, 20_000)
+    won = rng.binomial(differing, wins)
+    least = np.minimum(won, differing - won)
+    p = np.minimum(1.0, 2 * scipy_stats.binom.cdf(least, differing, 0.5))
+    assert (p < 0.05).mean() == pytest.approx(0.8, abs=0.05)
+    assert (p < 0.05).mean() >= 0.79

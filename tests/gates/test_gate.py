@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from dataclasses import replace
 from importlib import resources
 
@@ -14,7 +15,12 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Baseline, Evaluation, GateRules, InputError, Run, evaluate, gate, stats
-from rankgauge.gates.non_inferiority import decide, queries_to_decide
+from rankgauge.gates.non_inferiority import (
+    decide,
+    queries_to_decide,
+    testable_margin as margin_tested,
+    untestable_margins,
+)
 from rankgauge.stats import non_inferiority
 
 
@@ -454,10 +460,10 @@ def test_the_band_of_the_noise_is_that_of_a_slow_loop():
 def test_a_margin_within_the_noise_is_refused():
     runs = _jittered(range(4))
     rules = {"measures": {"nDCG@10": {"margin": 0.001}}}
-    with pytest.raises(InputError, match="4 runs of the same system differ by up to"):
+    with pytest.raises(InputError, match="4 runs of the same system differ by about"):
         gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs)
     stored = Baseline.from_run(QRELS, RUNS["s1"], rules, noise=runs)
-    with pytest.raises(InputError, match="4 runs of the same system differ by up to"):
+    with pytest.raises(InputError, match="4 runs of the same system differ by about"):
         gate(QRELS, RUNS["s2"], rules, baseline=stored)
 
 
@@ -669,3 +675,40 @@ def test_values_made_elsewhere_are_gated():
     assert gate(new, rules=RR, baseline=stored).verdict == "FAIL"
     floor = {"measures": {"RR": {"margin": 0.03, "floor": 0.6}}}
     assert gate(new, rules=floor, baseline=None).checks[0].kind == "floor"
+
+
+# ---- what so few queries can test
+
+
+def test_a_run_without_a_loss_passes_the_testable_margin_with_a_power_of_80_percent():
+    rng = np.random.default_rng(3)
+    margin = margin_tested(non_inferiority(rng.normal(0, 0.1, 400), 0.02, lowest=-1.0), 400)
+    draws = rng.normal(0, 0.1, (300, 400))
+    passed = [non_inferiority(draw, margin, lowest=-1.0).not_inferior for draw in draws]
+    assert 0.74 < np.mean(passed) < 0.92
+
+
+@pytest.mark.parametrize(("queries", "few"), [(25, True), (140, True), (160, False)])
+def test_margins_that_even_an_unchanged_run_cannot_pass_are_said_with_the_baseline(queries, few):
+    qrels = {f"q{n}": {"d1": 1} for n in range(queries)}
+    run = {query: ["d1"] for query in qrels}
+    rules = GateRules.of(_with())
+    baseline = Baseline.from_run(qrels, run, rules)
+    said = list(untestable_margins(baseline, rules))
+    assert bool(said) == few
+    result = gate(qrels, run, rules, baseline=baseline)
+    assert result.verdict == "IDENTICAL"
+    assert bool(result.limits()) == few
+    if few:
+        least = 1 - 0.05 ** (1 / queries)  # Clopper and Pearson, of no query that lost
+        assert result.table().notes[0] == result.limits()[0]
+        for text in (said[0], result.limits()[0]):
+            shown = float(re.search(r"(?:margins|a margin) of ([\d.]+) or more", text)[1])
+            assert least <= shown < least + 0.002
+
+
+def test_the_row_of_a_floor_has_the_mean():
+    result = gate(QRELS, RUNS["s1"], {"measures": {"P@5": {"floor": 0.1}}}, baseline=None)
+    mean = evaluate(QRELS, RUNS["s1"], "P@5").mean()["P@5"]
+    assert result.checks[0].value == mean
+    assert result.table().rows[0][3] == f"{mean:.3f}"

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, strategies as st
 
 from rankgauge import (
@@ -64,8 +63,7 @@ def test_the_numbers_of_a_change_are_those_of_scipy_and_of_a_slow_loop(history):
     step = change.differences[0]
     one, other = rr(BEFORE), rr(AFTER)
     moved = [b - a for a, b in zip(one, other, strict=True)]
-    found = scipy.stats.ttest_rel(other, one).confidence_interval(0.95)
-    assert (step.low, step.high) == pytest.approx((found.low, found.high), abs=1e-12)
+    assert step.no_interval == "only 6 queries differ"
     assert step.baseline_mean == pytest.approx(sum(one) / 12, abs=1e-15)
     assert step.mean == pytest.approx(sum(other) / 12, abs=1e-15)
     assert step.difference == pytest.approx(sum(moved) / 12, abs=1e-15)
@@ -130,7 +128,8 @@ def test_verdicts_say_what_interval_and_test_agree_on(to, verdict, history):
 
 def test_where_lower_is_better_more_is_worse(history):
     measures = ("FirstRel",)
-    ids = [keep(history, at([rank] * 11 + [1]), measures) for rank in (1, 3)]
+    lower = [2, 3, 4, 3, 2, 3, 4, 3, 2, 3, 4, 1]
+    ids = [keep(history, at(ranks), measures) for ranks in ([1] * 12, lower)]
     step = history.compare(*ids).differences[0]
     assert step.difference > 0
     assert step.verdict == "worse"
@@ -171,8 +170,10 @@ def test_the_numbers_are_those_of_compare(history):
         for step in change.differences:
             found = compared.difference("new", step.measure)
             assert (step.baseline_mean, step.mean) == (found.baseline_mean, found.mean)
+            ends = (step.low, step.high)
+            assert ends == pytest.approx((found.low, found.high), abs=0, nan_ok=True)
             for name in (
-                "difference", "low", "high", "p", "queries", "wins", "ties", "losses", "verdict",
+                "difference", "p", "queries", "wins", "ties", "losses", "verdict",
             ):  # fmt: skip
                 assert getattr(step, name) == getattr(found, name)
     same = compare(qrels, runs, measures, tested=["nDCG@10"])

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ import pytest
 from browser import Tab
 
 import rankgauge
-from rankgauge import InputError, UnknownName, html_report
+from rankgauge import Collection, InputError, MissingExtra, UnknownName, html_report
 from rankgauge.rendering.plotting import PAGE_COLOURS
 from rankgauge.rendering.tables import Table
 from rankgauge.reports import Details, Section
@@ -138,7 +139,7 @@ def test_it_says_what_the_comparison_says(whole):
         for value in evaluation.mean().values():
             assert f"{value:.4f}" in text
     for found in comparison.differences:
-        assert f"{found.low:+.3f} to {found.high:+.3f}" in text
+        assert found.interval_text() in text
 
 
 def test_it_tells_how_it_was_made(whole):
@@ -322,7 +323,7 @@ def test_troubles_are_told():
         html_report(QRELS, RUNS, baseline="nope")
     with pytest.raises(InputError, match="there is one run, 'bm25'"):
         html_report(QRELS, RUNS[:1], baseline="nope")
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such file or folder"):
         html_report(QRELS, RUNS, collection="/nowhere")
 
 
@@ -523,3 +524,27 @@ def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
                 for n, run in runs.items()
             ]  # fmt: skip
             assert rankgauge.plot(own, name).alt in alts
+
+
+def test_it_begins_with_result_cause_and_next_step(whole):
+    terms = re.findall(r"(?s)<dl class=\"bottom-line\">(.*?)</dl>", whole)[0]
+    assert re.findall(r"<dt>(.*?)</dt>", terms) == [
+        "Result", "Difference", "Why keyword is not better", "Next step",
+    ]  # fmt: skip
+    assert "miss a relevant document in the top 5; likely cause in" in terms
+    assert whole.index("bottom-line") < whole.index('class="warning"')
+
+
+def test_without_matplotlib_there_are_no_plots_and_it_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("rankgauge.reports.page.find_spec", lambda _: None)
+    page = html_report(QRELS, RUNS)
+    assert "<svg" not in page
+    assert "without plots: matplotlib is not installed" in page
+    with pytest.raises(MissingExtra):
+        html_report(QRELS, RUNS, plots=True)
+
+
+def test_texts_of_another_collection_are_told():
+    page = html_report(QRELS, RUNS, collection=Collection.of({"other": "x"}), plots=False)
+    assert "is in the collection, such as" in page

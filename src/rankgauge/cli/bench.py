@@ -284,7 +284,7 @@ class _Shown:
             [run.ranked(errors) for run in self.runs],
             result=self.evaluations[0] if found is None else found.comparison,
             collection=bench.collection if bench.collection.documents else None,
-            diagnosed=self.lowest() if diagnosed == "worst" else diagnosed,
+            diagnosed=diagnosed,
             sections=() if found is None else (rankgauge.reports.benchmark_section(found),),
         )
 

@@ -38,8 +38,10 @@ __all__ = ["compare"]
     default="holm", show_default=True, help="Over all pairs and tested measures.",
 )  # fmt: skip
 @click.option(
-    "--interval", type=click.Choice(["t", "percentile", "bca"]), default="t", show_default=True,
-    help="Of the difference: paired t, or a bootstrap (covers too little below 100 queries).",
+    "--interval", type=click.Choice(["conservative", "t", "percentile", "bca"]),
+    default="conservative", show_default=True,
+    help="Of the difference: the wider one of paired t and Bayesian bootstrap, paired t, or a "
+    "bootstrap (covers too little below 100 queries).",
 )  # fmt: skip
 @click.option(
     "--draws", type=click.IntRange(1), default=10_000, show_default=True,
@@ -63,7 +65,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
     all_pairs: bool,  # noqa: FBT001 - click passes by name
     test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"],
     correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
-    interval: Literal["t", "percentile", "bca"],
+    interval: Literal["conservative", "t", "percentile", "bca"],
     draws: int,
     queries: Literal["all", "intersection"],
     run_format: str | None,
@@ -74,7 +76,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
 
-    Prints means side by side, differences with their 95 % interval, p-value, effect size and
+    Prints means side by side, differences with their 95% interval, p-value, effect size and
     win/tie/loss, and in words what can be said and what cannot.
 
     \b

@@ -12,7 +12,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_result, say
+from rankgauge.cli.output import print_result, say, tell
 from rankgauge.cli.progress import working
 from rankgauge.core.escaping import for_terminal
 
@@ -23,8 +23,8 @@ _CUT = "\n\n(cut here: the summary of a step may have 1 MiB)\n"
 
 
 @click.command(short_help="Say whether a run may replace the one before.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("run", metavar="RUN")
+@click.argument("qrels", metavar="QRELS|PLAN")
+@click.argument("run", metavar="RUN|NAME")
 @click.option(
     "--rules", metavar="FILE",
     help="A TOML file. Without: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a "
@@ -74,6 +74,9 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Hold RUN against a baseline and rules, on the judgments QRELS.
 
+    Of a PLAN (a TOML file, or a folder: see rankgauge bench) the retriever NAME is run, or what it
+    answered before is used.
+
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be said, more queries would decide. IDENTICAL: no change.
     NOT COMPARABLE if queries, judgments, measures or depth are not those of the baseline, or too
@@ -87,10 +90,14 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
       rankgauge gate qrels.txt main.run --update-baseline
       rankgauge gate qrels.txt branch.run
       rankgauge gate qrels.txt branch.run --anchor release-1.json --strict --github
+      rankgauge gate plan.toml dense
     """  # noqa: D301 - click reads the \b
     wanted = rankgauge.GateRules.of(rules) if rules else rankgauge.GateRules.find()
-    judgments = rankgauge.read_qrels(qrels, format=qrels_format)
-    found = rankgauge.read_run(run, format=run_format)
+    if _is_plan(qrels, run):
+        judgments, found = _planned(qrels, run)
+    else:
+        judgments = rankgauge.read_qrels(qrels, format=qrels_format)
+        found = rankgauge.read_run(run, format=run_format)
     repeats = read_runs(noise, run_format)
     path = baseline or wanted.baseline
     if update_baseline:
@@ -100,6 +107,8 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
         said = f"wrote {path}: {made.run_name}, {len(made.queries)} queries, {means}"
         say(f"{for_terminal(said)}\n")
+        for text in rankgauge.gates.untestable_margins(made, wanted):
+            tell(text)
         return
     with working("holding the run against the baseline"):
         result = rankgauge.gate(
@@ -121,6 +130,19 @@ def gate(  # noqa: PLR0913, PLR0917 - one parameter an option
         say(rankgauge.reports.render(result, "github", report_options))
         _add_summary(result)
     click.get_current_context().exit(result.exit_code(strict=strict))
+
+
+def _is_plan(qrels: str, run: str) -> bool:
+    """Whether it is a file of a plan, or a folder and no file of a run."""
+    named = run != "-" and not Path(run).suffix and not Path(run).exists()
+    return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
+
+
+def _planned(path: str, name: str) -> tuple[rankgauge.Qrels, rankgauge.Run]:
+    """The judgments of a plan, and the run of one of its retrievers."""
+    plan = rankgauge.BenchmarkPlan.read(path)
+    outcome = rankgauge.benchmark.run_plan(plan, only=[name], timed=0)
+    return outcome.bench.qrels, outcome.bench.runs[name].ranked()
 
 
 def _write(path: str, text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import click
 
 import rankgauge
@@ -23,14 +25,19 @@ __all__ = ["report"]
 @options.baseline()
 @options.collection("The texts behind the ids: what rankgauge collection takes.")
 @click.option(
-    "--diagnose", "diagnosed", is_flag=False, flag_value="best", metavar="[NAME]",
-    help="Say in it why this run is as it is, and what could be done; without a name: the best.",
+    "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
+    help="Say in it why this run is as it is, and what could be done; without a name: the one with "
+    "the lowest mean.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
 @click.option("--title", default="", help="The heading; without: the names of the runs.")
 @click.option("--date", default="", help="A date to print; the clock is not asked.")
-@click.option("--plots/--no-plots", default=True, help="Plots need the extra rankgauge[plots].")
+@click.option(
+    "--plots/--no-plots",
+    default=None,
+    help="Plots need the extra rankgauge[plots]. Without: they are left out if it is not there.",
+)
 @click.option(
     "-o", "--output", metavar="FILE", default="report.html", show_default=True,
     help='Where to; "-" is standard output.',
@@ -46,7 +53,7 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     qrels_format: str | None,
     title: str,
     date: str,
-    plots: bool,  # noqa: FBT001 - click passes by name
+    plots: bool | None,  # noqa: FBT001 - click passes by name
     output: str,
 ) -> None:
     """Write what is to be said of each RUN on the judgments QRELS as one HTML file.
@@ -76,3 +83,5 @@ def report(  # noqa: PLR0913, PLR0917 - one parameter an option
     write_whole(output, page)
     if output != "-":
         tell(f"wrote {output}")
+    if plots is None and find_spec("matplotlib") is None:
+        tell("without plots: matplotlib is not installed (pip install 'rankgauge[plots]')")

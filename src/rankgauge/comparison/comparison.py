@@ -202,7 +202,7 @@ class Comparison(Result):
                 *(("against",) if every else ()),
                 "measure",
                 "difference",
-                "95 % interval",
+                "95% interval",
                 "effect",
                 "win/tie/loss",
                 p,
@@ -278,7 +278,7 @@ def _cells(found: Difference) -> tuple[str | float | None, ...]:
     return (
         str(found.measure),
         f"{found.difference:+.3f}",
-        f"{found.low:+.3f} to {found.high:+.3f}",
+        found.interval_text(),
         f"{found.effect:+.2f}",
         f"{found.wins}/{found.ties}/{found.losses}",
         None if found.corrected is None else f"{found.corrected:.4f}",
@@ -307,7 +307,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     tested: str | Measure | Iterable[str | Measure] | None = None,
     test: Test = "randomization",
     correction: Correction = "holm",
-    interval: Method = "t",
+    interval: Method = "conservative",
     draws: int = 10_000,
     ties: Ties = "trec",
     queries: Queries = "all",
@@ -328,13 +328,16 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         pairs: ``baseline``, or ``all`` for every run against every other.
         tested: The measures whose differences are tested, declared before looking; the first of
             `measures` (nDCG@10) alone if left out.
-        test: ``randomization`` (sign flips; exact when few queries differ), ``t``, ``wilcoxon``
-            (which does not test the mean), or ``tukey-hsd`` (randomized, over all runs at once;
-            it corrects for their number by itself).
+        test: ``randomization`` (sign flips; all of them if few queries differ; it assumes
+            symmetric differences), ``t``, ``wilcoxon`` (which does not test the mean), or
+            ``tukey-hsd`` (randomized, over all runs at once; it corrects for their number by
+            itself).
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
             tested measures.
-        interval: ``t``, or a bootstrap, ``percentile`` or ``bca``; these two cover less than 95%
-            below about 100 queries.
+        interval: ``conservative``, the wider one of paired t and of a Bayesian bootstrap that
+            reckons with a worse query than was seen; ``t``; or a bootstrap, ``percentile`` or
+            ``bca``, which cover less than 95% below about 100 queries. There is none where fewer
+            than 8 queries differ, or all by the same.
         draws: Random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
         queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.comparison.differences import Design, Difference, indistinct_runs, paired_differences
+from rankgauge import stats
+from rankgauge.comparison.differences import (
+    ALPHA,
+    FEW_CHANGES,
+    Design,
+    Difference,
+    indistinct_runs,
+    paired_differences,
+)
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
@@ -21,12 +29,12 @@ from rankgauge.measures.measure import Measure
 __all__ = ["findings_of_evaluations", "findings_of_inputs", "sentences", "units"]
 
 _FEW_QUERIES = 25
-# With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
-_FEW_CHANGES = 6
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
 _NAMED = 5
+# Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
+_QUERIES_PER_SKEWNESS = 25
 _CUT = 10
 # Beyond these, sentences are not read; the table has them all.
 _SENTENCES = 20
@@ -93,15 +101,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _said(d: Difference) -> str:
-    spread = f"difference {d.difference:+.3f} (95% CI {d.low:+.3f} to {d.high:+.3f})"
+    spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in _SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
-    word = (
-        "borderline (interval and p-value disagree)" if d.verdict == "borderline" else "cannot tell"
-    )
-    text = f"{d.run} and {d.baseline} by {d.measure}: {word}, {spread}"
+    text = f"{d.run} and {d.baseline} by {d.measure}: {_doubt(d)}, {spread}"
     if d.detectable is not None:
         text += (
             f"; with {many(d.queries, 'query')}, differences of {d.detectable:.3f} or more are "
@@ -113,6 +118,18 @@ def _said(d: Difference) -> str:
                 f"{d.queries_needed:,} queries"
             )
     return text
+
+
+def _doubt(d: Difference) -> str:
+    """Why a difference is not significant, where the p-value alone or the interval says it is."""
+    if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
+        return "cannot tell"
+    if d.corrected < ALPHA:
+        return f"cannot tell (p = {d.corrected:.4f}, but the interval includes 0)"
+    if d.p < ALPHA or not (d.no_interval or d.low <= 0 <= d.high):
+        how = "not significant after correction" if d.corrected > d.p else "not significant"
+        return f"{how} (p = {d.corrected:.4f})"
+    return "cannot tell"
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
@@ -156,18 +173,19 @@ def findings_of_evaluations(
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
-        yield from _few_changes(named[d.run], named[d.baseline], d)
+        yield from _doubts_of_pair(named[d.run], named[d.baseline], d)
 
 
 def _finding(code: str, message: str, fix: str = "") -> Finding:
     return Finding(code, "warning", message, fix=fix)
 
 
-def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
-    apart = np.abs(paired_differences(one, other, d.measure))
+def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
+    moved = paired_differences(one, other, d.measure)
+    apart = np.abs(moved)
     changed = int(np.count_nonzero(apart))
     pair = f"{d.run} against {d.baseline}"
-    if 0 < changed < _FEW_CHANGES:
+    if 0 < changed < FEW_CHANGES:
         few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; no test can be sure"
         yield _finding("C105", f"{few} with so few", "look at them one by one")
         return
@@ -175,6 +193,13 @@ def _few_changes(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[
     if changed and whole and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist()):
         query = one.query_ids[int(apart.argmax())]
         yield _finding("C106", f"{pair}: query {query!r} alone carries most of the difference")
+    skewness = stats.skewness(moved) if changed else 0.0
+    if d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
+        message = (
+            f"{pair}: differences by {d.measure} are skewed ({skewness:+.1f}), and "
+            f"{many(d.queries, 'query')} are few for that; the p-value may be too small"
+        )
+        yield _finding("C111", message, "rely on the interval, or judge more queries")
 
 
 def findings_of_inputs(
@@ -197,7 +222,9 @@ def findings_of_inputs(
             )
             yield _finding("C108", f"Judged@{k} differs ({said}): {effect} of them")
     depth = {run.name: int(np.diff(run.table.offsets).max(initial=0)) for run in runs}
-    if len(set(depth.values())) > 1:
+    asked = {run.settings.get("k") for run in runs}
+    # Runs of a benchmark were asked for equally many: who returns fewer found no more.
+    if len(set(depth.values())) > 1 and (len(asked) > 1 or None in asked):
         said = _listed([f"{name} {most}" for name, most in depth.items()])
         effect = "measures without a cut-off favor the deeper run"
         yield _finding("C109", f"different depths ({said}): {effect}")

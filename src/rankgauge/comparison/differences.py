@@ -14,12 +14,14 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
+from rankgauge.core.text import many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 
 __all__ = [
     "ALPHA",
+    "FEW_CHANGES",
     "Correction",
     "Design",
     "Difference",
@@ -38,14 +40,19 @@ __all__ = [
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
-Method: TypeAlias = Literal["t", "percentile", "bca"]
+Method: TypeAlias = Literal["conservative", "t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
 Verdict: TypeAlias = Literal[
-    "better", "worse", "higher", "lower", "cannot tell", "borderline", "identical", "withheld"
+    "better", "worse", "higher", "lower", "cannot tell", "identical", "withheld"
 ]
 
 ALPHA = 0.05
+# With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
+FEW_CHANGES = 6
 _LEVEL = 0.95
+_FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
+_MANY_CHANGES = 300  # from here on the normal distribution gives the power of a sign test, too
+_POWER = 0.8
 _SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
 _ALONE = {
     "holm": stats.holm,
@@ -70,7 +77,8 @@ class Difference:
         baseline_mean: Its mean for the baseline.
         difference: The mean of the differences per query, run minus baseline; of natural
             logarithms where the mean of the measure is geometric.
-        low: Lower end of the confidence interval of the difference (95 % in a comparison).
+        low: Lower end of the confidence interval of the difference (95% in a comparison); NaN if
+            there is none: see `no_interval`.
         high: Upper end.
         p: Two-sided p-value; None where the measure is only described.
         corrected: The same, corrected for everything that was tested.
@@ -81,9 +89,13 @@ class Difference:
         ties: Queries in which both have the same.
         losses: Queries in which the baseline has the better value.
         verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
-            side), ``cannot tell``, ``borderline`` (interval and p-value disagree about zero),
-            ``identical``, or ``withheld`` (a fault of the input explains the numbers of a run);
-            None where the measure is only described.
+            side) if the corrected p-value is below .05, at least 6 queries differ and the interval,
+            if there is one, does not include 0; else ``cannot tell``; ``identical``, or
+            ``withheld`` (a fault of the input explains the numbers of a run); None where the
+            measure is only described.
+        alpha: The level at which the difference is tested: .05, divided by the number of tests.
+        unit: The only size of the differences that are not 0, such as 1 for Success; None if they
+            have several.
     """
 
     run: str
@@ -103,17 +115,58 @@ class Difference:
     ties: int
     losses: int
     verdict: Verdict | None
+    alpha: float = ALPHA
+    unit: float | None = None
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is no interval; empty if there is one."""
+        if not math.isnan(self.low):
+            return ""
+        if not self.wins + self.losses:
+            return "no query differs"
+        few = self.wins + self.losses < _FEWEST_FOR_INTERVAL
+        return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
+
+    def interval_text(self) -> str:
+        """Return the interval as text, or a dash and why there is none."""
+        why = self.no_interval
+        return f"– ({why})" if why else f"{self.low:+.3f} to {self.high:+.3f}"
+
+    def difference_text(self) -> str:
+        """Return the difference with its 95% interval, or with the reason why there is none."""
+        why = f"no interval: {self.no_interval}" if self.no_interval else ""
+        return f"{self.difference:+.3f} ({why or f'95% CI {self.interval_text()}'})"
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest true difference that is detectable with 80% power.
+        """The smallest true difference that is detectable with 80% power, at level `alpha`.
 
-        By the paired t test at .05, for differences that spread as these do. None if they do not
-        spread or there are fewer than two.
+        By the paired t test and the interval, for differences that spread as these do; by the
+        sign test, if all that are not 0 have one size. None if they do not spread or there are
+        fewer than two, or if no difference is detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
-        return stats.detectable_difference(self.sd, self.queries)
+        if self._share is None or self.unit is None:
+            return stats.detectable_difference(self.sd, self.queries, alpha=self._level)
+        found = stats.detectable_by_sign_test(self._share, self.queries, alpha=self.alpha)
+        return None if found is None else found * self.unit
+
+    @cached_property
+    def _level(self) -> float:
+        """The level of a t test that is as strict as test and interval together."""
+        if self.no_interval:
+            return self.alpha
+        inner = self.difference - self.low if self.difference > 0 else self.high - self.difference
+        t = inner * math.sqrt(self.queries) / self.sd
+        return min(self.alpha, 2 * stats.student_t_cdf(-t, self.queries - 1))
+
+    @property
+    def _share(self) -> float | None:
+        """The share of queries that differ, if it decides the power: few, all of one size."""
+        changed = self.wins + self.losses
+        return None if self.unit is None or changed > _MANY_CHANGES else changed / self.queries
 
     @cached_property
     def queries_needed(self) -> int | None:
@@ -123,7 +176,15 @@ class Difference:
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
-        return stats.queries_needed(self.sd, abs(self.difference))
+        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self._level)
+        if self._share is not None and self.unit is not None:
+            effect = abs(self.difference) / self.unit
+            while (
+                needed * self._share <= _MANY_CHANGES
+                and stats.sign_test_power(self._share, needed, effect, self.alpha) < _POWER
+            ):
+                needed += 1 + needed // 50
+        return needed
 
     @property
     def is_worse(self) -> bool:
@@ -132,12 +193,12 @@ class Difference:
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
     def power(self, difference: float) -> float:
-        """The chance that the paired t test at .05 sees a true difference of this size here.
+        """The chance that a true difference of this size is detected here.
 
         Raises:
             InputError: With fewer than two queries.
         """
-        return stats.power(self.sd, self.queries, difference)
+        return stats.power(self.sd, self.queries, difference, self._level)
 
     def mirrored(self) -> Difference:
         """The same, seen from the other run."""
@@ -148,8 +209,8 @@ class Difference:
             mean=self.baseline_mean,
             baseline_mean=self.mean,
             difference=-self.difference,
-            low=-self.high,
-            high=-self.low,
+            low=math.nan if self.no_interval else -self.high,
+            high=math.nan if self.no_interval else -self.low,
             effect=-self.effect,
             wins=self.losses,
             losses=self.wins,
@@ -168,7 +229,8 @@ class Design:
         pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
         test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
         correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
-        interval: How intervals are made: ``t``, ``percentile`` or ``bca``.
+        interval: How intervals are made: ``conservative`` (the wider one of paired t and of a
+            Bayesian bootstrap that reckons with a worse query), ``t``, ``percentile`` or ``bca``.
         draws: Random draws of tests and bootstraps.
         seed: What they start from.
 
@@ -182,7 +244,7 @@ class Design:
     pairs: Pairing = "baseline"
     test: Test = "randomization"
     correction: Correction = "holm"
-    interval: Method = "t"
+    interval: Method = "conservative"
     draws: int = 10_000
     seed: int = 0
 
@@ -209,7 +271,12 @@ class Design:
         """How it is tested, for the foot of a table."""
         names = ", ".join(map(str, self.tested))
         drawn = f", {self.draws:,} draws, seed {self.seed}"
-        by = {"t": "paired t", "percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
+        by = {
+            "conservative": "paired t or Bayesian bootstrap, the wider one",
+            "t": "paired t",
+            "percentile": "percentile bootstrap",
+            "bca": "BCa bootstrap",
+        }
         text = f"tested: {names}, two-sided, "
         if self.test == "tukey-hsd":
             text += f"randomized Tukey HSD over all runs{drawn}"
@@ -218,9 +285,9 @@ class Design:
         else:
             text += f"paired {self.test}{drawn if self.test == 'randomization' else ''}"
             text += f", corrected by {self.correction}"
-        if self.interval != "t" and self.test in {"t", "wilcoxon"}:
+        if self.interval in {"percentile", "bca"} and self.test in {"t", "wilcoxon"}:
             by[self.interval] += drawn
-        return f"{text}; 95 % intervals by {by[self.interval]}; other measures are described only"
+        return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
 def differences(evaluations: Sequence[Evaluation], design: Design) -> Iterator[Difference]:
@@ -309,10 +376,25 @@ def _in_order(table: FloatArray) -> FloatArray:
 
 def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design) -> FloatArray:
     """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
-    values = _columns(evaluations, measure)
-    if len(values) < 2:
-        return np.ones((len(evaluations), len(evaluations)))
-    return stats.tukey_hsd(values, design.draws, design.seed).p
+    order = _order(evaluations, measure)
+    values = _columns([evaluations[place] for place in order], measure)
+    p = np.ones((len(evaluations), len(evaluations)))
+    if len(values) >= 2:
+        p[np.ix_(order, order)] = stats.tukey_hsd(values, design.draws, design.seed).p
+    return p
+
+
+def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
+    """The evaluations by their values: so that no draw depends on which one comes first."""
+    table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
+    sums = np.sort(table, axis=0).sum(axis=0)  # tell runs with the same values apart
+    keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _oriented(moved: FloatArray) -> FloatArray:
+    """The differences or their negatives: the same, whichever run is the baseline."""
+    return max(moved, -moved, key=lambda one: np.sort(one).tolist())
 
 
 @dataclass(frozen=True)
@@ -378,13 +460,19 @@ class _Work:
         design = self.design
         if design.test == "tukey-hsd":
             return _hsd(self.evaluations, measure, design)
-        whole = _columns(self.evaluations, measure)
-        # Where no query is left out, all pairs cost little more than a few.
-        if design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
-            return stats.pairwise_test(whole, design.draws, design.seed).p
         p = np.ones((len(self.names), len(self.names)))
+        order = _order(self.evaluations, measure)
+        whole = _columns([self.evaluations[place] for place in order], measure)
+        # Where no query is left out, all pairs cost little more than a few.
+        if (
+            len(order) > 2
+            and design.pairs == "all"
+            and len(whole) == len(self.evaluations[0].query_ids)
+        ):
+            p[np.ix_(order, order)] = stats.pairwise_test(whole, design.draws, design.seed).p
+            return p
         for run, base in self.pairs:
-            apart = self._apart((run, base, measure))
+            apart = np.sort(_oriented(self._apart((run, base, measure))))
             if len(apart) >= 2:
                 at = self.names.index(run), self.names.index(base)
                 p[at] = stats.randomization_test(apart, design.draws, design.seed).p[0]
@@ -396,17 +484,22 @@ class _Work:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return _ALONE[design.correction](raw).tolist()
-        columns = [query_differences(self.named[run], self.named[base], m) for run, base, m in keys]
+        columns = [
+            _oriented(query_differences(self.named[run], self.named[base], m))
+            for run, base, m in keys
+        ]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs one set of queries, and a tested measure leaves some out",
                 where="correction",
                 fix="choose correction='holm'",
             )
-        table = _in_order(np.stack(columns, axis=1))
-        if len(table) < 2:
-            return [1.0] * len(columns)
-        return stats.max_t(table, design.draws, design.seed).p.tolist()
+        order = sorted(range(len(columns)), key=lambda place: np.sort(columns[place]).tolist())
+        table = _in_order(np.stack([columns[place] for place in order], axis=1))
+        p = np.ones(len(columns))
+        if len(table) >= 2:
+            p[order] = stats.max_t(table, design.draws, design.seed).p
+        return p.tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """One pair by one measure, with the p-values that were found for it."""
@@ -434,36 +527,54 @@ class _Work:
             losses=int((better < 0).sum()),
             verdict=None
             if corrected is None
-            else _verdict(measure, better, corrected, sure_by_interval=low > 0 or high < 0),
+            else _verdict(measure, better, corrected, has_zero=low <= 0 <= high),
+            alpha=ALPHA if p is None else self._alpha,
+            unit=_unit(moved),
         )
 
+    @property
+    def _alpha(self) -> float:
+        """The level of each test, whatever the others find."""
+        systems = len(self.names)
+        pairs = systems * (systems - 1) // 2 if self.design.test == "tukey-hsd" else len(self.pairs)
+        return ALPHA / (pairs * len(self.design.tested))
+
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
-        """Mean, lower and upper end, standard deviation."""
+        """Mean, lower and upper end (NaN if too few queries differ), standard deviation."""
         if len(moved) < 2:
-            only = float(moved[0]) if len(moved) else 0.0
-            return only, only, only, 0.0
+            return float(moved[0]) if len(moved) else 0.0, math.nan, math.nan, 0.0
         design = self.design
         mean, sd = stats.moments(moved)
+        if not sd or np.count_nonzero(moved) < _FEWEST_FOR_INTERVAL:
+            return mean, math.nan, math.nan, sd
+        if mean < 0:  # so that draws are the same, whichever of both is the baseline
+            _, low, high, _ = self._interval(np.sort(-moved))
+            return mean, -high, -low, sd
+        if design.interval == "conservative":
+            return mean, *stats.mean_interval(moved, self.level), sd
         if design.interval == "t":
-            reach = stats.student_t_quantile((1 + self.level) / 2, len(moved) - 1)
-            half = reach * sd / math.sqrt(len(moved))
-            return mean, mean - half, mean + half, sd
-        found = stats.bootstrap_interval(
-            moved, self.level, design.draws, design.seed, method=design.interval
-        )
+            found = stats.t_interval(moved, self.level)
+        else:
+            found = stats.bootstrap_interval(
+                moved, self.level, design.draws, design.seed, method=design.interval
+            )
         return mean, found.low, found.high, sd
 
 
-def _verdict(
-    measure: Measure, better: FloatArray, corrected: float, *, sure_by_interval: bool
-) -> Verdict:
-    if not better.any():
+def _verdict(measure: Measure, better: FloatArray, corrected: float, *, has_zero: bool) -> Verdict:
+    changed = np.count_nonzero(better)
+    if not changed:
         return "identical"
-    if (corrected < ALPHA) != sure_by_interval:
-        return "borderline"
-    if not sure_by_interval:
+    if changed < FEW_CHANGES or corrected >= ALPHA or has_zero:
         return "cannot tell"
     up = better.mean() > 0
     if measure.declaration.better == "neither":
         return "higher" if up else "lower"
     return "better" if up else "worse"
+
+
+def _unit(moved: FloatArray) -> float | None:
+    """The one size that all differences other than 0 have; None if there are several."""
+    sizes = np.abs(moved[moved != 0])
+    one = len(sizes) and float(np.ptp(sizes)) <= TOLERANCE * float(sizes.max())
+    return float(sizes[0]) if one else None

@@ -1,6 +1,7 @@
 """The release gate: may this run replace the one before, by rules written beforehand?"""
 
 from rankgauge.gates.baseline import Baseline, BaselineQuery, Noise
+from rankgauge.gates.non_inferiority import untestable_margins
 from rankgauge.gates.release_gate import gate
 from rankgauge.gates.result import GateCheck, GateNumbers, GateResult, QueryLoss
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
@@ -17,4 +18,5 @@ __all__ = [
     "Noise",
     "QueryLoss",
     "gate",
+    "untestable_margins",
 ]

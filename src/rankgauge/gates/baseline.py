@@ -46,7 +46,8 @@ class Noise:
 
     Attributes:
         runs: The number of runs.
-        bands: Measure to the difference of two means that 95% of pairs of runs stay within.
+        bands: Measure to the difference of two means that 95% of pairs of runs stay within, if
+            many queries vary, each by itself.
         jitter: Query to measure to the largest value less the smallest.
     """
 
@@ -61,7 +62,8 @@ class Noise:
         With s_q the standard deviation of a query's value over the runs, the means of two runs
         differ by a normal variable of variance 2 sum(s_q^2) / Q^2, if queries jitter
         independently: the band is 1.96 of its standard deviations. Where the observed means differ
-        by more (queries that jitter together), it is the 95% quantile of their differences.
+        by more (queries that jitter together), it is the 95% quantile of their differences: of few
+        runs less than two runs can differ by. The same holds if only a few queries jitter.
 
         Raises:
             InputError: For fewer than two runs, or runs of different queries.

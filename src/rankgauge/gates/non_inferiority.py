@@ -23,12 +23,21 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.gates.baseline import Baseline, Noise
-from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss
+from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss, shown_margin
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
 
-__all__ = ["Decision", "Reference", "decide", "loss_checks", "queries_to_decide", "refusal"]
+__all__ = [
+    "Decision",
+    "Reference",
+    "decide",
+    "loss_checks",
+    "queries_to_decide",
+    "refusal",
+    "testable_margin",
+    "untestable_margins",
+]
 
 LEVEL = 0.95
 ALPHA_FAIL = 0.01
@@ -119,9 +128,7 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
         >>> queries_to_decide(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5)
         408
     """
-    sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
-    spread = sd * math.sqrt(queries)
-    unseen = 2 * (bounds.mean - bounds.unseen)
+    spread, unseen = _spread(bounds, queries)
     ways = [(-bounds.mean, bounds.upper_level, 0.0)]
     if math.isfinite(unseen):
         ways.append((bounds.mean + bounds.margin, bounds.level, unseen))
@@ -129,10 +136,35 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
     return min((needed for needed in found if needed is not None), default=None)
 
 
+def testable_margin(bounds: Bounds, queries: int) -> float | None:
+    """Return the margin that a run without a loss passes with a chance of 80%; None if none can be.
+
+    Example:
+        >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
+        >>> round(testable_margin(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5), 3)
+        0.25
+    """
+    spread, unseen = _spread(bounds, queries)
+    if not math.isfinite(unseen):
+        return None
+    # Where nothing changed, the half-width itself is more.
+    return max(_reach(spread, unseen, queries, bounds.level), bounds.mean - bounds.lower)
+
+
+def _spread(bounds: Bounds, queries: int) -> tuple[float, float]:
+    """The standard deviation of the gains, and twice the loss that was not seen."""
+    sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
+    return sd * math.sqrt(queries), 2 * (bounds.mean - bounds.unseen)
+
+
+def _reach(spread: float, unseen: float, n: int, level: float) -> float:
+    wide = stats.student_t_quantile(level, n - 1) + _POWER_80
+    return wide * spread / math.sqrt(n) + unseen / n
+
+
 def _needed(spread: float, unseen: float, distance: float, level: float) -> int | None:
     def enough(n: int) -> bool:
-        wide = stats.student_t_quantile(level, n - 1) + _POWER_80
-        return wide * spread / math.sqrt(n) + unseen / n <= distance
+        return _reach(spread, unseen, n, level) <= distance
 
     low, high = 1, 2
     while not enough(high):
@@ -143,6 +175,29 @@ def _needed(spread: float, unseen: float, distance: float, level: float) -> int 
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
+    """Yield the margins of the rules that an unchanged run does not pass on so many queries.
+
+    Queries that were not seen could still lose.
+    """
+    for gated in rules.measures:
+        name = str(gated.measure)
+        values = [query.values[name] for query in baseline.queries.values()]
+        before = gated.measure.counted(np.array(values, dtype=float))
+        known = before[~np.isnan(before)]
+        lowest = _lowest_gain(gated.measure, known)
+        if len(known) < 2 or not math.isfinite(lowest):
+            continue
+        least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
+        if least > gated.margin:
+            yield (
+                f"{name}: {many(len(known), 'query')} are too few for your margin of "
+                f"{gated.margin:g}: a run in which nothing is lost passes only margins of "
+                f"{shown_margin(least, gated.margin)} or more; add queries, accept a larger loss, "
+                "or expect INCONCLUSIVE"
+            )
 
 
 # ---- a run and its references
@@ -289,6 +344,7 @@ def loss_checks(
             ties=int((np.abs(gain) <= jitter).sum()),
             losses=int((gain < -jitter).sum()),
             queries_needed=queries_to_decide(bounds, len(gain)) if undecided and bounds else None,
+            testable_margin=None if bounds is None else testable_margin(bounds, len(gain)),
             losers=tuple(
                 QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
                 for change, q, was, now in rows[:_LOSERS]

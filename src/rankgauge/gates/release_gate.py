@@ -195,8 +195,8 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
         if gated.margin <= band:
             raise InputError(
                 f"the margin of {gated.measure} is {gated.margin:g}, but {noise.runs} runs of the "
-                f"same system differ by up to {band:.4f} (95% band): by chance alone the gate "
-                "could pass or fail",
+                f"same system differ by about {band:.4f}: by chance alone the gate could pass or "
+                "fail",
                 where=rules.source,
                 fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
                 "more queries",
@@ -257,6 +257,7 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
         name=str(gated.measure),
         verdict="FAIL" if short else "PASS",
         sentence=f"{gated.measure} is {said} the floor of {floor:g} in the rules",
+        value=None if math.isnan(mean) else mean,
     )
 
 
@@ -289,8 +290,9 @@ def _notes(
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
         yield (
-            f"{noise.runs} runs of one system differ by up to: {bands} (95% band of means); "
-            "queries that differ by less than these runs do count as ties"
+            f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if many "
+            "queries vary, each by itself; wider if they vary together); queries that differ by "
+            "less than these runs do count as ties"
         )
 
 

@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss"]
+__all__ = ["GateCheck", "GateNumbers", "GateResult", "GateVerdict", "QueryLoss", "shown_margin"]
 
 GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
 
@@ -68,6 +69,8 @@ class GateNumbers:
         ties: Queries in which it is the same (within the jitter, if that is known).
         losses: Queries in which it is worse.
         queries_needed: About how many queries would decide; None if decided, or above ten million.
+        testable_margin: The margin that a run without a loss would pass with a chance of 80%, with
+            so many queries that differ as these do; None where no margin can be.
         losers: The queries that lost most, the worst first.
     """
 
@@ -85,6 +88,7 @@ class GateNumbers:
     ties: int
     losses: int
     queries_needed: int | None = None
+    testable_margin: float | None = None
     losers: tuple[QueryLoss, ...] = ()
 
 
@@ -99,6 +103,7 @@ class GateCheck:
         sentence: The verdict in words.
         note: More for a reviewer; may be empty.
         numbers: The numbers behind the verdict, where a measure was compared with a baseline.
+        value: The mean that was compared with a floor.
     """
 
     kind: Literal["run", "contract", "floor", "baseline", "anchor", "latency"]
@@ -107,6 +112,7 @@ class GateCheck:
     sentence: str
     note: str = ""
     numbers: GateNumbers | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,9 +149,22 @@ class GateResult(Result):
     def explanation(self) -> str:
         """The verdict and its reasons, for a reviewer without statistics."""
         lines = [f"{self.verdict}: {self.run_name}"]
-        lines += [f"- {text}" for text in self.sentences()]
+        lines += [f"- {text}" for text in (*self.limits(), *self.sentences())]
         lines += [f"- WARNING: {text}" for text in self.warnings]
         return "\n".join(map(for_terminal, lines))
+
+    def limits(self) -> list[str]:
+        """What so few queries cannot test: a sentence for each check that they left open."""
+        return [
+            f"{check.name}: {many(n.queries, 'query')} can test a margin of "
+            f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
+            f"{n.margin:g}, most runs without a loss are INCONCLUSIVE"
+            for check in self.checks
+            if (n := check.numbers) is not None
+            and check.verdict in {"INCONCLUSIVE", "IDENTICAL"}
+            and n.testable_margin is not None
+            and n.testable_margin > n.margin
+        ]
 
     def sentences(self) -> list[str]:
         """The results of the checks, the worst first; contracts that hold are counted only."""
@@ -165,7 +184,10 @@ class GateResult(Result):
             ),
             rows=tuple(map(_row, self.checks)),
             title=f"{self.verdict}: {self.run_name}",
-            notes=(*self.sentences(), *(f"WARNING: {text}" for text in self.warnings), *self.notes),
+            notes=(
+                *self.limits(), *self.sentences(),
+                *(f"WARNING: {text}" for text in self.warnings), *self.notes,
+            ),
         )  # fmt: skip
 
     def losers_table(self, most: int = _SHOWN) -> Table:
@@ -196,11 +218,18 @@ class GateResult(Result):
         return f"<GateResult {self.run_name!r}: {self.verdict}, {many(len(self.checks), 'check')}>"
 
 
+def shown_margin(margin: float, like: float) -> str:
+    """A margin, rounded up so that it does pass, to the digits of another."""
+    digits = max(3, 1 - math.floor(math.log10(like)))
+    return f"{math.ceil(margin * 10**digits - TOLERANCE) / 10**digits:g}"
+
+
 def _row(check: GateCheck) -> tuple[Cell, ...]:
     name = f"{check.kind} {check.name}"
     n = check.numbers
     if n is None:
-        return (name, check.verdict, None, None, None, None, None, None)
+        now = None if check.value is None else f"{check.value:.3f}"
+        return (name, check.verdict, None, now, None, None, None, None)
     bounds = f"{n.lower:+.3f} and {n.upper:+.3f}" if math.isfinite(n.lower) else None
     return (
         name, check.verdict, f"{n.baseline_mean:.3f}", f"{n.mean:.3f}", f"{n.gain:+.3f}", bounds,

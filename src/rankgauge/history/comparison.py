@@ -55,16 +55,13 @@ class HistoryComparison(Result):
     def sentence(self) -> str:
         """The conclusion by the first measure."""
         first = self.differences[0]
-        spread = f"{_signed(first)} (95% CI {first.low:+.3f} to {first.high:+.3f})"
+        spread = first.difference_text()
         pair = f"{self.after.name} against {self.before.name} by {first.measure}"
         match first.verdict:
             case "identical":
                 return f"{pair}: identical in every query"
             case "better" | "worse" | "higher" | "lower":
                 return f"{pair}: {first.verdict}, difference {spread}"
-            case "borderline":
-                disagree = "borderline (interval and p-value disagree)"
-                return f"{pair}: difference {spread}: {disagree}"
             case _:
                 return f"{pair}: difference {spread}: cannot tell"
 
@@ -73,7 +70,7 @@ class HistoryComparison(Result):
         return Table(
             columns=(
                 "measure", str(self.before.id), str(self.after.id), "difference",
-                "95 % interval", "win/tie/loss", "p", "verdict",
+                "95% interval", "win/tie/loss", "p", "verdict",
             ),
             rows=tuple(
                 (
@@ -81,7 +78,7 @@ class HistoryComparison(Result):
                     d.baseline_mean,
                     d.mean,
                     _signed(d),
-                    f"{d.low:+.3f} to {d.high:+.3f}",
+                    d.interval_text(),
                     f"{d.wins}/{d.ties}/{d.losses}",
                     None if d.p is None else f"{d.p:.4f}",
                     d.verdict or "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ __all__ = ["Trend", "TrendPoint", "trend_of"]
 
 _ALPHA = 0.05
 _PLOT = 20
+_OTHER_RUN = "another run"
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,10 @@ class TrendPoint:
         low: Lower end of its 95 % interval over queries (t); NaN where there is none: a single
             query, weights, or a mean that is neither arithmetic nor a sum.
         high: Upper end.
-        change: The difference to the evaluation before; None for the first, and across a break.
-        breaks: Why it cannot be compared with the evaluation before; empty where it can.
+        change: The difference to the evaluation before of the run of this name; None for the first,
+            and across a break.
+        breaks: Why it is not compared with the evaluation before, such as another run; empty where
+            it is.
     """
 
     entry: HistoryEntry
@@ -58,7 +61,7 @@ class Trend(Result):
 
     Attributes:
         measure: The measure.
-        points: The evaluations that have it, in the order in which they were saved.
+        points: The evaluations that have it, run by run, each in the order of saving.
         warnings: A decline of the latest evaluation, in sentences.
         notes: What else a reader has to know.
     """
@@ -169,7 +172,8 @@ class Trend(Result):
         # "" in the column of numbers keeps it a column of numbers.
         empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
-        return ("", "", *empty, "", " not comparable ".center(_PLOT, "─"), why)
+        said = "" if why == _OTHER_RUN else " not comparable "
+        return ("", "", *empty, "", said.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
         """One line an evaluation, in plain numbers, for programs."""
@@ -207,8 +211,9 @@ class Trend(Result):
             return self.warnings[0]
         if not self.points:
             return f"no saved evaluation has {self.measure}"
-        last = self.points[-1]
-        return f"{self.measure} of {last.entry.name}: {last.mean:.4f}"
+        latest = {point.entry.run: point for point in self.points}.values()
+        means = (f"{point.entry.name}: {point.mean:.4f}" for point in latest)
+        return f"{self.measure} of {', '.join(means)}"
 
     def __repr__(self) -> str:
         return f"<Trend of {self.measure}: {many(len(self.points), 'evaluation')}>"
@@ -254,11 +259,30 @@ def _change_text(change: Difference | None) -> str:
         return ""
     if not change.wins + change.losses:
         return "identical"
-    return f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+    return f"{change.difference:+.3f} ({change.interval_text()})"
 
 
 def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
-    """A trend from evaluations in the order of saving, of which each has the measure."""
+    """A trend from evaluations in the order of saving, of which each has the measure.
+
+    Runs of different names are followed one by one: a difference between them is no change in time.
+    """
+    runs: dict[str, list[tuple[HistoryEntry, Evaluation]]] = {}
+    for one in found:
+        runs.setdefault(one[0].run, []).append(one)
+    points: list[TrendPoint] = []
+    warnings: list[str] = []
+    for name, own in runs.items():
+        followed = _points(measure, own)
+        warnings += _decline(followed, own)
+        if points:
+            followed[0] = replace(followed[0], breaks=(f"{_OTHER_RUN} ({name})",))
+        points += followed
+    return Trend(measure, tuple(points), tuple(warnings), tuple(_notes(points)))
+
+
+def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> list[TrendPoint]:
+    """The evaluations of one run, each compared with the one before."""
     points: list[TrendPoint] = []
     for place, (entry, evaluation) in enumerate(found):
         breaks: tuple[str, ...] = ()
@@ -269,7 +293,7 @@ def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]])
             change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
         low, high = _interval(entry, evaluation, measure)
         points.append(TrendPoint(entry, entry.means[str(measure)], low, high, change, breaks))
-    return Trend(measure, tuple(points), tuple(_decline(points, found)), tuple(_notes(points)))
+    return points
 
 
 def _breaks(
@@ -361,7 +385,7 @@ def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
 def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
     runs = list(dict.fromkeys(point.entry.run for point in points))
     if len(runs) > 1:
-        yield f"{len(runs)} runs in one line of time ({some(runs)}); choose one with --run"
+        yield f"{len(runs)} runs, each followed by itself ({some(runs)}); choose one with --run"
     if any(math.isfinite(point.low) for point in points):
         yield (
             "the line through each mean (o) is its 95 % interval over queries (t); changes are "
@@ -369,6 +393,7 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
         )
     if any(math.isnan(point.low) for point in points):
         yield "no interval: of a single query, of weighted means, of a geometric mean"
-    stretches = 1 + sum(1 for point in points if point.breaks)
-    if stretches > 1:
+    changed = [point for point in points if point.breaks and _OTHER_RUN not in point.breaks[0]]
+    stretches = len(runs) + len(changed)
+    if changed:
         yield f"{stretches} stretches that are not comparable with each other"

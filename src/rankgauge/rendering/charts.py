@@ -384,7 +384,7 @@ def _differences(shown: _Shown) -> Plot:
     subject = runs[0] if len(runs) == 1 else "run"
     panel = Panel("intervals", (series,), across=f"{subject} minus {shown.base}", ticks=ticks)
     said = "; ".join(
-        f"{tick} {d.difference:+.3f}, {d.low:+.3f} to {d.high:+.3f}"
+        f"{tick} {d.difference:+.3f}, {d.interval_text()}"
         for tick, d in zip(ticks, drawn, strict=True)
     )
     caption = "An interval (95 %) that crosses the line is compatible with no difference."

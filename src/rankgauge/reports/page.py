@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,10 @@ from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
-from rankgauge.diagnosis.diagnosis import diagnose
+from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate, prepare_judgments
+from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.charts import PLOTS, plot, plot_measures
@@ -36,7 +39,8 @@ from rankgauge.reports.sections import Details, Part, Section, diagnosis_section
 __all__ = ["html_report"]
 
 _MOST_LOOKED = 8
-_BEST = "best"
+_ENDS = ("best", "worst")
+_LOOKED = 10
 _DRAWS = 100
 _CURVES = tuple(kind for kind, of in PLOTS.items() if of.needs)
 
@@ -53,7 +57,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     title: str = "",
     date: str = "",
     sections: Iterable[Section] = (),
-    plots: bool = True,
+    plots: bool | None = None,
 ) -> str:
     """A report as one HTML file: what can be said, tables, plots, queries to look at, provenance.
 
@@ -71,11 +75,12 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         baseline: The name of the run the others are held against; the first if left out.
         collection: The texts behind the ids, a :class:`Collection` or the path of its folder.
         diagnosed: The name of a run whose diagnosis the report shall hold, by the primary measure;
-            ``best`` is the one with the best mean.
+            ``best`` and ``worst`` are those with the best and the worst mean.
         title: The heading; the names of the runs if left out.
         date: When it was made, as it shall be printed.
         sections: More parts, before the foot.
-        plots: Whether there are plots, which need ``rankgauge[plots]``.
+        plots: Whether there are plots, which need ``rankgauge[plots]``; if left out, there are if
+            it is installed, and else a note.
 
     Returns:
         A whole HTML page.
@@ -116,7 +121,10 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
             fix="give the judgments that the result was made with",
         )  # fmt: skip
     texts = _texts(collection)
-    report = _Report(truth, named, comparison, evaluations, texts, plots)
+    drawn = find_spec("matplotlib") is not None if plots is None else plots
+    report = _Report(
+        truth, named, comparison, evaluations, texts, drawn, lacking=plots is None and not drawn
+    )
     why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
     return report.page(
         title=title or report.heading,
@@ -210,6 +218,7 @@ class _Report:
     evaluations: tuple[Evaluation, ...]
     texts: Collection
     plots: bool
+    lacking: bool
 
     @property
     def primary(self) -> Measure:
@@ -229,21 +238,51 @@ class _Report:
     def diagnosis(self, wanted: str) -> Section:
         """Why a run is as it is."""
         names = [e.run_name for e in self.evaluations]
-        if wanted == _BEST and _BEST not in names:
-            ahead = self.primary.best([e.mean()[str(self.primary)] for e in self.evaluations])
-            wanted = names[ahead[0] if ahead else 0]
+        if wanted in _ENDS and wanted not in names:
+            wanted = self._end(wanted)
         if wanted not in names:
             raise UnknownName.of("run", wanted, names)
-        one = self.evaluations[names.index(wanted)]
+        return diagnosis_section(self._diagnosed(wanted))
+
+    def _end(self, which: str) -> str:
+        """The run with the best or the worst mean, the first of several."""
+        sign = -1 if self.primary.declaration.better == "lower" else 1
+        means = {e.run_name: sign * e.mean()[str(self.primary)] for e in self.evaluations}
+        return (max if which == "best" else min)(means, key=means.__getitem__)
+
+    def _diagnosed(self, name: str) -> Diagnosis:
+        one = next(e for e in self.evaluations if e.run_name == name)
         same = len(one.query_ids) == len(self.truth)
-        return diagnosis_section(
-            diagnose(
-                self.truth if same else keep_queries(self.truth, one.query_ids),
-                self.runs[wanted],
-                self.texts if self.texts.documents or self.texts.queries else None,
-                measure=self.primary,
-            )
+        return diagnose(
+            self.truth if same else keep_queries(self.truth, one.query_ids),
+            self.runs[name],
+            self.texts if self.texts.documents or self.texts.queries else None,
+            measure=self.primary,
         )
+
+    def _bottom_line(self) -> Iterator[tuple[str, str]]:
+        """Which run, why the other is worse, what to do next; each with its heading."""
+        verdict, *more = self._verdict()
+        # Of two runs the first sentence names the better one; the second has the difference, too.
+        yield "Result", verdict
+        if more:
+            yield "Difference", more[0]
+        try:
+            found = self._diagnosed(self._end("worst"))
+        except (InputError, UnknownName):
+            return  # a measure that says nothing of good and bad queries
+        if found.withheld:
+            yield "Next step", f"fix the input first: {found.withheld[0]}"
+            return
+        most = max(found.totals, key=lambda total: total.primary, default=None)
+        if most is None or not most.primary:
+            return
+        why = (
+            f"{found.failing} of {many(found.queries, 'query')} miss a relevant document in the "
+            f"top {found.k}; likely cause in {most.primary} of them: {most.cause.name}"
+        )
+        yield f"Why {found.run_name} is not better", why
+        yield "Next step", most.cause.fix
 
     def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table) -> str:
         environment = _environment()
@@ -256,9 +295,10 @@ class _Report:
             title=title,
             date=date,
             facts=self._facts(),
-            verdict=self._verdict(),
-            warnings=self.comparison.warnings if self.comparison else self._own_warnings(),
-            sections=[*self._sections(), *sections],
+            bottom_line=list(self._bottom_line()),
+            verdict=self._verdict()[2:],
+            warnings=self._warnings(),
+            sections=[*self._sections(), *map(self._without_plots, sections)],
             queries=queries.table(),
             looked=list(self._looked(queries)),
             inputs=inputs,
@@ -306,10 +346,25 @@ class _Report:
             return (f"{self.primary} of {one.run_name} is undefined for all of {queries}",)
         return (f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}",)
 
-    def _own_warnings(self) -> list[str]:
-        (one,) = self.evaluations
-        marked = [note for note in one.notes if note.startswith("WARNING")]
-        return [note.removeprefix("WARNING").lstrip(": ") for note in marked]
+    def _warnings(self) -> Iterator[str]:
+        """What limits the conclusions, what the collection lacks, and that there are no plots."""
+        if self.comparison:
+            yield from self.comparison.warnings
+        else:
+            marked = [n for n in self.evaluations[0].notes if n.startswith("WARNING")]
+            yield from (note.removeprefix("WARNING").lstrip(": ") for note in marked)
+        if self.texts.documents:
+            docs = (d for run in self.runs.values() for q in run for d in islice(run[q], _LOOKED))
+            yield from map(str, collection_findings(docs, self.texts.documents))
+        if self.lacking:
+            yield "without plots: matplotlib is not installed (pip install 'rankgauge[plots]')"
+
+    def _without_plots(self, section: Section) -> Section:
+        """A given section, as far as it can be drawn."""
+        if not self.lacking:
+            return section
+        parts = (part for part in section.parts if not isinstance(part, Plot))
+        return replace(section, parts=tuple(parts))
 
     # ---- sections
 

@@ -121,6 +121,7 @@ def _trend_plot(trend: Trend, drawn: list[TrendPoint]) -> Plot:
         [point.low for point in drawn],
         [point.high for point in drawn],
         measure=str(trend.measure),
+        breaks=[place for place, point in enumerate(drawn) if point.breaks],
     )
 
 
@@ -136,6 +137,8 @@ def _trend_row(point: TrendPoint) -> tuple[Cell, ...]:
 
 
 def _change(point: TrendPoint) -> str:
+    if point.breaks and point.breaks[0].startswith("another run"):
+        return ""
     if point.breaks:
         return f"not comparable: {', '.join(point.breaks)}"
     if point.change is None:

@@ -73,12 +73,12 @@ class Reliability(Result):
     k: int | None
     notes: tuple[str, ...]
 
-    def largest_drop(self, measure: str | Measure) -> tuple[str, float]:
-        """The run that loses most without its own judgments, and its change.
+    def largest_change(self, measure: str | Measure) -> tuple[str, float]:
+        """The run whose value changes most without its own judgments, and its change.
 
         Example:
             >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2"]}}
-            >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_drop("P@1")
+            >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_change("P@1")
             ('a', -1.0)
         """
         (wanted,) = make_plan(measure).measures
@@ -88,13 +88,12 @@ class Reliability(Result):
                 fix=f"evaluated are {', '.join(map(str, self.measures))}",
             )
         column = self.measures.index(wanted)
-        better = -1 if wanted.declaration.better == "lower" else 1
-        one = min(self.runs, key=lambda run: better * (run.without[column] - run.values[column]))
+        one = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        run, change = self.largest_drop(self.measures[0])
+        run, change = self.largest_change(self.measures[0])
         return (
             f"without the judgments that only it brought, {run} changes most: "
             f"{self.measures[0]} {change:+.4f}"
@@ -277,7 +276,7 @@ def _sign(difference: float) -> int:
 
 
 def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) -> Iterator[str]:
-    """The orders, the largest drops, and how much of the judgments no run brought."""
+    """The orders, the largest changes, and how much of the judgments no run brought."""
     whose = "run" if len(brought) == len(found.runs) else "group"
     where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
     yield f"own judgments: of documents that no other {whose} has{where}"
@@ -286,7 +285,7 @@ def _notes(found: Reliability, truth: Qrels, brought: Mapping[str, set[_Pair]]) 
     if nowhere:
         yield f"{many(nowhere, 'judgment')} of {len(known)} came from none of these runs"
     for measure in found.measures:
-        name, change = found.largest_drop(measure)
+        name, change = found.largest_change(measure)
         yield (
             f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs by "
             f"all judgments and without each one's own; largest change {change:+.4f} ({name})"

@@ -10,7 +10,7 @@ that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, nev
 
 from rankgauge.stats.arrays import moments, seed_of
 from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
-from rankgauge.stats.mean_bounds import mean_lower_bound
+from rankgauge.stats.mean_bounds import mean_interval, mean_lower_bound, skewness
 from rankgauge.stats.paired_tests import (
     Bounds,
     Interval,
@@ -22,7 +22,13 @@ from rankgauge.stats.paired_tests import (
     t_test,
     wilcoxon,
 )
-from rankgauge.stats.power_analysis import detectable_difference, power, queries_needed
+from rankgauge.stats.power_analysis import (
+    detectable_by_sign_test,
+    detectable_difference,
+    power,
+    queries_needed,
+    sign_test_power,
+)
 from rankgauge.stats.randomization import (
     RandomizationTest,
     max_t,
@@ -40,10 +46,12 @@ __all__ = [
     "benjamini_hochberg",
     "bonferroni",
     "bootstrap_interval",
+    "detectable_by_sign_test",
     "detectable_difference",
     "effect_size",
     "holm",
     "max_t",
+    "mean_interval",
     "mean_lower_bound",
     "moments",
     "non_inferiority",
@@ -52,6 +60,8 @@ __all__ = [
     "queries_needed",
     "randomization_test",
     "seed_of",
+    "sign_test_power",
+    "skewness",
     "student_t_cdf",
     "student_t_quantile",
     "t_interval",

@@ -19,7 +19,14 @@ from rankgauge.core.ids import IntArray
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = ["mean_lower_bound", "unseen_value", "weighted_mean_cdf"]
+__all__ = [
+    "beyond_worst",
+    "mean_interval",
+    "mean_lower_bound",
+    "skewness",
+    "unseen_value",
+    "weighted_mean_cdf",
+]
 
 # Below this share of values that are not 0, the value not seen is the lowest possible one.
 _SPARSE = 1 / 3
@@ -58,11 +65,40 @@ def mean_lower_bound(
     where = "mean_lower_bound"
     values = one_column(differences, where)
     check_share(level, "level", where)
+    unseen = unseen_value(values, lowest)
+    return -math.inf if math.isinf(unseen) else _lower_bound(values, level, unseen)
+
+
+def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Return a lower and an upper confidence bound of the mean difference.
+
+    Each is the bound of :func:`mean_lower_bound` with half of the error, the value that is added
+    being ``mean - c * max|d - mean|`` however few differences are not 0. In simulations the
+    interval covers 93 to 99% if at least 8 differences are not 0
+    (docs/explain/interval-coverage.md says where it does not).
+
+    Args:
+        differences: (n,) new minus baseline, at least two.
+        level: The probability that the true mean is between the bounds.
+
+    Example:
+        >>> low, high = mean_interval([0.2, 0.0, 0.4, 0.0, 0.1, -0.1, 0.3, 0.2, 0.2, -0.1])
+        >>> round(low, 3), round(high, 3)
+        (-0.001, 0.241)
+    """
+    where = "mean_interval"
+    values = one_column(differences, where)
+    check_share(level, "level", where)
+    low, high = (
+        _lower_bound(side, (1 + level) / 2, beyond_worst(side)) for side in (values, -values)
+    )
+    return low, -high
+
+
+def _lower_bound(values: FloatArray, level: float, unseen: float) -> float:
+    """The lower one of the t bound and of the Bayesian bootstrap with the value not seen."""
     count = len(values)
     mean, sd = moments(values)
-    unseen = unseen_value(values, lowest)
-    if math.isinf(unseen):
-        return -math.inf
     by_t = mean - student_t_quantile(level, count - 1) * sd / math.sqrt(count)
     parts, counts = np.unique(np.append(values, unseen), return_counts=True)
     weighted = root(lambda at: _share_below(parts - at, counts) >= 1 - level, parts[0], mean)
@@ -73,12 +109,26 @@ def unseen_value(values: FloatArray, lowest: float) -> float:
     """Return the value that `mean_lower_bound` adds to these differences."""
     if np.count_nonzero(np.abs(values) > TOLERANCE) < _SPARSE * len(values):
         return lowest
+    return max(min(lowest, moments(values)[0]), beyond_worst(values))
+
+
+def beyond_worst(values: FloatArray) -> float:
+    """Return a value below the worst one, the more so the more the losses are skewed."""
+    mean = moments(values)[0]
+    c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skewness(values))
+    return mean - c * float(np.abs(values - mean).max())
+
+
+def skewness(values: FloatArray) -> float:
+    """Return the skewness of finite values; 0 without spread.
+
+    Example:
+        >>> round(skewness(np.array([0.0, 0.0, 0.0, 1.0])), 3)
+        1.155
+    """
     mean, sd = moments(values)
-    deviations = values - mean
     spread = sd * math.sqrt(1 - 1 / len(values))
-    skewness = float((deviations**3).mean()) / spread**3 if sd else 0.0
-    c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skewness)
-    return max(min(lowest, mean), mean - c * float(np.abs(deviations).max()))
+    return float(((values - mean) ** 3).mean()) / spread**3 if sd else 0.0
 
 
 def weighted_mean_cdf(values: FloatArray, at: float) -> float:

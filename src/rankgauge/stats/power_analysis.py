@@ -14,13 +14,21 @@ from statistics import NormalDist
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import check_amount, check_share, root
+from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
-__all__ = ["detectable_difference", "power", "queries_needed"]
+__all__ = [
+    "detectable_by_sign_test",
+    "detectable_difference",
+    "power",
+    "queries_needed",
+    "sign_test_power",
+]
 
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
+_RARE = 1e-9
+_STEPS = 1000  # in which detectable differences of a sign test are given
 _NODES = 400  # for many queries; for few, the critical value is large and the step steep
 _NODES_OF_FEW = 20_000
 
@@ -121,6 +129,82 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
         middle = (low + high) // 2
         low, high = (low, middle) if _power(effect, middle, alpha) >= power else (middle, high)
     return high
+
+
+def sign_test_power(changed: float, queries: int, difference: float, alpha: float = 0.05) -> float:
+    """How often the exact sign test sees a true mean of differences that are -1, 0 or 1.
+
+    As many of the queries differ as a binomial distribution of `changed` says, each of them by 1
+    with the chance that gives the mean.
+
+    Args:
+        changed: The expected share of the queries that differ; at least `difference`.
+        queries: Number of queries, at least two.
+        difference: The true mean difference, from -1 to 1; its sign does not matter.
+        alpha: Level of the test.
+
+    Example:
+        >>> round(sign_test_power(changed=0.2, queries=100, difference=0.13), 3)
+        0.82
+    """
+    where = "sign_test_power"
+    _check_queries(queries, where)
+    check_share(alpha, "alpha", where)
+    share = min(1.0, max(changed, abs(difference)))
+    counts = _binomial(queries, share)
+    seen = np.flatnonzero(counts > _RARE)
+    winning = (1 + abs(difference) / share) / 2 if share else 0.5
+    return math.fsum(
+        float(counts[many]) * _upper_tail(int(many), winning, _wins_needed(int(many), alpha))
+        for many in seen
+    )
+
+
+def detectable_by_sign_test(
+    changed: float, queries: int, power: float = 0.8, alpha: float = 0.05
+) -> float | None:
+    """The smallest mean difference for which `sign_test_power` reaches `power`; None if none does.
+
+    Args:
+        changed: The share of the queries that differ.
+        queries: Number of queries, at least two.
+        power: How often it shall be seen.
+        alpha: Level of the test.
+
+    Example:
+        >>> round(detectable_by_sign_test(changed=0.2, queries=100), 2)
+        0.13
+    """
+    if sign_test_power(changed, queries, 1.0, alpha) < power:
+        return None
+
+    def enough(step: float) -> bool:
+        return sign_test_power(changed, queries, step / _STEPS, alpha) >= power
+
+    return math.ceil(root(enough, 0.0, _STEPS)) / _STEPS
+
+
+def _binomial(trials: int, share: float) -> FloatArray:
+    """The probability of each number of successes."""
+    if share >= 1:
+        return np.eye(trials + 1)[trials]
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
+    found = np.arange(trials + 1)
+    return np.exp(
+        logs[-1] - logs - logs[::-1] + found * math.log(share or 1e-300)
+        + (trials - found) * math.log1p(-share)
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _wins_needed(changed: int, alpha: float) -> int:
+    """The fewest wins among the changed queries that are significant, two-sided."""
+    tails = np.cumsum(_binomial(changed, 0.5)[::-1])[::-1]
+    return int(np.count_nonzero(2 * tails > alpha * (1 - 1e-12)))
+
+
+def _upper_tail(trials: int, share: float, least: int) -> float:
+    return float(_binomial(trials, share)[least:].sum())
 
 
 def _power(effect: float, queries: int, alpha: float) -> float:

@@ -1,0 +1,214 @@
+"""How often intervals and tests of differences err: a simulation, in Markdown.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/interval_coverage.py
+
+The folder holds ``<collection>/runs/*.run.gz`` and judgments. The differences of all pairs of runs
+are taken as if they were all queries there are: their mean is the true one. Queries are drawn from
+them with replacement, from fixed seeds.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import rankgauge
+from rankgauge import stats
+from rankgauge.rendering.tables import Table, to_markdown
+from rankgauge.stats.arrays import moments
+from rankgauge.stats.mean_bounds import beyond_worst, weighted_mean_cdf
+
+COLLECTIONS = {
+    "cranfield": "trec/qrels.txt",
+    "cisi": "trec/qrels.txt",
+    "npl": "trec/qrels.txt",
+    "dl20-doc": "qrels.txt",
+}
+MEASURES = ("nDCG@10", "RR@10", "Success@5", "AP")
+QUERIES = {25: 1000, 50: 1000, 100: 1000, 200: 600, 1000: 200}
+FEWEST, SHOWN = 8, 0.2
+SMALL = (10, 25, 50, 100)
+TESTS, FLIPS = 1000, 499
+
+
+def pools(data: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """The differences of each pair of runs by each measure, where queries differ."""
+    for collection, name in COLLECTIONS.items():
+        judgments = rankgauge.read_qrels(data / collection / name)
+        runs = sorted((data / collection / "runs").glob("*.gz"))
+        values = {
+            run.name.removesuffix(".run.gz"): rankgauge.evaluate(
+                judgments, rankgauge.read_run(run), MEASURES
+            ).per_query
+            for run in runs
+        }
+        for one, other in combinations(values, 2):
+            for column, measure in enumerate(MEASURES):
+                moved = np.nan_to_num(values[other][:, column] - values[one][:, column])
+                if moved.any():
+                    yield f"{collection}: {one} to {other}, {measure}", moved
+
+
+def shapes() -> Iterator[tuple[str, np.ndarray]]:
+    """Distributions of differences that are not from runs."""
+    rng = np.random.default_rng(5)
+    yield "normal", rng.normal(0, 0.1, 20_000)
+    yield "exponential losses", -rng.exponential(0.1, 20_000)
+    yield "lognormal losses", -np.clip(rng.lognormal(-3, 1, 20_000), 0, 1)
+
+
+def covers(moved: np.ndarray, mean: float) -> tuple[bool, bool]:
+    """Whether `mean_interval` and the t interval include this mean; as fast as can be."""
+    by_t = stats.t_interval(moved)
+    if not by_t.low <= mean <= by_t.high:
+        side, at = (moved, mean) if by_t.mean > mean else (-moved, -mean)
+        with_worse = np.append(side, beyond_worst(side))
+        return weighted_mean_cdf(with_worse, at) >= 0.025, False
+    return True, True
+
+
+def row(name: str, pool: np.ndarray, queries: int, draws: int) -> tuple[str, int, float, ...]:
+    """How often there is an interval of this pair, and how often it and that by t cover."""
+    rng = np.random.default_rng([queries, len(pool), round(1e6 * float(np.abs(pool).sum()))])
+    found = []
+    for moved in rng.choice(pool, (draws, queries)):
+        shown = np.count_nonzero(moved) >= FEWEST and moments(moved)[1] > 0
+        any_spread = moments(moved)[1] > 0
+        found.append((shown, any_spread, *(covers(moved, pool.mean()) if any_spread else (0, 0))))
+    shown, spread, ours, by_t = (
+        np.array(column, dtype=bool) for column in zip(*found, strict=True)
+    )
+    share = lambda hit, of: float(hit[of].mean()) if of.sum() >= 50 else float("nan")  # noqa: E731
+    return (
+        name, queries, float((pool != 0).mean()), float(shown.mean()), share(ours, shown),
+        float((shown & ~ours).mean()), share(by_t, spread),
+    )  # fmt: skip
+
+
+def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
+    """By number of queries: the range over all pairs, and the pairs that are out of it."""
+    lines = []
+    for queries in QUERIES:
+        mine = [r for r in rows if r[1] == queries]
+        kept = [r for r in mine if r[3] >= SHOWN]
+        dense = [1 - r[3] for r in mine if r[2] >= 0.5]
+        ours, by_t = np.array([r[4] for r in kept]), np.array([r[6] for r in mine])
+        lines.append((
+            str(queries), str(len(mine)), str(len(kept)), _percent(np.median(ours)),
+            str(int((ours < 0.93).sum())), _percent(ours.max()),
+            _percent(max(dense)), _percent(np.nanmin(by_t)), str(int((by_t < 0.93).sum())),
+        ))  # fmt: skip
+    yield Table(
+        columns=(
+            "queries", "cases", "shown in 20% or more", "coverage: median", "cases below 93%",
+            "highest", "dense: withheld at most", "t: lowest", "t: cases below 93%",
+        ),
+        rows=tuple(lines),
+    )  # fmt: skip
+    out = [r for r in rows if r[3] >= SHOWN and r[4] < 0.93]
+    yield Table(
+        columns=("case", "queries", "queries that differ", "shown", "coverage", "by t"),
+        rows=tuple(
+            (r[0], str(r[1]), *(_percent(x) for x in (r[2], r[3], r[4], r[6]))) for r in sorted(out)
+        ),
+    )
+
+
+def bootstrap_t(moved: np.ndarray, rng: np.random.Generator) -> float:
+    """The p-value of a studentized bootstrap of centred differences."""
+    drawn = rng.choice(moved - moved.mean(), (FLIPS, len(moved)))
+    spread = drawn.std(axis=1, ddof=1)
+    with np.errstate(all="ignore"):
+        seen = abs(moved.mean()) / moved.std(ddof=1)
+        reached = np.abs(drawn.mean(axis=1)) / spread >= seen
+    return float((1 + reached.sum()) / (1 + FLIPS))
+
+
+def verdicts(moved: np.ndarray, rng: np.random.Generator) -> tuple[bool, ...]:
+    """What each rule finds significant: flips, t, studentized bootstrap, flips and interval."""
+    if np.count_nonzero(moved) < 6 or moments(moved)[1] == 0:
+        return False, False, False, False
+    flips = stats.randomization_test(moved, FLIPS, int(rng.integers(2**31))).p[0] < 0.05
+    agrees = np.count_nonzero(moved) < FEWEST or not covers(moved, 0.0)[0]
+    return (
+        bool(flips), stats.t_test(moved).p < 0.05, bootstrap_t(moved, rng) < 0.05,
+        bool(flips and agrees),
+    )  # fmt: skip
+
+
+def skewed(found: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Differences with mean 0, from symmetric to very skewed."""
+    rng = np.random.default_rng(6)
+    yield "normal", rng.normal(0, 0.1, 20_000)
+    yield "exponential", rng.exponential(0.1, 20_000)
+    yield "lognormal", np.clip(rng.lognormal(-3, 1, 20_000), 0, 1)
+    yield "one of ten loses much", np.where(rng.random(20_000) < 0.1, -0.9, 0.1) * 0.2
+    yield from found.items()
+
+
+def errors(pool: np.ndarray, queries: int) -> Iterator[float]:
+    """How often each rule finds a difference where there is none."""
+    rng = np.random.default_rng([queries, 11])
+    centred = pool - pool.mean()
+    drawn = rng.choice(centred, (TESTS, queries))
+    yield from np.mean([verdicts(moved, rng) for moved in drawn], axis=0)
+
+
+def families(found: dict[str, np.ndarray], queries: int) -> tuple[str, ...]:
+    """How often one of five differences is found where there is none, of unequal shapes."""
+    rng = np.random.default_rng([queries, 12])
+    shapes = [pool - pool.mean() for pool in dict(skewed(found)).values()][:5]
+    errors = []
+    for _ in range(TESTS):
+        table = np.stack([rng.choice(pool, queries) for pool in shapes], axis=1)
+        seed = int(rng.integers(2**31))
+        holm = stats.holm(stats.randomization_test(table, FLIPS, seed).p) < 0.05
+        max_t = stats.max_t(table, FLIPS, seed).p < 0.05
+        agrees = np.array([verdicts(column, rng)[3] for column in table.T])
+        errors.append((holm.any(), max_t.any(), (holm & agrees).any(), (max_t & agrees).any()))
+    return str(queries), *map(_percent, np.mean(errors, axis=0))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"
+
+
+def main(say: Callable[[str], object] = sys.stdout.write) -> None:
+    """Print the tables."""
+    data = os.environ.get("RANKGAUGE_TEST_DATA", "")
+    if not data:
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
+    real = dict(pools(Path(data)))
+    every = [*real.items(), *shapes()]
+    rows = [row(name, pool, n, draws) for name, pool in every for n, draws in QUERIES.items()]
+    summary, worst = coverage(rows)
+    say(f"## Coverage\n\n{to_markdown(summary)}\n## Cases below 93%\n\n{to_markdown(worst)}\n")
+    by_skewness = sorted(real, key=lambda name: abs(stats.skewness(real[name])))
+    some = {name: real[name] for name in by_skewness[:: len(by_skewness) // 4]}
+    lines = [
+        (name, f"{stats.skewness(pool):+.1f}", str(n), *map(_percent, errors(pool, n)))
+        for name, pool in skewed(some)
+        for n in SMALL
+    ]
+    table = Table(
+        columns=(
+            "differences", "skewness", "queries", "sign flips", "paired t",
+            "studentized bootstrap", "sign flips and interval",
+        ),
+        rows=tuple(lines),
+    )  # fmt: skip
+    say(f"## No true difference\n\n{to_markdown(table)}\n")
+    family = Table(
+        columns=(
+            "queries", "Holm", "max-T", "Holm and interval", "max-T and interval",
+        ),
+        rows=tuple(families(some, n) for n in SMALL),
+    )  # fmt: skip
+    say(f"## Five tests of no true difference\n\n{to_markdown(family)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""How often intervals and tests of differences err where the truth is known, as the page says."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("there are no pages beside these tests", allow_module_level=True)
+
+
+def script(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+coverage = script(DOCS / "_scripts" / "interval_coverage.py")
+RNG = np.random.default_rng(3)
+# Near-identical runs: 15% of the queries differ, by steps of reciprocal ranks or by 1.
+RECIPROCAL = np.where(RNG.random(5000) < 0.15, RNG.choice([-0.5, 0.17, 0.5, 0.67], 5000), 0.0)
+SUCCESS = np.where(RNG.random(5000) < 0.15, RNG.choice([-1.0, 1.0, 1.0], 5000), 0.0)
+
+
+@pytest.mark.parametrize("pool", [RECIPROCAL, SUCCESS], ids=["RR", "Success"])
+@pytest.mark.parametrize("queries", [50, 100])
+def test_intervals_cover_or_are_withheld_where_few_queries_differ(pool, queries):
+    *_, shown, covered, _, _ = coverage.row("", pool, queries, 400)
+    assert shown > 0.4
+    assert covered > 0.93 - 3 * np.sqrt(0.07 * 0.93 / (400 * shown))
+
+
+def test_intervals_are_shown_where_half_of_the_queries_differ():
+    pool = np.where(RNG.random(5000) < 0.5, RNG.normal(0, 0.2, 5000), 0.0)
+    assert coverage.row("", pool, 25, 300)[3] > 0.95
+
+
+def test_sign_flips_of_skewed_differences_need_the_interval():
+    pool = np.clip(RNG.lognormal(-3, 1, 20_000), 0, 1)
+    drawn = RNG.choice(pool - pool.mean(), (300, 10))
+    flips, _, _, both = np.mean([coverage.verdicts(moved, RNG) for moved in drawn], axis=0)
+    assert flips > 0.1
+    assert both < 0.06 + 3 * np.sqrt(0.06 * 0.94 / 300)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("RANKGAUGE_TEST_DATA" not in os.environ, reason="needs the collections")
+def test_intervals_of_all_real_pairs_cover_93_percent_but_where_one_query_decides():
+    found = dict(coverage.pools(Path(os.environ["RANKGAUGE_TEST_DATA"])))
+    for name, pool in found.items():
+        if name.endswith("AP"):
+            continue
+        for queries in (25, 50, 200):
+            *_, shown, covered, _, _ = coverage.row(name, pool, queries, 500)
+            if shown >= coverage.SHOWN:
+                assert covered > 0.93 - 3.5 * np.sqrt(0.07 * 0.93 / (500 * shown)), (name, queries)
