@@ -772,3 +772,10 @@ def test_what_is_detectable_by_success_accounts_for_its_steps(queries, changed):
     p = np.minimum(1.0, 2 * scipy_stats.binom.cdf(least, differing, 0.5))
     assert (p < 0.05).mean() == pytest.approx(0.8, abs=0.05)
     assert (p < 0.05).mean() >= 0.79
+
+
+@pytest.mark.parametrize(("rare", "warned"), [(0.9, True), (0.11, False)])
+def test_a_small_p_value_of_skewed_differences_is_warned_of(rare, warned):
+    moved = np.r_[np.linspace(0.05, 0.15, 30), rare]
+    codes = [found.code for found in _differing(moved).findings]
+    assert ("C111" in codes) == warned
