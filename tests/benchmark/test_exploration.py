@@ -6,7 +6,8 @@ import sys
 import pytest
 from overlapping import Overlapping
 
-from rankgauge.benchmark.exploration import before_after, explore
+from rankgauge.benchmark.comparison import before_after
+from rankgauge.benchmark.exploration import explore
 from rankgauge.corpus.chunking import TokenChunker
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
 from rankgauge.benchmark.journal import Response, query_key
-from rankgauge.benchmark.limits import Limits
+from rankgauge.benchmark.limits import Limits, TimeLimit
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import batches
@@ -27,12 +27,11 @@ from rankgauge.retrievers.event_loop import LoopBlocked, abandon_blocked_loop, a
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, is_async, responses_of
 
-__all__ = ["TimeLimit", "ask", "call_within"]
+__all__ = ["ask"]
 
 _BATCH = 32
 _AHEAD = 8
 _GRACE = 0.5  # seconds in which a call that was cancelled has to end
-_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 # Faults of the program that another attempt meets again.
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
@@ -48,11 +47,7 @@ Record = Callable[[Response], None]
 Ask = Callable[[Queries, int], Any]
 
 
-class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
-    """A call took longer than it may."""
-
-
-class _Enough(Exception):  # noqa: N818 - the same
+class _Enough(Exception):  # noqa: N818 - an outcome, and no fault of ours
     """So many failures in a row that the rest is not asked."""
 
 
@@ -586,29 +581,3 @@ class _LoopCalls:
                 call.due = time.monotonic() + _GRACE
                 await asyncio.wait({made}, timeout=_GRACE)
             call.due = None
-
-
-def call_within(seconds: float | None, call: Callable[[], object]) -> None:
-    """Make a call in a thread that is left behind, with TimeLimit, if it takes longer."""
-    if seconds is None:
-        call()
-        return
-    failed: list[BaseException] = []
-    over = threading.Event()
-
-    def work() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
-            failed.append(error)
-        finally:
-            over.set()
-
-    end = time.monotonic() + seconds
-    threading.Thread(target=work, daemon=True).start()
-    while not over.wait(max(0.0, min(_POLL, end - time.monotonic()))):
-        if time.monotonic() >= end:
-            abandon_blocked_loop()
-            raise TimeLimit
-    if failed:
-        raise failed[0]

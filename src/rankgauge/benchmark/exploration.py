@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rankgauge.benchmark.comparison import before_after
 from rankgauge.benchmark.pareto import ParetoPoint, pareto_front, plot_pareto
 from rankgauge.benchmark.search_space import Grid, Sampler, Space, key_of
 from rankgauge.comparison.comparison import Comparison, compare
@@ -26,7 +27,7 @@ from rankgauge.rendering.plotting import Plot
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-__all__ = ["Exploration", "Trial", "before_after", "explore"]
+__all__ = ["Exploration", "Trial", "explore"]
 
 _BEFORE, _BEST = "before", "best"
 _METHODS = ("grid", "optuna")
@@ -265,53 +266,6 @@ class Exploration(Result):
             f"<Exploration of {many(len(self.trials), 'configuration')} by {self.measure}: best is "
             f"{_settings_text(self.best.configuration)}>"
         )
-
-
-def before_after(before: Diagnosis, after: Diagnosis) -> Table:
-    """Means and failure patterns of two diagnoses side by side: what went away, what came.
-
-    Example:
-        >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
-        >>> old = diagnose(qrels, {"q1": ["x", "y"], "q2": ["x", "d2"]}, k=1)
-        >>> new = diagnose(qrels, {"q1": ["d1"], "q2": ["x", "d2"]}, k=1)
-        >>> [row[1:] for row in before_after(old, new).rows if row[0] == "not retrieved: queries"]
-        [(1, 0, '-1')]
-    """
-    for word in ("k", "rel", "queries"):
-        if getattr(before, word) != getattr(after, word):
-            raise InputError(
-                f"{word} is {getattr(before, word)} before and {getattr(after, word)} after",
-                where="before_after", fix="diagnose both runs with the same judgments and k",
-            )  # fmt: skip
-    rows: list[tuple[Cell, ...]] = [
-        (name, value, after.now[name], f"{after.now[name] - value:+.4f}")
-        for name, value in before.now.items()
-        if name in after.now
-    ]
-    withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
-    if before.failing is not None and after.failing is not None:
-        rows.append(_counts(f"queries that miss a relevant document in the first {before.k}",
-                            before.failing, after.failing))  # fmt: skip
-    # Where the input explains the numbers of one, no causes are named.
-    for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
-        if not (old.looked_at and new.looked_at):
-            continue
-        if old.queries or new.queries:
-            rows.append(_counts(f"{old.cause.name}: queries", old.queries, new.queries))
-            if old.documents is not None and new.documents is not None:
-                rows.append(_counts(f"{old.cause.name}: documents", old.documents, new.documents))
-    return Table(
-        columns=("", _BEFORE, "after", "change"),
-        rows=tuple(rows),
-        title=f"{before.run_name} and {after.run_name}, {many(before.queries, 'query')}",
-        notes=tuple(
-            dict.fromkeys([*withheld, *(f"not looked at: {t}" for t in before.not_looked_at)])
-        ),
-    )
-
-
-def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
-    return what, before, after, f"{after - before:+d}" if after != before else "0"
 
 
 def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rankgauge.core.arguments import integer, is_number, number
+from rankgauge.retrievers.event_loop import abandon_blocked_loop
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "TimeLimit", "call_within"]
 
 _LONGEST_WAIT = 120.0
+_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,33 @@ class Limits:
     def record(self) -> Mapping[str, Any]:
         """The limits that are set, as plain values."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
+    """A call took longer than it may."""
+
+
+def call_within(seconds: float | None, call: Callable[[], object]) -> None:
+    """Make a call in a thread that is left behind, with TimeLimit, if it takes longer."""
+    if seconds is None:
+        call()
+        return
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
+            failed.append(error)
+        finally:
+            over.set()
+
+    end = time.monotonic() + seconds
+    threading.Thread(target=work, daemon=True).start()
+    while not over.wait(max(0.0, min(_POLL, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            abandon_blocked_loop()
+            raise TimeLimit
+    if failed:
+        raise failed[0]

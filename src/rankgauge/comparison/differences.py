@@ -176,7 +176,7 @@ class Difference:
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
-        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self._level)
+        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self.alpha)
         if self._share is not None and self.unit is not None:
             effect = abs(self.difference) / self.unit
             while (
